@@ -1,0 +1,52 @@
+"""Places in source text, and the one kind of exception that a user's mistake raises.
+
+sat, unsat and unknown are values (`symbolic.query`), never exceptions; a bug of ours is an `AssertionError`.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of source text: lines count from 1, columns from 1, the end column is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def excerpt(self) -> str:
+        """Return the source line with a caret line under the span, or '' when the source is not at hand."""
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        if not text.strip():
+            return ""
+        width = max(1, min(self.end_column or self.column + 1, len(text) + 1) - self.column)
+        return f"    {text}\n    {' ' * (self.column - 1)}{'^' * width}"
+
+
+class SwizzleError(Exception):
+    """A mistake of the user: the place, what was found, what was expected, how to mend it.
+
+    The command line prints `str(error)` and leaves with `exit_code`; no traceback reaches the user.
+    """
+
+    exit_code = 2
+
+    def __init__(self, found: str, *, place: Place | None = None, expected: str = "", mend: str = "") -> None:
+        super().__init__(found)
+        self.found = found
+        self.place = place
+        self.expected = expected
+        self.mend = mend
+
+    def __str__(self) -> str:
+        head = f"{self.place}: error: {self.found}" if self.place else f"error: {self.found}"
+        excerpt = self.place.excerpt() if self.place else ""
+        lines = [head, excerpt, self.expected and f"  expected: {self.expected}", self.mend and f"  mend: {self.mend}"]
+        return "\n".join(line for line in lines if line)

@@ -1,0 +1,355 @@
+"""The program: one kernel as data, with a place on every node.
+
+This page is the whole language after parsing. It holds no behaviour: the front end builds it, the machine
+interprets it, the templates fill its holes, the passes rewrite it and the printers print it.
+
+Two kinds of values never mix. *Index* values (`DType.INDEX`, `DType.BOOL`) steer: they depend only on thread
+coordinates, loop variables, constants and holes. *Data* values (every other dtype) come from the input arrays
+and never steer: no data in an index, a condition or a loop bound (paper, section 3.1: input-independent kernels).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypeAlias
+
+from symbolic.errors import Place
+
+
+class DType(Enum):
+    """An element type. INDEX is a steering integer (a C `int`), BOOL a steering condition; the rest is data."""
+
+    INDEX = "index"
+    BOOL = "bool"
+    F16 = "f16"
+    F32 = "f32"
+    F64 = "f64"
+    I32 = "i32"
+    U32 = "u32"
+    I64 = "i64"
+    U64 = "u64"
+
+    @property
+    def is_data(self) -> bool:
+        return self not in (DType.INDEX, DType.BOOL)
+
+    @property
+    def is_float(self) -> bool:
+        return self in (DType.F16, DType.F32, DType.F64)
+
+
+# ---- expressions -----------------------------------------------------------------------------------------------
+
+Axis: TypeAlias = Literal["x", "y", "z"]
+CoordinateName: TypeAlias = Literal["threadIdx", "blockIdx", "blockDim", "gridDim", "laneid", "warpid", "warpsize"]
+UnaryOp: TypeAlias = Literal["-", "~", "not", "abs"]
+BinaryOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"]
+CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
+ReductionOp: TypeAlias = Literal["+", "*", "min", "max", "&", "|", "^"]
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal. The value is an int for INDEX and integer data, a bool for BOOL, a float for float data."""
+
+    value: int | float | bool
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar local variable or a loop variable."""
+
+    name: str
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """Where the thread is. `axis` is 'x', 'y' or 'z' for threadIdx, blockIdx, blockDim, gridDim; else 'x'.
+
+    `laneid` and `warpid` come from the linear thread index in the block (x fastest): `linear % warp_size` and
+    `linear // warp_size`. `warpsize` is the program's `warp_size`.
+    """
+
+    name: CoordinateName
+    axis: Axis
+    place: Place
+    dtype: DType = DType.INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`not` takes and gives BOOL; the others keep the operand's dtype."""
+
+    op: UnaryOp
+    operand: Expr
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Both operands have `dtype`. `//` and `%` floor, as in Python, for every sign; `/` is for float data only."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two INDEX values."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    place: Place
+    dtype: DType = DType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """`and` / `or` of two BOOL values; both sides are evaluated (they have no effects)."""
+
+    op: Literal["and", "or"]
+    left: Expr
+    right: Expr
+    place: Place
+    dtype: DType = DType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`then if condition else otherwise`: only the chosen side is read, lane by lane."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`f32(index)`, `u32(data)`: convert to data of another dtype."""
+
+    operand: Expr
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An element of a parameter, local or shared array; one index per dimension."""
+
+    array: str
+    indices: tuple[Expr, ...]
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """`__shfl_sync` and its kin. The value read is what the *source* lane offers.
+
+    mode 'idx': `lane` is the source lane, taken modulo the warp size; 'up', 'down', 'xor': `lane` is the delta
+    or the mask, with CUDA's rule that a lane out of range reads itself. `mask` is a 32-bit INDEX expression, or None for all lanes of the warp.
+    """
+
+    mode: Literal["idx", "up", "down", "xor"]
+    mask: Expr | None
+    value: Expr
+    lane: Expr
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class HoleCall:
+    """The use of a hole (`Program.holes[hole]`) at these arguments; INDEX, or BOOL for `?sw_cond`."""
+
+    hole: int
+    args: tuple[Expr, ...]
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulatorValue:
+    """`out.value`: the accumulator's final function of what was accumulated so far."""
+
+    accumulator: str
+    indices: tuple[Expr, ...]
+    dtype: DType
+    place: Place
+
+
+Expr: TypeAlias = (
+    Const
+    | Var
+    | Coordinate
+    | Unary
+    | Binary
+    | Compare
+    | Logic
+    | Select
+    | Cast
+    | Load
+    | Shuffle
+    | HoleCall
+    | AccumulatorValue
+)
+
+# ---- statements ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`name = value`, for a scalar of the value's dtype (predicated: lanes that are off keep the old value)."""
+
+    name: str
+    value: Expr
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`array[indices] = value` to a local or shared array or an `out` / `inout` parameter."""
+
+    array: str
+    indices: tuple[Expr, ...]
+    value: Expr
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareArray:
+    """`cuda.local.array(shape, dtype)` (one per thread) or `cuda.shared.array(shape, dtype)` (one per block)."""
+
+    name: str
+    memory: Literal["local", "shared"]
+    shape: tuple[int, ...]
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """An accumulator's final function: `parameter -> body`, where `Var(parameter)` stands for the reduced value."""
+
+    parameter: str
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareAccumulator:
+    """`accumulator(dtype, outer, inner, init, final, shape)` (paper, section 4.2): one reduction per thread.
+
+    `init` None means the outer operator's identity (for min and max: the first value accumulated). With a
+    shape it is an array of accumulators.
+    """
+
+    name: str
+    outer: ReductionOp
+    inner: ReductionOp | None
+    init: Const | None
+    final: Final | None
+    shape: tuple[int, ...]
+    dtype: DType
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """`out.accumulate(a, b, ..., when=condition)`: out = out `outer` (a `inner` b `inner` ...)."""
+
+    accumulator: str
+    indices: tuple[Expr, ...]
+    operands: tuple[Expr, ...]
+    condition: Expr | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`for variable in range(start, stop, step)`; the bounds are the same for every thread and free of holes."""
+
+    variable: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Predication: both bodies run in lockstep, each with the lanes that chose it."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """`cuda.syncthreads()` (scope 'block') or `cuda.syncwarp()` (scope 'warp')."""
+
+    scope: Literal["block", "warp"]
+    place: Place
+
+
+Stmt: TypeAlias = Assign | Store | DeclareArray | DeclareAccumulator | Accumulate | For | If | Barrier
+
+# ---- programs --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A hole of the sketch.
+
+    kind 'xform': `?sw_xform(i, n, k)`, `size` = n, call arguments (i, k); 'part': `?sw_part(n, v, ...)`,
+    `size` = n, arguments (v, ...); 'cond': `?sw_cond(v, ...)`, `size` = 2, arguments (v, ...).
+    `arguments` are the call arguments as the sketch spells them, for reading a solution.
+    """
+
+    name: str
+    kind: Literal["xform", "part", "cond"]
+    size: int
+    arguments: tuple[str, ...]
+    place: Place
+
+
+Role: TypeAlias = Literal["in", "const", "out", "inout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An array parameter of the kernel. 'const' arrays are read-only and small (weights)."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    role: Role
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A kernel with its launch shape. Without holes it is an ordinary kernel; with holes it is a sketch."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Stmt, ...]
+    holes: tuple[Hole, ...]
+    block: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    warp_size: int
+    place: Place
