@@ -1,0 +1,88 @@
+"""What a solve job gives back: data only, no solver behind it.
+
+A `Result` is sat, unsat or unknown. A sat result holds solutions; each is a program without holes, ready for
+`cuda_out`, and says what each hole became.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from symbolic.errors import Place
+from symbolic.program import Program
+
+Status: TypeAlias = Literal["sat", "unsat", "unknown"]
+SpaceName: TypeAlias = Literal["1", "2", "3"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
+    'all' goes on to Space 3 and proves the optimum there. `timeout` in seconds of wall time, None for none."""
+
+    space: Literal["1", "2", "3", "all"] | None = None
+    all_solutions: bool = False
+    timeout: float | None = None
+    solver: Literal["z3", "cvc5", "portfolio"] = "z3"
+    certify: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One line of news from a running search."""
+
+    space: SpaceName
+    doing: str
+    best_cost: int | None
+    counterexamples: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HoleFormula:
+    """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
+    `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform)."""
+
+    name: str
+    kind: Literal["xform", "part", "cond"]
+    place: Place
+    formula: str
+    constants: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
+    predicate is not statically false (paper, section 4.3)."""
+
+    program: Program
+    holes: tuple[HoleFormula, ...]
+    cost: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to a solve job.
+
+    `space` is where the best solution was found (or the last space searched); `optimal` says that no cheaper
+    solution exists in that space (or, for `--space all`, in any). `seconds` has total, interpret, search, verify.
+    `certificate` says in words and numbers what was proved and how.
+    """
+
+    sketch: str
+    status: Status
+    space: SpaceName | None
+    optimal: bool
+    solutions: tuple[Solution, ...]
+    warp_size: int
+    seconds: Mapping[str, float]
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def best(self) -> Solution:
+        """The cheapest solution; only a sat result has one."""
+        assert self.solutions, f"a {self.status} result has no solution"
+        return self.solutions[0]
