@@ -1,0 +1,183 @@
+"""One space, one question: is there a filling of the holes, of at most this cost?
+
+Counterexamples are output elements. Kernels are input-independent, so what the solver sees is the requirement for
+a few output elements only; a candidate is run for all threads by the concrete machine, and an element that comes
+out wrong (or a rule that a thread breaks) is added. Two to five elements are usually enough.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from symbolic.guard import FALSE, Guard, Guards
+from symbolic.machine import Run, forbid_race
+from symbolic.solver import Sat, Solver, Unknown, Unsat
+from symbolic.union import Union
+from symbolic.vector import Encoding, guard_at
+from swizzle.problem import Output, Problem, live_accumulates
+from templates.chooser import Choice, Open
+from templates.holes import Point, Space, matching, template
+
+MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A verified filling: one choice per hole, and how many accumulate statements stay."""
+
+    choices: tuple[Choice, ...]
+    cost: int
+
+
+@dataclass(slots=True)
+class Stats:
+    """What a search did."""
+
+    queries: int = 0
+    counterexamples: int = 0
+    seconds_solving: float = 0.0
+    seconds_checking: float = 0.0
+    looked_at: set[tuple[str, int]] = field(default_factory=set)
+
+
+class Cegis:
+    """The search in one space, kept between questions; a context manager, as it holds a solver."""
+
+    def __init__(self, problem: Problem, space: Space, solver: str, deadline: float | None, news: Callable[[str], None]) -> None:
+        self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
+        self.guards = Guards()
+        self.templates = [template(h, p, space) for h, p in zip(problem.program.holes, problem.points, strict=True)]
+        self.open = [Open[Union](self.guards, t.components) for t in self.templates]
+        self.encoding = Encoding(self.guards, problem.terms, self._hole)
+        self.stats = Stats()
+        self.solver = Solver(solver, boolean=True)
+        self._points: dict[tuple[int, Point], Union] = {}
+        self._random = random.Random(0)
+        self._dead = {statement: self.guards.fresh() for statement in problem.accumulates()}
+        self._live_always: set[int] = set()
+        self._noted = 0
+        live = [-g for g in self._dead.values()]
+        self._at_least = self.guards.counter(live, len(live)) if live else []
+        for output in self._first_outputs():
+            self._look_at(output)
+
+    def __enter__(self) -> Cegis:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.solver.close()
+
+    def find(self, at_most: int | None = None) -> Candidate | Unsat | Unknown:
+        """Find a filling that keeps at most this many accumulate statements, or say that none exists."""
+        limit: Guard | None = None
+        if at_most is not None and at_most < len(self._at_least):
+            limit = -self._at_least[at_most]
+        assumptions = [limit] if limit is not None else []
+        while True:
+            started = time.monotonic()
+            left = None if self.deadline is None else self.deadline - started
+            if left is not None and left <= 0:
+                return Unknown("out of time")
+            self.solver.add(self.guards.drain())
+            answer = self.solver.check([self.guards.formula(a) for a in assumptions], timeout=left)
+            self.stats.queries += 1
+            self.stats.seconds_solving += time.monotonic() - started
+            if not isinstance(answer, Sat):
+                return answer
+            started = time.monotonic()
+            model = answer.model
+            holds = lambda g: g == 1 or (g != -1 and model.true(self.guards.formula(abs(g))) == (g > 0))  # noqa: B023, E731
+            choices = tuple(o.chosen(holds) for o in self.open)
+            run, wrong = self.problem.candidate(self.templates, choices)
+            refuted = self._refute(run, [(m.array, m.address) for m in wrong])
+            cost = len(live_accumulates(run))
+            if not refuted and at_most is not None and cost > at_most:
+                refuted = self._refute_cost(run, holds)
+            self.stats.seconds_checking += time.monotonic() - started
+            if not refuted:
+                return Candidate(choices, cost)
+            self.stats.counterexamples += 1
+            self.news(f"{self.stats.counterexamples} counterexamples")
+
+    def forbid(self, candidate: Candidate) -> None:
+        """Rule out the functions of a candidate: some hole must differ at some point."""
+        different: list[Guard] = []
+        for number, (made, choice) in enumerate(zip(self.templates, candidate.choices, strict=True)):
+            points = self.problem.points[number]
+            if not points:
+                continue
+            columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
+            values = np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(points),)).tolist()
+            same = matching(made, points, values) if made.size() <= MATCHING_LIMIT else None
+            if same is not None and len(same) <= len(points):
+                different.append(-self.open[number].among(same))
+            else:
+                different += [-self._hole(number, p).is_(v) for p, v in zip(points, values, strict=True)]
+        self.guards.add(different)
+
+    # -- encoding -------------------------------------------------------------------------------------------
+
+    def _hole(self, number: int, point: Point) -> Union:
+        found = self._points.get((number, point))
+        if found is None:
+            found = self._points[number, point] = self.templates[number].at(self.open[number], point)
+        return found
+
+    def _first_outputs(self) -> Sequence[Output]:
+        """Return the first elements to look at: the ends of the first block's share, most likely different."""
+        outputs = self.problem.outputs
+        blocks = int(np.prod(self.problem.program.grid))
+        share = max(1, len(outputs) // blocks)
+        return [outputs[i] for i in sorted({0, share - 1})] if outputs else []
+
+    def _look_at(self, output: Output) -> None:
+        self.stats.looked_at.add((output.array, output.address))
+        self.problem.require(self.encoding, output)
+        self._note_active()
+
+    def _note_active(self) -> None:
+        """A dead accumulate is active for no thread that was looked at."""
+        for entry, _, guard in self.encoding.active[self._noted :]:
+            self.guards.add((-self._dead[id(entry.statement)], -guard))
+        self._noted = len(self.encoding.active)
+
+    # -- counterexamples ------------------------------------------------------------------------------------
+
+    def _refute(self, run: Run, wrong: list[tuple[str, int]]) -> bool:
+        """Add what a candidate breaks; say whether it broke anything."""
+        for violation in run.violations[:2]:
+            if violation.other is not None:
+                forbid_race(self.problem.run, violation, self.encoding)
+            else:
+                self.problem.run.obligations[violation.key](self.encoding, violation.thread)
+        if run.violations:
+            self._note_active()
+            return True
+        if not wrong:
+            return False
+        fresh = [w for w in wrong if w not in self.stats.looked_at]
+        assert fresh, "a candidate fails on an output that the solver was told of"
+        array, address = self._random.choice(fresh)
+        self._look_at(next(o for o in self.problem.outputs if (o.array, o.address) == (array, address)))
+        return True
+
+    def _refute_cost(self, run: Run, holds: Callable[[Guard], bool]) -> bool:
+        """A statement that the solver called dead runs for a thread it was not shown: show it."""
+        entries = self.problem.accumulates()
+        for entry in run.accumulated:
+            statement = id(entry.statement)
+            if not holds(self._dead[statement]) or not isinstance(entry.mask, np.ndarray) or not entry.mask.any():
+                continue
+            thread = int(np.flatnonzero(entry.mask)[0])
+            twins = [e for e in entries[statement]]
+            for twin in twins:
+                guard = guard_at(twin.mask, self.encoding, thread)
+                if guard != FALSE:
+                    self.guards.add((-self._dead[statement], -guard))
+            return True
+        raise AssertionError("a candidate costs more than the solver was told, for no reason found")

@@ -1,0 +1,134 @@
+"""A sketch made ready for search: run once with open holes, its points, its outputs, its accumulates.
+
+The run computes everything that no hole touches for all threads; what depends on holes stays deferred. The same
+problem serves every space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symbolic.algebra import Canonical
+from symbolic.errors import SwizzleError
+from symbolic.launch_shape import LaunchShape
+from symbolic.machine import Accumulated, Machine, Run
+from symbolic.program import Accumulate, Program
+from symbolic.store import Snapshot
+from symbolic.terms import Term, Terms
+from symbolic.union import Union
+from symbolic.vector import Deferred, Encoding, Lanes, Vector
+from swizzle.specification import outputs, postcondition, symbolic_inputs
+from swizzle.verify import Mismatch, compare, run_canonical
+from templates.chooser import Choice
+from templates.holes import Point, Template
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output element and the term that it must be."""
+
+    array: str
+    address: int
+    term: Term
+
+
+@dataclass(slots=True)
+class Problem:
+    """A sketch's run with open holes."""
+
+    program: Program
+    terms: Terms
+    run: Run
+    points: list[list[Point]]
+    outputs: list[Output]
+    wanted: dict[str, list[Term]]
+    finals: dict[str, Snapshot]
+
+    @staticmethod
+    def of(program: Program, spec: Callable[..., Any]) -> Problem:
+        """Run a sketch; raises `SwizzleError` where it breaks a rule whatever its holes are."""
+        terms = Terms()
+        wanted = postcondition(program, spec, terms)
+        asked: list[set[Point]] = [set() for _ in program.holes]
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            if any(isinstance(a, Deferred) for a in args):
+                raise SwizzleError(
+                    f"the arguments of {program.holes[number].name} depend on another hole",
+                    place=program.holes[number].place,
+                    expected="arguments made of coordinates, loop variables and constants",
+                    mend="use the other hole's own arguments instead",
+                )
+            lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
+            on = np.stack(lanes, axis=1)
+            asked[number] |= set(map(tuple, (on[mask] if isinstance(mask, np.ndarray) else on).tolist()))
+
+            def compute(encoding: Encoding, t: int) -> Union:
+                return encoding.hole(number, tuple(int(a[t]) for a in lanes))
+
+            return Deferred(compute)
+
+        machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole)
+        run = machine.run()
+        if run.violations:
+            raise run.violations[0].error()
+        found = [
+            Output(p.name, address, wanted[p.name][address])
+            for p in outputs(program)
+            for address in range(len(wanted[p.name]))
+        ]
+        finals = {p.name: run.memories[p.name].snapshot() for p in outputs(program)}
+        points = [sorted(some) for some in asked]
+        _check_domains(program, points)
+        return Problem(program, terms, run, points, found, wanted, finals)
+
+    def require(self, encoding: Encoding, output: Output) -> None:
+        """Require that one output element is what the specification says."""
+        memory = self.run.memories[output.array]
+        memory.require(encoding, self.finals[output.array], output.address, output.term)
+
+    def candidate(self, templates: Sequence[Template], choices: Sequence[Choice]) -> tuple[Run, list[Mismatch]]:
+        """Run the sketch with chosen functions for all threads; return the run and its wrong outputs."""
+        shape = (LaunchShape.of(self.program).count,)
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            return np.broadcast_to(np.asarray(templates[number].apply(choices[number], args)), shape)
+
+        run = run_canonical(self.program, self.terms, hole, violation_limit=256)
+        return run, list(compare(self.program, run, self.wanted))
+
+    def accumulates(self) -> dict[int, list[Accumulated]]:
+        """Return the accumulate statements that ran, by identity, with their executions."""
+        found: dict[int, list[Accumulated]] = {}
+        for entry in self.run.accumulated:
+            found.setdefault(id(entry.statement), []).append(entry)
+        return found
+
+
+def live_accumulates(run: Run) -> dict[int, Accumulate]:
+    """Return the accumulate statements of a hole-free run whose predicate holds somewhere."""
+    return {
+        id(entry.statement): entry.statement
+        for entry in run.accumulated
+        if isinstance(entry.mask, np.ndarray) and entry.mask.any()
+    }
+
+
+def _check_domains(program: Program, points: list[list[Point]]) -> None:
+    for hole, some in zip(program.holes, points, strict=True):
+        if hole.kind != "xform":
+            continue
+        for point in some:
+            if not 0 <= point[0] < hole.size:
+                raise SwizzleError(
+                    f"the first argument of this ?sw_xform, {hole.arguments[0]}, is {point[0]} somewhere",
+                    place=hole.place,
+                    expected=f"an index from 0 to {hole.size - 1}, as its second argument says",
+                    mend="give the number of elements as the second argument, or reduce the index first",
+                )
+
+

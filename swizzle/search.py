@@ -1,0 +1,246 @@
+"""Search: the spaces from small to large (metasketch order, paper section 5.4), the cost lowered until a proof.
+
+In each space: find a filling, then ask for a cheaper one until none exists. The first space with an answer wins;
+`--space all` goes on to Space 3 and proves the optimum there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from symbolic.solver import Unknown, Unsat
+from swizzle.cegis import Candidate, Cegis
+from swizzle.problem import Problem
+from swizzle.sketch import Sketch
+from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName
+from swizzle.verify import verify
+from templates.formula import constants, fill, formula
+from templates.holes import SPACES, Template, template
+
+News = Callable[[Progress], None]
+
+
+class _Search:
+    """One solve job on its way."""
+
+    def __init__(self, sketch: Sketch, limits: Limits, news: News | None) -> None:
+        self.sketch, self.limits, self.news = sketch, limits, news
+        self.started = time.monotonic()
+        self.deadline = None if limits.timeout is None else self.started + limits.timeout
+        self.seconds = {"interpret": 0.0, "search": 0.0, "verify": 0.0}
+        self.best: Candidate | None = None
+        self.best_space: SpaceName | None = None
+        self.all: list[Candidate] = []
+        self.proved: list[dict[str, Any]] = []
+        self.reason = ""
+        self.counterexamples = 0
+        self.problem: Problem | None = None
+
+    def tell(self, space: SpaceName, doing: str) -> None:
+        if self.news is not None:
+            cost = self.best.cost if self.best else None
+            self.news(Progress(space, doing, cost, self.counterexamples, time.monotonic() - self.started))
+
+    # -- spaces ---------------------------------------------------------------------------------------------
+
+    def run(self) -> Result:
+        started = time.monotonic()
+        self.tell("1", "interpreting the sketch")
+        self.problem = Problem.of(self.sketch.program, self.sketch.spec)
+        self.seconds["interpret"] = time.monotonic() - started
+        started = time.monotonic()
+        optimal = False
+        last: SpaceName = self._spaces()[-1]
+        try:
+            for space in self._spaces():
+                done = self._search_space(space)
+                last = space
+                if self.best is not None and (self.limits.space != "all" or not done):
+                    optimal = done
+                    break
+                if not done:
+                    break
+                optimal = self.best is not None
+        except KeyboardInterrupt:
+            self.reason = "interrupted"
+            optimal = False
+        self.seconds["search"] = time.monotonic() - started - self.seconds["verify"]
+        return self._result(last, optimal)
+
+    def _spaces(self) -> list[SpaceName]:
+        """Return the spaces to search, without those that add nothing to the one before."""
+        assert self.problem is not None
+        if self.limits.space in ("1", "2", "3"):
+            return [self.limits.space]
+        found: list[SpaceName] = []
+        before: list[Any] | None = None
+        for space in SPACES:
+            components = [
+                template(h, p, space).components
+                for h, p in zip(self.problem.program.holes, self.problem.points, strict=True)
+            ]
+            if components != before:
+                found.append(space)
+            before = components
+        return found
+
+    def _search_space(self, space: SpaceName) -> bool:
+        """Search one space; return whether its question was answered for certain."""
+        assert self.problem is not None
+        self.tell(space, "building the space")
+        self.counterexamples = 0
+
+        def news(doing: str) -> None:
+            self.counterexamples = cegis.stats.counterexamples
+            self.tell(space, doing)
+
+        with Cegis(self.problem, space, self.limits.solver, self.deadline, news) as cegis:
+            floor = self._floor()
+            found: list[Candidate] = []
+            while True:
+                bound = None if self.best is None else self.best.cost - 1
+                if bound is not None and bound < floor:
+                    self._note(space, cegis, f"no filling costs less than {floor}: that many accumulates always run")
+                    break
+                self.tell(space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
+                answer = cegis.find(bound)
+                if isinstance(answer, Candidate):
+                    self.best, self.best_space = answer, space
+                    continue
+                if isinstance(answer, Unknown):
+                    self.reason = answer.reason
+                    return False
+                what = "no filling exists" if bound is None else f"no filling costs {bound} or less"
+                self._note(space, cegis, what)
+                break
+            if self.limits.all_solutions and self.best is not None:
+                return self._enumerate(space, cegis, found)
+            return True
+
+    def _enumerate(self, space: SpaceName, cegis: Cegis, found: list[Candidate]) -> bool:
+        """Find every distinct filling of the space, cheapest or not."""
+        while True:
+            answer = cegis.find()
+            if isinstance(answer, Unknown):
+                self.reason = answer.reason
+                self.all = found
+                return False
+            if isinstance(answer, Unsat):
+                self._note(space, cegis, f"these {len(found)} fillings are all there are")
+                self.all = sorted(found, key=lambda c: c.cost)
+                return True
+            found.append(answer)
+            self.all = found
+            self.tell(space, f"{len(found)} fillings so far")
+            cegis.forbid(answer)
+
+    def _floor(self) -> int:
+        """Return how many accumulate statements run whatever the holes are."""
+        import numpy as np
+
+        assert self.problem is not None
+        return sum(
+            any(isinstance(e.mask, np.ndarray) and e.mask.any() for e in entries)
+            for entries in self.problem.accumulates().values()
+        )
+
+    def _note(self, space: SpaceName, cegis: Cegis, what: str) -> None:
+        self.proved.append(
+            {
+                "space": space,
+                "claim": what,
+                "solver": self.limits.solver,
+                "outputs_looked_at": len(cegis.stats.looked_at),
+                "queries": cegis.stats.queries,
+                "clauses": cegis.guards.clauses,
+            }
+        )
+
+    # -- result ---------------------------------------------------------------------------------------------
+
+    def _result(self, last: SpaceName, optimal: bool) -> Result:
+        started = time.monotonic()
+        candidates = self.all or ([self.best] if self.best else [])
+        if self.best is not None and self.all and self.best.cost < self.all[0].cost:
+            candidates = [self.best, *self.all]
+        solutions = tuple(self._solution(c) for c in candidates)
+        certificate: dict[str, Any] = {"proved": self.proved}
+        if solutions:
+            certificate["verified"] = self._verify(solutions)
+        self.seconds["verify"] += time.monotonic() - started
+        if self.limits.certify and self.reason == "":
+            from swizzle.certificate import confirm
+
+            assert self.problem is not None
+            certificate["confirmed"] = confirm(self.problem, self.proved, self.best, self.limits, self.deadline)
+        status = "sat" if solutions else ("unknown" if self.reason else "unsat")
+        self.seconds["total"] = time.monotonic() - self.started
+        return Result(
+            sketch=self.sketch.name,
+            status=status,  # type: ignore[arg-type]
+            space=self.best_space or last,
+            optimal=optimal and not self.reason,
+            solutions=solutions,
+            warp_size=self.sketch.program.warp_size,
+            seconds=dict(self.seconds),
+            certificate=certificate,
+            reason=self.reason,
+        )
+
+    def _solution(self, candidate: Candidate) -> Solution:
+        """Read a candidate with the simplest formula of each of its functions."""
+        assert self.problem is not None
+        program = self.sketch.program
+        made: list[tuple[Template, Any]] = [
+            simplest(self.problem, number, self.best_space or "3", choice)
+            for number, choice in enumerate(candidate.choices)
+        ]
+        templates, choices = [m[0] for m in made], [m[1] for m in made]
+        holes = tuple(
+            HoleFormula(h.name, h.kind, h.place, formula(h, t, c), constants(t, c))
+            for h, t, c in zip(program.holes, templates, choices, strict=True)
+        )
+        return Solution(fill(program, templates, choices), holes, {"accumulates": candidate.cost})
+
+    def _verify(self, solutions: tuple[Solution, ...]) -> Mapping[str, Any]:
+        """Run every printed solution against the specification, on all outputs."""
+        for solution in solutions:
+            verdict = verify(solution.program, self.sketch.spec)
+            assert verdict.equal, f"a solution fails its own verification: {verdict}"
+        return {
+            "claim": "equal to the specification for all inputs",
+            "outputs": verdict.elements,
+            "blocks": verdict.blocks,
+            "how": "the concrete machine over canonical terms",
+        }
+
+
+def simplest(problem: Problem, number: int, space: SpaceName, choice: Any) -> tuple[Template, Any]:
+    """Return the template and the choice with the simplest formula for a chosen function of a hole."""
+    import numpy as np
+
+    hole, points = problem.program.holes[number], problem.points[number]
+    chosen = template(hole, points, space)
+    if not points:
+        return chosen, choice
+    columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
+    values = np.broadcast_to(np.asarray(chosen.apply(choice, columns)), (len(points),)).tolist()
+    for smaller in SPACES:
+        made = template(hole, points, smaller)
+        found = made.simplest(points, values)
+        if found is not None:
+            return made, found
+        if smaller == space:
+            break
+    raise AssertionError("a chosen function is not in its own space")
+
+
+def solve(sketch: Sketch, limits: Limits | None = None, progress: News | None = None) -> Result:
+    """Fill the holes of a sketch so that it equals its specification, at the least cost.
+
+    Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
+    Raises `SwizzleError` for a mistake in the sketch or its specification.
+    """
+    return _Search(sketch, limits or Limits(), progress).run()

@@ -1,0 +1,154 @@
+"""One specification, two uses: on symbolic arrays it gives the post-condition, on NumPy arrays the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from symbolic.algebra import NUMPY_DTYPES
+from symbolic.errors import Place, SwizzleError
+from symbolic.program import Parameter, Program
+from symbolic.terms import Datum, SymbolicArray, Term, Terms
+
+
+def inputs(program: Program) -> tuple[Parameter, ...]:
+    """Return the parameters that the specification receives."""
+    return tuple(p for p in program.parameters if p.role != "out")
+
+
+def outputs(program: Program) -> tuple[Parameter, ...]:
+    """Return the parameters that the specification determines."""
+    return tuple(p for p in program.parameters if p.role in ("out", "inout"))
+
+
+def symbolic_inputs(program: Program, terms: Terms) -> dict[str, npt.NDArray[np.int64]]:
+    """Return each input parameter as a flat array of its variables."""
+    return {
+        p.name: np.array([terms.atom(p.name, i) for i in range(int(np.prod(p.shape, dtype=np.int64)))], np.int64)
+        for p in inputs(program)
+    }
+
+
+def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> dict[str, list[Term]]:
+    """Return the term that every output element must be, row-major.
+
+    Raises `SwizzleError` when the specification fails or returns other shapes than the kernel's.
+    """
+    arrays = [SymbolicArray(terms, p.name, p.shape) for p in inputs(program)]
+    returned = _by_name(program, _call(program, spec, arrays))
+    found: dict[str, list[Term]] = {}
+    for parameter in outputs(program):
+        flat: list[Term] = []
+        _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, program.place)
+        found[parameter.name] = flat
+    return found
+
+
+def numbers(
+    program: Program, spec: Callable[..., Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return every output of the specification on NumPy inputs (copied first), in the outputs' shapes and dtypes."""
+    with np.errstate(all="ignore"):
+        returned = _by_name(program, _call(program, spec, [np.array(arrays[p.name]) for p in inputs(program)]))
+    found = {}
+    for parameter in outputs(program):
+        value = np.asarray(returned[parameter.name])
+        if value.shape != parameter.shape:
+            raise _wrong_shape(parameter, value.shape, program.place)
+        found[parameter.name] = value.astype(NUMPY_DTYPES[parameter.dtype])
+    return found
+
+
+def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
+    try:
+        return spec(*arrays)
+    except SwizzleError as error:
+        raise SwizzleError(
+            error.found, place=error.place or program.place, expected=error.expected, mend=error.mend
+        ) from None
+    except Exception as error:
+        names = ", ".join(p.name for p in inputs(program))
+        raise SwizzleError(
+            f"the specification fails on arrays of the sketch's shapes ({names}): {type(error).__name__}: {error}",
+            place=_failing_line(error) or program.place,
+            expected="a function of the sketch's in, const and inout arrays, in their order",
+            mend="check the specification's indices against the shapes in @sketch(...)",
+        ) from None
+
+
+def _failing_line(error: Exception) -> Place | None:
+    trace, found = error.__traceback__, None
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if "symbolic" not in file and "swizzle" not in file:
+            found = Place(file, trace.tb_lineno, 1)
+        trace = trace.tb_next
+    return found
+
+
+def _by_name(program: Program, returned: Any) -> dict[str, Any]:
+    """Match what a specification returned to the outputs: one array, a tuple in order, or a dict by name."""
+    names = [p.name for p in outputs(program)]
+    if isinstance(returned, Mapping):
+        found = dict(returned)
+    elif len(names) == 1:
+        found = {names[0]: returned[0] if isinstance(returned, tuple) and len(returned) == 1 else returned}
+    elif isinstance(returned, tuple) and len(returned) == len(names):
+        found = dict(zip(names, returned, strict=True))
+    else:
+        found = {}
+    if set(found) != set(names):
+        raise SwizzleError(
+            f"the specification of {program.name} returns {_describe(returned)}",
+            place=program.place,
+            expected=f"a value for each of: {', '.join(names)}",
+            mend="return one array, a tuple in the order of the out arrays, or a dict by their names",
+        )
+    return found
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"a dict with the keys {', '.join(map(str, value)) or 'none'}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return "nothing" if value is None else f"one {type(value).__name__}"
+
+
+def _flatten(
+    parameter: Parameter, value: Any, shape: tuple[int, ...], terms: Terms, flat: list[Term], place: Place
+) -> None:
+    if not shape:
+        if isinstance(value, Datum):
+            flat.append(value.term)
+        elif isinstance(value, (int, float)) or hasattr(value, "item"):
+            flat.append(terms.const(value.item() if hasattr(value, "item") else value))
+        else:
+            raise SwizzleError(
+                f"the specification gives {type(value).__name__} as an element of {parameter.name}",
+                place=place,
+                expected="numbers made of the input arrays' elements",
+            )
+        return
+    if not hasattr(value, "__len__") or len(value) != shape[0]:
+        raise _wrong_shape(parameter, _shape_of(value), place)
+    for part in value:
+        _flatten(parameter, part, shape[1:], terms, flat, place)
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    if isinstance(value, Datum) or not hasattr(value, "__len__"):
+        return ()
+    return (len(value), *(_shape_of(value[0]) if len(value) else ()))
+
+
+def _wrong_shape(parameter: Parameter, shape: tuple[int, ...], place: Place) -> SwizzleError:
+    return SwizzleError(
+        f"the specification gives {parameter.name} the shape {shape}",
+        place=place,
+        expected=f"the shape {parameter.shape}, as @sketch declares it",
+        mend="make the two agree",
+    )

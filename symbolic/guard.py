@@ -1,0 +1,161 @@
+"""Guards: Boolean conditions over the choices that fill the holes.
+
+A guard is a literal, a non-zero int: `g` or its negation `-g`. TRUE and FALSE are literals too. What a guard means
+is fixed by clauses kept here, which reach PySMT in batches (`Guards.drain`), so that a large problem is a flat
+conjunction of clauses and no engine has to normalise it again.
+
+Invariant: every literal but TRUE and FALSE is a choice or is defined by clauses in both directions, except where a
+docstring says one direction; simplification happens while a guard is built (constants, repeats, complements).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
+
+Guard: TypeAlias = int
+TRUE: Guard = 1
+FALSE: Guard = -1
+
+
+class Guards:
+    """A growing set of clauses over guards, and the memory that makes equal guards one."""
+
+    def __init__(self) -> None:
+        self.variables = 1
+        self.clauses = 1
+        self._pending: list[list[Guard]] = [[TRUE]]
+        self._and: dict[tuple[Guard, Guard], Guard] = {}
+        self._or: dict[tuple[Guard, ...], Guard] = {}
+        self._symbols: list[FNode | None] = [None]
+        self._negations: list[FNode | None] = [None]
+
+    # -- building -------------------------------------------------------------------------------------------
+
+    def fresh(self) -> Guard:
+        """Return a new choice."""
+        self.variables += 1
+        return self.variables
+
+    def add(self, clause: Iterable[Guard]) -> None:
+        """Require that one of these guards holds."""
+        literals = set(clause)
+        if TRUE in literals or any(-g in literals for g in literals if g > 0):
+            return
+        literals.discard(FALSE)
+        self.clauses += 1
+        self._pending.append(sorted(literals))
+
+    def both(self, a: Guard, b: Guard) -> Guard:
+        """Return the guard `a and b`."""
+        if a == b or b == TRUE:
+            return a
+        if a == TRUE:
+            return b
+        if a == FALSE or b == FALSE or a == -b:
+            return FALSE
+        key = (a, b) if a < b else (b, a)
+        found = self._and.get(key)
+        if found is None:
+            found = self._and[key] = self.fresh()
+            self._pending += ([-found, a], [-found, b], [found, -a, -b])
+            self.clauses += 3
+        return found
+
+    def any(self, guards: Iterable[Guard]) -> Guard:
+        """Return the guard 'one of these holds'."""
+        literals = set(guards)
+        literals.discard(FALSE)
+        if TRUE in literals or any(-g in literals for g in literals if g > 0):
+            return TRUE
+        if not literals:
+            return FALSE
+        if len(literals) == 1:
+            return literals.pop()
+        key = tuple(sorted(literals))
+        found = self._or.get(key)
+        if found is None:
+            found = self._or[key] = self.fresh()
+            self._pending.append([-found, *key])
+            self._pending += [[found, -g] for g in key]
+            self.clauses += 1 + len(key)
+        return found
+
+    # -- counting -------------------------------------------------------------------------------------------
+
+    def at_most_one(self, guards: Sequence[Guard]) -> None:
+        """Require that at most one of these holds (sequential encoding: linear, unlike PySMT's AtMostOne)."""
+        before: Guard | None = None
+        for guard in guards:
+            if before is None:
+                before = guard
+                continue
+            self.add([-before, -guard])
+            if guard is not guards[-1]:
+                after = self.fresh()
+                self.add([-before, after])
+                self.add([-guard, after])
+                before = after
+
+    def exactly_one(self, guards: Sequence[Guard]) -> None:
+        """Require that exactly one of these holds."""
+        self.add(guards)
+        self.at_most_one(guards)
+
+    def exactly(self, count: int, guards: Sequence[Guard], when: Guard = TRUE) -> None:
+        """Require, where `when` holds, that exactly `count` of these hold."""
+        if when == TRUE and count == 1:
+            self.exactly_one(guards)
+            return
+        if count > len(guards):
+            self.add([-when])
+            return
+        if count == 0:
+            for guard in guards:
+                self.add([-when, -guard])
+            return
+        totals = self.counter(guards, count + 1)
+        self.add([-when, totals[count - 1]])
+        if len(totals) > count:
+            self.add([-when, -totals[count]])
+
+    def counter(self, guards: Sequence[Guard], limit: int) -> list[Guard]:
+        """Return guards t where t[j] holds exactly when at least j + 1 of these hold, for j < limit."""
+        totals: list[Guard] = []
+        for guard in guards:
+            grown = []
+            for j in range(min(len(totals) + 1, limit)):
+                carry = guard if j == 0 else self.both(guard, totals[j - 1])
+                grown.append(self.any((carry, totals[j])) if j < len(totals) else carry)
+            totals = grown
+        return totals
+
+    # -- reaching the solver --------------------------------------------------------------------------------
+
+    def formula(self, guard: Guard) -> FNode:
+        """Return the guard as a PySMT formula (a symbol or its negation)."""
+        manager = _manager()
+        n = abs(guard)
+        while len(self._symbols) <= n:
+            symbol = manager.Symbol(f"g{len(self._symbols)}")
+            self._symbols.append(symbol)
+            self._negations.append(manager.Not(symbol))
+        found = self._symbols[n] if guard > 0 else self._negations[n]
+        assert found is not None
+        return found
+
+    def drain(self) -> list[FNode]:
+        """Return the clauses added since the last call, as PySMT formulas."""
+        manager = _manager()
+        formula = self.formula
+        batch, self._pending = self._pending, []
+        return [manager.Or([formula(g) for g in clause]) for clause in batch]
+
+
+def _manager():  # type: ignore[no-untyped-def]
+    from pysmt.environment import get_env
+
+    return get_env().formula_manager

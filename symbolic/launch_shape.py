@@ -1,0 +1,95 @@
+"""Where every thread of a launch sits: thread, block, lane and warp coordinates as lanes over the whole grid.
+
+Threads are numbered block by block (x fastest), inside a block by linear thread index (x fastest).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from symbolic.program import Coordinate, Program
+from symbolic.vector import Lanes
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """The threads of one launch; `count` of them, `block_threads` in a block."""
+
+    block: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    warp_size: int
+
+    @staticmethod
+    def of(program: Program) -> LaunchShape:
+        return LaunchShape(program.block, program.grid, program.warp_size)
+
+    @property
+    def block_threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def count(self) -> int:
+        return self.block_threads * self.blocks
+
+    @property
+    def thread(self) -> Lanes:
+        return np.arange(self.count, dtype=np.int64)
+
+    @property
+    def block_of(self) -> Lanes:
+        return self.thread // self.block_threads
+
+    @property
+    def lane(self) -> Lanes:
+        return self.thread % self.block_threads % self.warp_size
+
+    @property
+    def warp_base(self) -> Lanes:
+        """The number of each thread's lane 0."""
+        return self.thread - self.lane
+
+    @property
+    def warp_lanes(self) -> Lanes:
+        """How many lanes each thread's warp has (the last warp of a block may be short)."""
+        left = self.block_threads - self.warp_base % self.block_threads
+        return np.minimum(left, self.warp_size)
+
+    def coordinate(self, node: Coordinate) -> Lanes:
+        """Return a coordinate for every thread."""
+        axis = _AXES[node.axis]
+        inner = self.thread % self.block_threads
+        match node.name:
+            case "threadIdx":
+                return _axis(inner, self.block, axis)
+            case "blockIdx":
+                return _axis(self.block_of, self.grid, axis)
+            case "blockDim":
+                return np.full(self.count, self.block[axis], np.int64)
+            case "gridDim":
+                return np.full(self.count, self.grid[axis], np.int64)
+            case "laneid":
+                return self.lane
+            case "warpid":
+                return inner // self.warp_size
+            case "warpsize":
+                return np.full(self.count, self.warp_size, np.int64)
+
+    def describe(self, thread: int) -> str:
+        """Return `block (1, 0, 0), thread (5, 0, 0), lane 5` for a thread number."""
+        block = tuple(int(_axis(self.block_of[thread : thread + 1], self.grid, a)[0]) for a in range(3))
+        inner = np.array([thread % self.block_threads])
+        position = tuple(int(_axis(inner, self.block, a)[0]) for a in range(3))
+        return f"block {block}, thread {position}, lane {int(self.lane[thread])}"
+
+
+def _axis(number: Lanes, extents: tuple[int, int, int], axis: int) -> Lanes:
+    below = int(np.prod(extents[:axis], dtype=np.int64))
+    return number // below % extents[axis]

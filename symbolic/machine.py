@@ -1,0 +1,623 @@
+"""The machine: all threads of the grid, in lockstep, one statement at a time (paper, sections 4 and 6.1).
+
+One interpreter serves every use. What data is, is the algebra's business (`symbolic.algebra`); what a hole gives,
+the caller's (`HoleFunction`): lanes for a chosen function, a deferred vector for an open hole. With numbers and no
+open hole this is the definition of the language: printed CUDA, PTX and every symbolic run must agree with it.
+
+What must hold at run time (indices in bounds, no read of an unwritten cell, all lanes present at a shuffle, no
+races) is looked at for all threads. Where it fails for certain, there is a `Violation`. Where it depends on open
+holes it is kept in `Run.obligations`, under the same key that a concrete run of the same program would report, so
+that a counterexample found concretely can be ruled out symbolically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from typing_extensions import assert_never
+
+from symbolic.accumulator import Entry, Multiset, Value, apply, merge_values
+from symbolic.algebra import Algebra, Canonical
+from symbolic.errors import Place, SwizzleError
+from symbolic.guard import FALSE
+from symbolic.index import BINARY, COMPARE, LOGIC, UNARY
+from symbolic.launch_shape import LaunchShape
+from symbolic.program import (
+    Accumulate,
+    AccumulatorValue,
+    Assign,
+    Barrier,
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Coordinate,
+    DeclareAccumulator,
+    DeclareArray,
+    DType,
+    Expr,
+    For,
+    HoleCall,
+    If,
+    Load,
+    Logic,
+    Program,
+    Select,
+    Shuffle,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+)
+from symbolic.races import Access, races
+from symbolic.store import Memory, cell_name
+from symbolic.terms import UNWRITTEN
+from symbolic.union import Union, merge
+from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation
+
+HoleFunction: TypeAlias = Callable[[int, tuple[Vector, ...], Vector], Vector]
+Key: TypeAlias = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that a run broke: which, where, by which thread; a race names the other access too."""
+
+    key: Key
+    thread: int
+    message: str
+    place: Place
+    mend: str = ""
+    other: tuple[Key, int] | None = None
+
+    def error(self) -> SwizzleError:
+        """Return the violation as the user's mistake."""
+        return SwizzleError(self.message, place=self.place, mend=self.mend)
+
+
+@dataclass(slots=True)
+class Accumulated:
+    """One accumulate that ran: its statement, its guard and its operands."""
+
+    statement: Accumulate
+    mask: Vector
+    predicate: Vector
+    operands: tuple[Vector, ...]
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run leaves behind."""
+
+    memories: dict[str, Memory]
+    accumulated: list[Accumulated]
+    violations: list[Violation]
+    obligations: dict[Key, Callable[[Encoding, int], None]]
+    accesses: dict[Key, tuple[Vector, Vector]] = field(default_factory=dict)
+
+
+class Machine:
+    """An interpreter for one launch of one program."""
+
+    def __init__(
+        self,
+        program: Program,
+        algebra: Algebra,
+        inputs: Mapping[str, Lanes],
+        hole: HoleFunction | None = None,
+        violation_limit: int = 32,
+    ) -> None:
+        """`inputs` are flat arrays for the in, const and inout parameters, of the algebra's data."""
+        self.program, self.algebra, self.hole = program, algebra, hole
+        self.shape = LaunchShape.of(program)
+        self.violation_limit = violation_limit
+        self.all = np.ones(self.shape.count, np.bool_)
+        self.scalars: dict[str, Vector] = {}
+        self.memories: dict[str, Memory] = {}
+        self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
+        self.loops: tuple[int, ...] = ()
+        self.block_epoch = self.warp_epoch = 0
+        self.shared_accesses: dict[str, list[Access]] = {}
+        self.result = Run(self.memories, [], [], {})
+        for parameter in program.parameters:
+            size = int(np.prod(parameter.shape, dtype=np.int64))
+            given = parameter.role != "out"
+            data = np.array(inputs[parameter.name]) if given else algebra.blank(size, parameter.dtype)
+            assert data.shape == (size,), f"{parameter.name} needs {size} elements, flat"
+            base = np.zeros(self.shape.count, np.int64)
+            everyone = range(self.shape.count)
+            self.memories[parameter.name] = Memory(
+                parameter.name, parameter.dtype, parameter.shape, base, data, given, lambda _, e=everyone: e, parameter.place  # type: ignore[misc]
+            )
+            if parameter.role in ("out", "inout"):
+                self.shared_accesses[parameter.name] = []
+
+    def run(self) -> Run:
+        """Run the whole grid."""
+        for statement in self.program.body:
+            self.execute(statement, self.all)
+        for name in list(self.shared_accesses):
+            self._look_for_races(name)
+        return self.result
+
+    # -- statements -----------------------------------------------------------------------------------------
+
+    def execute(self, statement: Stmt, mask: Vector) -> None:
+        """Run one statement for the lanes in `mask`."""
+        match statement:
+            case Assign(name, value):
+                new = self.value(value, mask)
+                old = self.scalars.get(name)
+                self.scalars[name] = new if old is None or mask is self.all else self._select(mask, new, old, value)
+            case Store():
+                self._store(statement, mask)
+            case DeclareArray():
+                self._declare_array(statement)
+            case DeclareAccumulator(name):
+                size = int(np.prod(statement.shape, dtype=np.int64))
+                self.accumulators[name] = (statement, [[] for _ in range(size)])
+            case Accumulate():
+                self._accumulate(statement, mask)
+            case For():
+                self._loop(statement, mask)
+            case If(condition, then, otherwise):
+                chosen = self.value(condition, mask)
+                self._branch(then, conjunction(mask, chosen))
+                self._branch(otherwise, conjunction(mask, negation(chosen)))
+            case Barrier(scope):
+                self._barrier(statement, scope, mask)
+            case _:
+                assert_never(statement)
+
+    def _branch(self, body: tuple[Stmt, ...], mask: Vector) -> None:
+        if isinstance(mask, np.ndarray) and not mask.any():
+            return
+        for statement in body:
+            self.execute(statement, mask)
+
+    def _loop(self, loop: For, mask: Vector) -> None:
+        bounds = [self._uniform(e, mask) for e in (loop.start, loop.stop, loop.step)]
+        if bounds[2] == 0:
+            raise SwizzleError("the step of this range is 0", place=loop.step.place, mend="use a step other than 0")
+        outer = self.loops
+        for i in range(*bounds):
+            self.loops = (*outer, i)
+            self.scalars[loop.variable] = np.full(self.shape.count, i, np.int64)
+            for statement in loop.body:
+                self.execute(statement, mask)
+        self.loops = outer
+
+    def _uniform(self, node: Expr, mask: Vector) -> int:
+        value = self.value(node, mask)
+        lanes = value if isinstance(value, np.ndarray) else None
+        active = lanes[mask] if lanes is not None and isinstance(mask, np.ndarray) else lanes
+        if active is None or len(active) and (active != active[0]).any():
+            raise SwizzleError(
+                "this loop bound is not the same for every thread",
+                place=node.place,
+                expected="a bound made of constants, sizes and outer loop variables",
+                mend="loop to the largest bound and put the thread's own bound in an `if`",
+            )
+        return int(active[0]) if len(active) else 0
+
+    def _barrier(self, statement: Barrier, scope: str, mask: Vector) -> None:
+        groups = self.shape.block_of if scope == "block" else self.shape.warp_base
+        self._all_present(statement, mask, groups, "threads of the block" if scope == "block" else "lanes of the warp")
+        self.warp_epoch += 1
+        if scope == "block":
+            self.block_epoch += 1
+
+    def _all_present(self, node: Any, mask: Vector, groups: Lanes, who: str) -> None:
+        """Require that where one thread of a group is on, all of them are."""
+        if isinstance(mask, Deferred):
+            self.result.obligations[self._key(node, "present")] = lambda encoding, t: _same_mask(
+                encoding, mask, np.flatnonzero(groups == groups[t]).tolist()
+            )
+            return
+        if mask.all():
+            return
+        on = np.zeros(self.shape.count, np.int64)
+        np.add.at(on, groups, mask)
+        size = np.bincount(groups, minlength=self.shape.count)
+        bad = np.flatnonzero(mask & (on[groups] != size[groups]))
+        if len(bad):
+            absent = int(np.flatnonzero((groups == groups[bad[0]]) & ~mask)[0])
+            self._violate(
+                node,
+                "present",
+                int(bad[0]),
+                f"not all {who} get here: {self.shape.describe(absent)} is missing",
+                "move it out of the `if`; predicate what is stored instead",
+            )
+
+    # -- arrays ---------------------------------------------------------------------------------------------
+
+    def _declare_array(self, statement: DeclareArray) -> None:
+        cells = int(np.prod(statement.shape, dtype=np.int64))
+        shape = self.shape
+        if statement.memory == "local":
+            owner, count = shape.thread, shape.count
+            sharers = lambda address: range(address // cells, address // cells + 1)  # noqa: E731
+        else:
+            owner, count, size = shape.block_of, shape.blocks, shape.block_threads
+            sharers = lambda address: range(address // cells * size, (address // cells + 1) * size)  # noqa: E731
+            if statement.name in self.shared_accesses:
+                self._look_for_races(statement.name)
+            self.shared_accesses[statement.name] = []
+        data = self.algebra.blank(cells * count, statement.dtype)
+        self.memories[statement.name] = Memory(
+            statement.name, statement.dtype, statement.shape, owner * cells, data, False, sharers, statement.place
+        )
+
+    def _address(self, node: Load | Store, mask: Vector) -> Vector:
+        """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
+        memory = self.memories[node.array]
+        indices = [self.value(i, mask) for i in node.indices]
+        linear: Vector = np.zeros(self.shape.count, np.int64)
+        for extent, index in zip(memory.shape, indices, strict=True):
+
+            def step(total: int, i: int, extent: int = extent) -> int:
+                return total * extent + i if total >= 0 and 0 <= i < extent else -1
+
+            def steps(total: Lanes, i: Lanes, extent: int = extent) -> Lanes:
+                return np.where((total >= 0) & (i >= 0) & (i < extent), total * extent + i, -1)
+
+            linear = lift(step, steps, linear, index)
+        if isinstance(linear, Deferred) or isinstance(mask, Deferred):
+            inside = linear
+
+            def oblige(encoding: Encoding, t: int) -> None:
+                encoding.guards.add((-guard_at(mask, encoding, t), -at(inside, encoding, t).is_(-1)))
+
+            self.result.obligations[self._key(node, "bounds")] = oblige
+        else:
+            bad = np.flatnonzero(mask & (linear < 0))
+            if len(bad):
+                t = int(bad[0])
+                where = ", ".join(str(i[t]) for i in indices if isinstance(i, np.ndarray))
+                self._violate(
+                    node,
+                    "bounds",
+                    t,
+                    f"{node.array}[{where}] is out of bounds: {node.array} has shape {memory.shape} "
+                    f"({self.shape.describe(t)})",
+                    "guard the access with `if`, or make the array larger",
+                )
+        base = memory.base
+        return lift(
+            lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, base
+        )
+
+    def _note_access(self, node: Load | Store, mask: Vector, address: Vector, writes: bool) -> None:
+        if node.array not in self.shared_accesses:
+            return
+        key = self._key(node, "access")
+        self.result.accesses[key] = (mask, address)
+        if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
+            threads = np.flatnonzero(mask & (address >= 0))
+            self.shared_accesses[node.array].append(
+                Access(key, writes, threads, address[threads], self.block_epoch, self.warp_epoch)
+            )
+
+    def _look_for_races(self, name: str) -> None:
+        memory = self.memories[name]
+        parameters = {p.name for p in self.program.parameters}
+        for race in races(self.shared_accesses[name], self.shape, between_blocks=name in parameters):
+            if len(self.result.violations) >= self.violation_limit:
+                return
+            (first, _), (second, _) = race.first.key[:2], race.second.key[:2]  # type: ignore[misc]
+            does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
+            places: list[Place] = [self._places[first], self._places[second]]
+            self.result.violations.append(
+                Violation(
+                    race.second.key,
+                    race.second_thread,
+                    f"race on {cell_name(name, memory.shape, race.address % memory.cells)}: "
+                    f"{self.shape.describe(race.first_thread)} {does[0]} it (line {places[0].line}) and "
+                    f"{self.shape.describe(race.second_thread)} {does[1]} it (line {places[1].line}) "
+                    "with no barrier between",
+                    places[1],
+                    "put cuda.syncthreads() between them, or let the threads use different cells",
+                    (race.first.key, race.first_thread),
+                )
+            )
+
+    def _load(self, node: Load, mask: Vector) -> Vector:
+        memory = self.memories[node.array]
+        address = self._address(node, mask)
+        self._note_access(node, mask, address, writes=False)
+        found = memory.read(mask, address)
+        if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray) and not memory.written.all():
+            bad = np.flatnonzero(mask & memory.unwritten(address)) if memory.concrete else ()
+            if len(bad):
+                t = int(bad[0])
+                cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
+                self._violate(
+                    node,
+                    "unwritten",
+                    t,
+                    f"{cell} is read before it is written ({self.shape.describe(t)})",
+                    "write the cell on every path before this read",
+                )
+        if isinstance(found, Deferred) or isinstance(mask, Deferred):
+            value = found
+
+            def oblige(encoding: Encoding, t: int) -> None:
+                seen = at(value, encoding, t)
+                if isinstance(seen, Union):
+                    encoding.guards.add((-guard_at(mask, encoding, t), -seen.is_(UNWRITTEN)))
+
+            self.result.obligations[self._key(node, "unwritten")] = oblige
+        return found
+
+    def _store(self, node: Store, mask: Vector) -> None:
+        value = self.value(node.value, mask)
+        address = self._address(node, mask)
+        self._note_access(node, mask, address, writes=True)
+        keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
+        self.memories[node.array].write(keep, address, value)
+
+    # -- accumulators ---------------------------------------------------------------------------------------
+
+    def _slot(self, name: str, indices: tuple[Expr, ...], mask: Vector) -> list[Accumulated]:
+        declared, slots = self.accumulators[name]
+        linear = 0
+        for extent, node in zip(declared.shape, indices, strict=True):
+            i = self._uniform(node, mask)
+            if not 0 <= i < extent:
+                raise SwizzleError(
+                    f"accumulator index {i} is out of bounds: {name} has shape {declared.shape}", place=node.place
+                )
+            linear = linear * extent + i
+        return slots[linear]
+
+    def _accumulate(self, node: Accumulate, mask: Vector) -> None:
+        slot = self._slot(node.accumulator, node.indices, mask)
+        predicate: Vector = self.all if node.condition is None else self.value(node.condition, mask)
+        on = conjunction(mask, predicate)
+        if isinstance(on, np.ndarray) and not on.any():
+            return
+        operands = tuple(self.value(o, on) for o in node.operands)
+        entry = Accumulated(node, on, predicate, operands)
+        slot.append(entry)
+        self.result.accumulated.append(entry)
+
+    def _accumulator_value(self, node: AccumulatorValue, mask: Vector) -> Vector:
+        declared, _ = self.accumulators[node.accumulator]
+        entries = tuple(self._slot(node.accumulator, node.indices, mask))
+        total = self._reduce(declared, entries)
+        if declared.final is None:
+            return total
+        outer = self.scalars.get(declared.final.parameter)
+        self.scalars[declared.final.parameter] = total
+        found = self.value(declared.final.body, mask)
+        if outer is None:
+            del self.scalars[declared.final.parameter]
+        else:
+            self.scalars[declared.final.parameter] = outer
+        return found
+
+    def _reduce(self, declared: DeclareAccumulator, entries: tuple[Accumulated, ...]) -> Vector:
+        init = None if declared.init is None else declared.init.value
+        inner, dtype = declared.inner, declared.dtype
+        if not any(isinstance(v, Deferred) for e in entries for v in (e.mask, *e.operands)):
+            values = []
+            for entry in entries:
+                value = entry.operands[0]
+                for operand in entry.operands[1:]:
+                    value = self.algebra.binary(inner or "", value, operand, dtype)  # type: ignore[arg-type]
+                values.append(value)
+            total = self.algebra.reduce(declared.outer, [e.mask for e in entries], values, init, dtype)  # type: ignore[misc]
+            return np.broadcast_to(total, self.all.shape).copy()
+        terms = self._canonical().terms
+        start = () if init is None else (Entry(1, (Union.single(terms.const(init)),), None),)
+
+        def compute(encoding: Encoding, t: int) -> Value:
+            found = []
+            for entry in entries:
+                active = guard_at(entry.mask, encoding, t)
+                encoding.active.append((entry, t, active))
+                if active != FALSE:
+                    found.append(Entry(active, tuple(at(o, encoding, t) for o in entry.operands), inner))
+            return Multiset(declared.outer, (*start, *found), declared.place)
+
+        return Deferred(compute)
+
+    # -- expressions ----------------------------------------------------------------------------------------
+
+    def value(self, node: Expr, mask: Vector) -> Vector:
+        """Evaluate an expression for all threads; only lanes in `mask` are answerable for what it touches."""
+        match node:
+            case Const(value, dtype):
+                steer = {DType.INDEX: np.int64, DType.BOOL: np.bool_}.get(dtype)
+                one = steer(value) if steer else self.algebra.constant(value, dtype)
+                return np.full(self.shape.count, one)
+            case Var(name):
+                return self.scalars[name]
+            case Coordinate():
+                return self.shape.coordinate(node)
+            case Unary(op, operand, dtype):
+                inner = self.value(operand, mask)
+                if not dtype.is_data:
+                    return lift(*UNARY[op], inner)
+                return self._data(op, node, inner)
+            case Binary():
+                return self._binary(node, mask)
+            case Compare(op, left, right):
+                return lift(*COMPARE[op], self.value(left, mask), self.value(right, mask))
+            case Logic(op, left, right):
+                return lift(*LOGIC[op], self.value(left, mask), self.value(right, mask))
+            case Select(condition, then, otherwise):
+                chosen = self.value(condition, mask)
+                yes = self.value(then, conjunction(mask, chosen))
+                return self._select(chosen, yes, self.value(otherwise, conjunction(mask, negation(chosen))), node)
+            case Cast(operand, dtype):
+                inner = self.value(operand, mask)
+                source = operand.dtype
+                if isinstance(inner, np.ndarray):
+                    return self.algebra.cast(inner, source, dtype)
+                canonical = self._canonical()
+                return Deferred(
+                    lambda encoding, t: at(inner, encoding, t).map(
+                        encoding.guards, lambda v: int(canonical.cast(np.array([v]), source, dtype)[0])
+                    )
+                )
+            case Load():
+                return self._load(node, mask)
+            case Shuffle():
+                return self._shuffle(node, mask)
+            case HoleCall(hole, args):
+                assert self.hole is not None, "a program with open holes needs a hole function"
+                return self.hole(hole, tuple(self.value(a, mask) for a in args), mask)
+            case AccumulatorValue():
+                return self._accumulator_value(node, mask)
+            case _:
+                assert_never(node)
+
+    def _binary(self, node: Binary, mask: Vector) -> Vector:
+        left, right = self.value(node.left, mask), self.value(node.right, mask)
+        if node.dtype.is_data:
+            return self._data(node.op, node, left, right)
+        scalar, lanes = BINARY[node.op]
+        if node.op in ("//", "%", "<<", ">>"):
+            if isinstance(right, Deferred):
+                raise SwizzleError(
+                    f"the right side of `{node.op}` depends on a hole",
+                    place=node.right.place,
+                    expected="a divisor or shift made of constants and coordinates",
+                    mend="put the hole around the whole index instead",
+                )
+            wrong = right == 0 if node.op in ("//", "%") else right < 0
+            if (isinstance(mask, Deferred) and wrong.any()) or (isinstance(mask, np.ndarray) and (wrong & mask).any()):
+                t = int(np.flatnonzero(wrong if isinstance(mask, Deferred) else wrong & mask)[0])
+                what = "division by zero" if node.op in ("//", "%") else "shift by a negative amount"
+                raise SwizzleError(f"{what} ({self.shape.describe(t)})", place=node.place)
+            right = np.where(wrong, 1, right)
+        return lift(scalar, lanes, left, right)
+
+    def _data(self, op: str, node: Unary | Binary, *operands: Vector) -> Vector:
+        if all(isinstance(o, np.ndarray) for o in operands):
+            lanes: Any = operands
+            return self.algebra.unary(op, *lanes, node.dtype) if len(operands) == 1 else self.algebra.binary(op, *lanes, node.dtype)
+        minus = Union.single(self._canonical().terms.const(-1))
+
+        def compute(encoding: Encoding, t: int) -> Value:
+            values = [at(o, encoding, t) for o in operands]
+            if op == "-":
+                values[-1] = apply(encoding, "*", (minus, values[-1]), node.place)
+                return values[0] if len(values) == 1 else apply(encoding, "+", tuple(values), node.place)
+            return apply(encoding, op, tuple(values), node.place)
+
+        return Deferred(compute)
+
+    def _select(self, chosen: Vector, yes: Vector, no: Vector, node: Expr) -> Vector:
+        if all(isinstance(v, np.ndarray) for v in (chosen, yes, no)):
+            return np.where(chosen, yes, no)  # type: ignore[arg-type]
+
+        def compute(encoding: Encoding, t: int) -> Any:
+            g = guard_at(chosen, encoding, t)
+            if g in (1, -1):
+                return at(yes if g == 1 else no, encoding, t)
+            parts = [(g, at(yes, encoding, t)), (-g, at(no, encoding, t))]
+            if node.dtype.is_data:
+                return merge_values(encoding, parts, node.place)
+            return merge(encoding.guards, parts)
+
+        return Deferred(compute)
+
+    def _shuffle(self, node: Shuffle, mask: Vector) -> Vector:
+        value, lane = self.value(node.value, mask), self.value(node.lane, mask)
+        shape, size = self.shape, self.program.warp_size
+        if node.mask is not None:
+            named = self.value(node.mask, mask)
+            full = (1 << min(size, 32)) - 1
+            if isinstance(named, Deferred) or ((named & full) != full).any():
+                raise SwizzleError(
+                    "this shuffle's mask does not name every lane of the warp",
+                    place=node.mask.place,
+                    expected="cuda.FULL_MASK",
+                    mend="let all lanes take part in the shuffle and ignore what some of them receive",
+                )
+        self._all_present(node, mask, shape.warp_base, "lanes of the warp")
+        own = shape.lane
+        source: Vector
+        match node.mode:
+            case "idx":
+                source = lift(lambda i: i % size, lambda i: i % size, lane)
+            case "up":
+                source = lift(lambda i, me: me - i if me >= i else me, lambda i, me: np.where(me >= i, me - i, me), lane, own)
+            case "down":
+                source = lift(
+                    lambda i, me: me + i if me + i < size else me, lambda i, me: np.where(me + i < size, me + i, me), lane, own
+                )
+            case "xor":
+                source = lift(
+                    lambda i, me: me ^ i if me ^ i < size else me, lambda i, me: np.where(me ^ i < size, me ^ i, me), lane, own
+                )
+            case _:
+                assert_never(node.mode)
+        base = shape.warp_base
+        if (shape.warp_lanes < size).any():
+            raise SwizzleError(
+                f"a shuffle needs whole warps: the block of {shape.block_threads} threads ends in a part of a warp",
+                place=node.place,
+                expected=f"a block whose size is a multiple of {size}",
+                mend="round the block up and guard what the extra threads store",
+            )
+        if isinstance(source, np.ndarray):
+            giver = base + source
+            if isinstance(value, np.ndarray):
+                return value[giver]
+            return Deferred(lambda encoding, t: value.at(encoding, int(giver[t])))
+
+        def compute(encoding: Encoding, t: int) -> Any:
+            parts = [(g, at(value, encoding, int(base[t]) + i)) for i, g in at(source, encoding, t).values.items()]
+            if node.dtype.is_data:
+                return merge_values(encoding, parts, node.place)
+            return merge(encoding.guards, parts)
+
+        return Deferred(compute)
+
+    # -- bookkeeping ----------------------------------------------------------------------------------------
+
+    @property
+    def _places(self) -> dict[Any, Place]:
+        return self.__dict__.setdefault("_place_table", {})  # type: ignore[no-any-return]
+
+    def _key(self, node: Any, rule: str) -> Key:
+        """Name this execution of a node: the same in every run of the same program."""
+        self._places[id(node)] = node.place
+        return (id(node), self.loops, rule)
+
+    def _violate(self, node: Any, rule: str, thread: int, message: str, mend: str) -> None:
+        if len(self.result.violations) < self.violation_limit:
+            self.result.violations.append(Violation(self._key(node, rule), thread, message, node.place, mend))
+
+    def _canonical(self) -> Canonical:
+        assert isinstance(self.algebra, Canonical), "open holes need canonical data"
+        return self.algebra
+
+
+def forbid_race(run: Run, violation: Violation, encoding: Encoding) -> None:
+    """Require that the two accesses of a race do not meet in one cell."""
+    assert violation.other is not None
+    (mask_a, address_a), (mask_b, address_b) = run.accesses[violation.other[0]], run.accesses[violation.key]
+    a, b = violation.other[1], violation.thread
+    first, second = at(address_a, encoding, a), at(address_b, encoding, b)
+    for cell, guard in first.values.items():
+        if cell >= 0 and (other := second.is_(cell)) != FALSE:
+            encoding.guards.add(
+                (-guard, -other, -guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b))
+            )
+
+
+def _same_mask(encoding: Encoding, mask: Vector, threads: list[int]) -> None:
+    first = guard_at(mask, encoding, threads[0])
+    for t in threads[1:]:
+        other = guard_at(mask, encoding, t)
+        encoding.guards.add((-first, other))
+        encoding.guards.add((first, -other))
+

@@ -1,0 +1,267 @@
+"""Canonical data values: interned terms over the elements of the input arrays (paper, sections 4.1 and 4.2).
+
+A term is an int, its place in one table; equal terms are the same int, so no solver ever reasons about arithmetic
+on data. Operators that are commutative and associative hold their arguments as a sorted multiset (a set for the
+idempotent ones), flattened; constants are folded and identities dropped. Canonicalisation is sound and incomplete:
+`a * (b + c)` and `a * b + a * c` stay different, and `a ^ a` is not simplified, as in the paper.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from symbolic.errors import SwizzleError
+
+Term: TypeAlias = int
+UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A commutative and associative operator on data: how constants fold, what it absorbs."""
+
+    fold: Callable[[Any, Any], Any]
+    identity: Any = None
+    annihilator: Any = None
+    idempotent: bool = False
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "+": Reduction(operator.add, identity=0),
+    "*": Reduction(operator.mul, identity=1, annihilator=0),
+    "^": Reduction(operator.xor, identity=0),
+    "min": Reduction(min, idempotent=True),
+    "max": Reduction(max, idempotent=True),
+    "&": Reduction(operator.and_, identity=-1, annihilator=0, idempotent=True),
+    "|": Reduction(operator.or_, identity=0, annihilator=-1, idempotent=True),
+}
+
+
+class Terms:
+    """The table of terms. `nodes[t]` is ('atom', (array, index)), ('const', (value,)) or (operator, arguments)."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
+        self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
+
+    def _intern(self, op: str, args: tuple[Any, ...]) -> Term:
+        key = (op, args)
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = len(self.nodes)
+            self.nodes.append(key)
+        return found
+
+    def atom(self, array: str, index: int) -> Term:
+        """Return the variable that stands for element `index` (row-major) of an input array."""
+        return self._intern("atom", (array, index))
+
+    def const(self, value: Any) -> Term:
+        """Return a number."""
+        return self._intern("const", (value,))
+
+    def is_const(self, term: Term) -> bool:
+        return self.nodes[term][0] == "const"
+
+    def apply(self, op: str, args: Sequence[Term]) -> Term:
+        """Return the canonical term `op(args)`; UNWRITTEN if any argument is."""
+        if UNWRITTEN in args:
+            return UNWRITTEN
+        reduction = REDUCTIONS.get(op)
+        if reduction is None:
+            return self._intern(op, tuple(args))
+        constant = reduction.identity
+        items: list[Term] = []
+        for arg in args:
+            for item in self.items(arg, op):
+                if self.is_const(item):
+                    value = self.nodes[item][1][0]
+                    constant = value if constant is None else reduction.fold(constant, value)
+                else:
+                    items.append(item)
+        if constant is not None and constant == reduction.annihilator:
+            return self.const(constant)
+        if constant is not None and constant != reduction.identity:
+            items.append(self.const(constant))
+        if reduction.idempotent:
+            items = list(set(items))
+        if not items:
+            return self.const(reduction.identity)
+        if len(items) == 1:
+            return items[0]
+        return self._intern(op, tuple(sorted(items)))
+
+    def items(self, term: Term, op: str) -> tuple[Term, ...]:
+        """Return what `term` contributes to a reduction by `op`: its arguments if it is one itself."""
+        node = self.nodes[term]
+        if node[0] == op:
+            return node[1]
+        reduction = REDUCTIONS[op]
+        if node[0] == "const" and node[1][0] == reduction.identity and reduction.identity is not None:
+            return ()
+        return (term,)
+
+    def multiset(self, term: Term, op: str) -> Counter[Term]:
+        """Return the items of a reduction with their multiplicities."""
+        return Counter(self.items(term, op))
+
+    def show(self, term: Term) -> str:
+        """Return the term as text: `w[0]*x[3] + w[1]*x[4]`."""
+        op, args = self.nodes[term]
+        match op:
+            case "atom":
+                return f"{args[0]}[{args[1]}]"
+            case "const":
+                return str(args[0])
+            case "unwritten":
+                return "an unwritten cell"
+        texts = [self.show(arg) for arg in args]
+        if op in ("min", "max") or not (op in REDUCTIONS or len(op) <= 2):
+            return f"{op}({', '.join(texts)})"
+        if op == "*":
+            texts = [f"({t})" if self.nodes[a][0] in ("+", "^", "|", "&") else t for t, a in zip(texts, args, strict=True)]
+            return "*".join(texts)
+        return f" {op} ".join(f"({t})" if " " in t and op != "+" else t for t in texts)
+
+
+def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Datum]:
+    def method(self: Datum, other: Any) -> Datum:
+        right = self.lift(other)
+        if right is None:
+            return NotImplemented  # type: ignore[return-value]
+        a, b = (right, self.term) if swap else (self.term, right)
+        return Datum(self.terms, binary(self.terms, op, a, b))
+
+    return method
+
+
+def binary(terms: Terms, op: str, a: Term, b: Term) -> Term:
+    """Return the canonical term of a binary operator on data; `a - b` is `a + (-1)*b`."""
+    if op == "-":
+        return terms.apply("+", (a, terms.apply("*", (terms.const(-1), b))))
+    return terms.apply(op, (a, b))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Datum:
+    """A data value that a specification computes with. It is symbolic: it has no truth value and no order."""
+
+    terms: Terms = field(repr=False)
+    term: Term
+
+    def lift(self, other: Any) -> Term | None:
+        """Return `other` as a term, or None if it is neither a datum nor a number."""
+        if isinstance(other, Datum):
+            return other.term
+        if isinstance(other, (int, float)) or hasattr(other, "dtype"):
+            return self.terms.const(other.item() if hasattr(other, "item") else other)
+        return None
+
+    __add__ = _datum_operator("+")
+    __radd__ = _datum_operator("+", swap=True)
+    __sub__ = _datum_operator("-")
+    __rsub__ = _datum_operator("-", swap=True)
+    __mul__ = _datum_operator("*")
+    __rmul__ = _datum_operator("*", swap=True)
+    __truediv__ = _datum_operator("/")
+    __rtruediv__ = _datum_operator("/", swap=True)
+    __floordiv__ = _datum_operator("//")
+    __rfloordiv__ = _datum_operator("//", swap=True)
+    __mod__ = _datum_operator("%")
+    __rmod__ = _datum_operator("%", swap=True)
+    __and__ = _datum_operator("&")
+    __rand__ = _datum_operator("&", swap=True)
+    __or__ = _datum_operator("|")
+    __ror__ = _datum_operator("|", swap=True)
+    __xor__ = _datum_operator("^")
+    __rxor__ = _datum_operator("^", swap=True)
+    __lshift__ = _datum_operator("<<")
+    __rshift__ = _datum_operator(">>")
+
+    def __neg__(self) -> Datum:
+        return Datum(self.terms, self.terms.apply("*", (self.terms.const(-1), self.term)))
+
+    def __abs__(self) -> Datum:
+        return Datum(self.terms, self.terms.apply("abs", (self.term,)))
+
+    def __invert__(self) -> Datum:
+        return Datum(self.terms, self.terms.apply("~", (self.term,)))
+
+    def _refuse(self, what: str) -> SwizzleError:
+        return SwizzleError(
+            f"the specification {what} the data value {self.terms.show(self.term)}",
+            expected="a specification that treats data as opaque: only arithmetic on it",
+            mend="use swizzle.minimum(a, b) and swizzle.maximum(a, b) for data; branch and index on integers only",
+        )
+
+    def __bool__(self) -> bool:
+        raise self._refuse("takes the truth value of")
+
+    def __eq__(self, other: object) -> Any:
+        raise self._refuse("compares")
+
+    def __lt__(self, other: object) -> Any:
+        raise self._refuse("compares")
+
+    __le__ = __gt__ = __ge__ = __ne__ = __lt__
+
+    def __index__(self) -> int:
+        raise self._refuse("indexes with")
+
+    def __int__(self) -> int:
+        raise self._refuse("converts to an integer")
+
+    def __float__(self) -> float:
+        raise self._refuse("converts to a float")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self._refuse("iterates over")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def reduce_with(self, op: str, other: Any) -> Datum:
+        """Return `op(self, other)` for an operator without Python syntax (min, max)."""
+        right = self.lift(other)
+        if right is None:
+            raise TypeError(f"{op} of data and {other!r}")
+        return Datum(self.terms, self.terms.apply(op, (self.term, right)))
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicArray:
+    """An input array of distinct variables, as a specification sees it: indexing, slicing, `len`, `.shape`, iteration."""
+
+    terms: Terms = field(repr=False)
+    name: str
+    shape: tuple[int, ...]
+    offset: int = 0
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            found: Any = self
+            for part in key:
+                found = found[part]
+            return found
+        if isinstance(key, slice):
+            return [self[i] for i in range(*key.indices(len(self)))]
+        i = operator.index(key)
+        size = self.shape[0]
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of bounds for {self.name} with size {size}")
+        stride = 1
+        for extent in self.shape[1:]:
+            stride *= extent
+        offset = self.offset + (i % size) * stride
+        if len(self.shape) == 1:
+            return Datum(self.terms, self.terms.atom(self.name, offset))
+        return SymbolicArray(self.terms, self.name, self.shape[1:], offset)

@@ -1,0 +1,94 @@
+"""Unions: what a value may be, by the choices that fill the holes (Rosette's symbolic unions).
+
+A union maps each possible value to the guard under which it is that value.
+
+Invariant: guards are pairwise exclusive and together always true; values are distinct; no guard is FALSE. A union
+of one value has the guard TRUE and is as good as the plain value.
+
+>>> guards = Guards(); g = guards.fresh()
+>>> u = Union({1: g, 2: -g})
+>>> u.map(guards, lambda v: v % 1).values
+{0: 1}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from symbolic.guard import FALSE, TRUE, Guard, Guards
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Guarded alternatives of a hashable value."""
+
+    values: dict[Any, Guard]
+
+    @staticmethod
+    def single(value: Hashable) -> Union:
+        """Return the union that is always `value`."""
+        return Union({value: TRUE})
+
+    def is_(self, value: Hashable) -> Guard:
+        """Return the guard under which the union is `value`."""
+        return self.values.get(value, FALSE)
+
+    @property
+    def constant(self) -> bool:
+        return len(self.values) == 1
+
+    def map(self, guards: Guards, function: Callable[[Any], Hashable]) -> Union:
+        """Apply a function to every alternative."""
+        groups: dict[Hashable, list[Guard]] = {}
+        for value, guard in self.values.items():
+            groups.setdefault(function(value), []).append(guard)
+        if len(groups) == 1:
+            return Union({next(iter(groups)): TRUE})
+        return Union({value: guards.any(group) for value, group in groups.items()})
+
+
+def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, b: Union) -> Union:
+    """Apply a binary function to every pair of alternatives.
+
+    The result's guards are fresh and tied by one clause per pair; being exclusive and exhaustive they are
+    thereby defined in both directions.
+    """
+    if a.constant:
+        left = next(iter(a.values))
+        return b.map(guards, lambda right: function(left, right))
+    if b.constant:
+        right = next(iter(b.values))
+        return a.map(guards, lambda left: function(left, right))
+    results: dict[Hashable, list[tuple[Guard, Guard]]] = {}
+    for left, g in a.values.items():
+        for right, h in b.values.items():
+            results.setdefault(function(left, right), []).append((g, h))
+    if len(results) == 1:
+        return Union({next(iter(results)): TRUE})
+    if len(results) == 2:
+        first = guards.fresh()
+        named = dict(zip(results, (first, -first), strict=True))
+    else:
+        named = {value: guards.fresh() for value in results}
+        guards.exactly_one(list(named.values()))
+    for value, pairs in results.items():
+        for g, h in pairs:
+            guards.add((-g, -h, named[value]))
+    return Union(named)
+
+
+def merge(guards: Guards, parts: Iterable[tuple[Guard, Union]]) -> Union:
+    """Return the union that is the part whose guard holds; the parts' guards are exclusive and exhaustive."""
+    groups: dict[Hashable, list[Guard]] = {}
+    for guard, part in parts:
+        if guard == FALSE:
+            continue
+        for value, inner in part.values.items():
+            both = guards.both(guard, inner)
+            if both != FALSE:
+                groups.setdefault(value, []).append(both)
+    if len(groups) == 1:
+        return Union({next(iter(groups)): TRUE})
+    return Union({value: guards.any(group) for value, group in groups.items()})

@@ -1,0 +1,185 @@
+"""One description of a hole's function space, read in three ways.
+
+A template has *components*: finite lists of constants, one of which is chosen from each. How the hole's value at a
+point comes from the chosen constants is written once, over the three operations of a `Chooser`:
+
+- `OneChoice`: the constants are chosen; values are plain.
+- `Columns`: all candidate choices side by side; a value is one NumPy column, one row a candidate.
+- `Open`: nothing is chosen; values are unions guarded by the choice (what the solver sees).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from symbolic.guard import FALSE, TRUE, Guard, Guards
+from symbolic.union import Union, combine
+
+T = TypeVar("T")
+Choice: TypeAlias = tuple[Any, ...]
+
+
+class Chooser(Protocol[T]):
+    """Values that depend on which constant each component takes."""
+
+    def pick(self, component: int, table: Callable[[Any], Hashable]) -> T:
+        """Return `table(constant)` for the constant that the component takes."""
+
+    def both(self, function: Callable[[Any, Any], Hashable], a: T, b: T) -> T:
+        """Apply a binary function."""
+
+    def compare(self, a: T, component: int) -> T:
+        """Return -1, 0 or 1: how an integer stands to the constant of a component of integers."""
+
+
+def sign(a: int, b: int) -> int:
+    return (a > b) - (a < b)
+
+
+@dataclass(frozen=True, slots=True)
+class OneChoice:
+    """A chooser whose choice is made."""
+
+    choice: Choice
+
+    def pick(self, component: int, table: Callable[[Any], Hashable]) -> Hashable:
+        return table(self.choice[component])
+
+    def both(self, function: Callable[[Any, Any], Hashable], a: Hashable, b: Hashable) -> Hashable:
+        return function(a, b)
+
+    def compare(self, a: Any, component: int) -> Hashable:
+        return sign(a, self.choice[component])
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values of many candidates: `values[codes[row]]`."""
+
+    codes: npt.NDArray[np.int64]
+    values: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A chooser for many candidates: `rows[component]` are indices into the component's constants."""
+
+    components: Sequence[Sequence[Any]]
+    rows: Sequence[npt.NDArray[np.int32]]
+
+    @staticmethod
+    def everything(components: Sequence[Sequence[Any]]) -> Columns:
+        """Return all choices there are."""
+        grids = np.meshgrid(*[np.arange(len(c), dtype=np.int32) for c in components], indexing="ij")
+        return Columns(components, [g.reshape(-1) for g in grids])
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> Columns:
+        return Columns(self.components, [r[keep] for r in self.rows])
+
+    def __len__(self) -> int:
+        return len(self.rows[0])
+
+    def choice(self, row: int) -> Choice:
+        return tuple(c[r[row]] for c, r in zip(self.components, self.rows, strict=True))
+
+    def pick(self, component: int, table: Callable[[Any], Hashable]) -> Column:
+        return _column([table(c) for c in self.components[component]], self.rows[component])
+
+    def both(self, function: Callable[[Any, Any], Hashable], a: Column, b: Column) -> Column:
+        products = [function(x, y) for x in a.values for y in b.values]
+        return _column(products, a.codes * len(b.values) + b.codes)
+
+    def compare(self, a: Column, component: int) -> Column:
+        return self.both(sign, a, self.pick(component, lambda c: c))
+
+
+def _column(values: list[Any], codes: npt.NDArray[np.int64]) -> Column:
+    numbers: dict[Any, int] = {}
+    renumber = np.array([numbers.setdefault(v, len(numbers)) for v in values], np.int64)
+    return Column(renumber[codes], list(numbers))
+
+
+class Open(Generic[T]):
+    """A chooser whose choice is open: one guard for each constant of each component."""
+
+    def __init__(self, guards: Guards, components: Sequence[Sequence[Any]]) -> None:
+        self.guards, self.components = guards, components
+        self.choices: list[list[Guard]] = []
+        self._from: dict[tuple[int, int], Guard] = {}
+        for constants in components:
+            if len(constants) == 1:
+                self.choices.append([TRUE])
+            elif len(constants) == 2:
+                first = guards.fresh()
+                self.choices.append([first, -first])
+            else:
+                some = [guards.fresh() for _ in constants]
+                guards.exactly_one(some)
+                self.choices.append(some)
+
+    def pick(self, component: int, table: Callable[[Any], Hashable]) -> Union:
+        constants = Union(dict(zip(range(len(self.components[component])), self.choices[component], strict=True)))
+        return constants.map(self.guards, lambda c: table(self.components[component][c]))
+
+    def both(self, function: Callable[[Any, Any], Hashable], a: Union, b: Union) -> Union:
+        return combine(self.guards, function, a, b)
+
+    def compare(self, a: Union, component: int) -> Union:
+        guards, constants = self.guards, self.components[component]
+        assert list(constants) == list(range(constants[0], constants[-1] + 1)), "compare needs consecutive integers"
+        parts = []
+        for value, guard in a.values.items():
+            above = self._at_least(component, value + 1 - constants[0])
+            equal = (
+                self.choices[component][value - constants[0]] if constants[0] <= value <= constants[-1] else FALSE
+            )
+            parts.append((guard, above, equal))
+        if len(parts) == 1:
+            ((_, above, equal),) = parts
+            signs = {-1: above, 0: equal, 1: -guards.any((above, equal))}
+            return Union({s: g for s, g in signs.items() if g != FALSE})
+        below, same, more = guards.fresh(), guards.fresh(), guards.fresh()
+        guards.exactly_one((below, same, more))
+        for guard, above, equal in parts:
+            guards.add((-guard, -above, below))
+            guards.add((-guard, above, -below))
+            guards.add((-guard, -equal, same))
+            guards.add((-guard, equal, -same))
+        return Union({-1: below, 0: same, 1: more})
+
+    def _at_least(self, component: int, index: int) -> Guard:
+        """Return 'the constant chosen is number `index` or a later one', by a chain shared by all indices."""
+        choices = self.choices[component]
+        if index <= 0:
+            return TRUE
+        if index >= len(choices):
+            return FALSE
+        found = self._from.get((component, index))
+        if found is None:
+            found = FALSE
+            for i in range(len(choices) - 1, index - 1, -1):
+                known = self._from.get((component, i))
+                found = self._from[component, i] = known if known is not None else self.guards.any((choices[i], found))
+        return found
+
+    def among(self, rows: Columns) -> Guard:
+        """Return the guard 'the choice is one of these rows'."""
+        guards, found = self.guards, []
+        for row in zip(*(r.tolist() for r in rows.rows), strict=True):
+            guard = TRUE
+            for some, c in zip(self.choices, row, strict=True):
+                guard = guards.both(guard, some[c])
+            found.append(guard)
+        return guards.any(found)
+
+    def chosen(self, holds: Callable[[Guard], bool]) -> Choice:
+        """Read the choice from a model."""
+        return tuple(
+            next(c for c, g in zip(constants, some, strict=True) if holds(g))
+            for constants, some in zip(self.components, self.choices, strict=True)
+        )
