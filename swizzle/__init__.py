@@ -1,0 +1,55 @@
+"""Swizzle: a solver-aided language for GPU kernels with holes.
+
+`from swizzle import sketch, spec, cuda, f32, sw_xform, ...` is all that a sketch needs; nothing here loads a solver.
+"""
+
+from swizzle.cuda_namespace import cuda
+from swizzle.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
+from swizzle.language import (
+    Accumulator,
+    accumulator,
+    block_load,
+    block_store,
+    sw_cond,
+    sw_part,
+    sw_xform,
+    warp_load,
+    warp_store,
+    zeros,
+)
+from swizzle.loading import load
+from swizzle.parameters import parameter
+from swizzle.sketch import Sketch, Spec, sketch, spec
+from symbolic.errors import SwizzleError
+
+__all__ = [
+    "Accumulator",
+    "ArrayType",
+    "ElementType",
+    "Sketch",
+    "Spec",
+    "SwizzleError",
+    "accumulator",
+    "block_load",
+    "block_store",
+    "cuda",
+    "f16",
+    "f32",
+    "f64",
+    "i32",
+    "i64",
+    "load",
+    "maximum",
+    "minimum",
+    "parameter",
+    "sketch",
+    "spec",
+    "sw_cond",
+    "sw_part",
+    "sw_xform",
+    "u32",
+    "u64",
+    "warp_load",
+    "warp_store",
+    "zeros",
+]

@@ -119,13 +119,25 @@ class Terms:
                 return str(args[0])
             case "unwritten":
                 return "an unwritten cell"
+        if op in REDUCTIONS:
+            args = tuple(sorted(args, key=self._reading_order))
         texts = [self.show(arg) for arg in args]
         if op in ("min", "max") or not (op in REDUCTIONS or len(op) <= 2):
             return f"{op}({', '.join(texts)})"
         if op == "*":
-            texts = [f"({t})" if self.nodes[a][0] in ("+", "^", "|", "&") else t for t, a in zip(texts, args, strict=True)]
-            return "*".join(texts)
+            return "*".join(f"({t})" if " " in t else t for t in texts)
         return f" {op} ".join(f"({t})" if " " in t and op != "+" else t for t in texts)
+
+    def _reading_order(self, term: Term) -> tuple[Any, ...]:
+        """Sort constants first, then elements by array and index, then the rest by what they hold."""
+        op, args = self.nodes[term]
+        match op:
+            case "const":
+                return (0, "", args[0])
+            case "atom":
+                return (1, *args)
+            case _:
+                return (2, op, sorted(self._reading_order(arg) for arg in args if isinstance(arg, int)))
 
 
 def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Datum]:
