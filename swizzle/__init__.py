@@ -10,6 +10,8 @@ from swizzle.language import (
     accumulator,
     block_load,
     block_store,
+    maximum,
+    minimum,
     sw_cond,
     sw_part,
     sw_xform,

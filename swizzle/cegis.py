@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from swizzle.problem import Demand, Problem, live_accumulates
 from symbolic.guard import FALSE, Guard, Guards
 from symbolic.machine import Run, forbid_race
-from symbolic.solver import Sat, Solver, Unknown, Unsat
+from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
 from symbolic.union import Union
 from symbolic.vector import Encoding, guard_at
-from swizzle.problem import Output, Problem, live_accumulates
 from templates.chooser import Choice, Open
 from templates.holes import Point, Space, matching, template
 
@@ -42,13 +42,15 @@ class Stats:
     counterexamples: int = 0
     seconds_solving: float = 0.0
     seconds_checking: float = 0.0
-    looked_at: set[tuple[str, int]] = field(default_factory=set)
+    looked_at: set[Demand] = field(default_factory=set)
 
 
 class Cegis:
     """The search in one space, kept between questions; a context manager, as it holds a solver."""
 
-    def __init__(self, problem: Problem, space: Space, solver: str, deadline: float | None, news: Callable[[str], None]) -> None:
+    def __init__(
+        self, problem: Problem, space: Space, solver: SolverName, deadline: float | None, news: Callable[[str], None]
+    ) -> None:
         self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
         self.guards = Guards()
         self.templates = [template(h, p, space) for h, p in zip(problem.program.holes, problem.points, strict=True)]
@@ -63,8 +65,8 @@ class Cegis:
         self._noted = 0
         live = [-g for g in self._dead.values()]
         self._at_least = self.guards.counter(live, len(live)) if live else []
-        for output in self._first_outputs():
-            self._look_at(output)
+        for demand in problem.first_demands():
+            self._look_at(demand)
 
     def __enter__(self) -> Cegis:
         return self
@@ -90,8 +92,7 @@ class Cegis:
             if not isinstance(answer, Sat):
                 return answer
             started = time.monotonic()
-            model = answer.model
-            holds = lambda g: g == 1 or (g != -1 and model.true(self.guards.formula(abs(g))) == (g > 0))  # noqa: B023, E731
+            holds = self.guards.reader(answer.model)
             choices = tuple(o.chosen(holds) for o in self.open)
             run, wrong = self.problem.candidate(self.templates, choices)
             refuted = self._refute(run, [(m.array, m.address) for m in wrong])
@@ -128,16 +129,10 @@ class Cegis:
             found = self._points[number, point] = self.templates[number].at(self.open[number], point)
         return found
 
-    def _first_outputs(self) -> Sequence[Output]:
-        """Return the first elements to look at: the ends of the first block's share, most likely different."""
-        outputs = self.problem.outputs
-        blocks = int(np.prod(self.problem.program.grid))
-        share = max(1, len(outputs) // blocks)
-        return [outputs[i] for i in sorted({0, share - 1})] if outputs else []
-
-    def _look_at(self, output: Output) -> None:
-        self.stats.looked_at.add((output.array, output.address))
-        self.problem.require(self.encoding, output)
+    def _look_at(self, demand: Demand) -> None:
+        assert demand not in self.stats.looked_at, "a candidate fails on something that the solver was told of"
+        self.stats.looked_at.add(demand)
+        self.problem.require(self.encoding, demand)
         self._note_active()
 
     def _note_active(self) -> None:
@@ -160,10 +155,7 @@ class Cegis:
             return True
         if not wrong:
             return False
-        fresh = [w for w in wrong if w not in self.stats.looked_at]
-        assert fresh, "a candidate fails on an output that the solver was told of"
-        array, address = self._random.choice(fresh)
-        self._look_at(next(o for o in self.problem.outputs if (o.array, o.address) == (array, address)))
+        self._look_at(self.problem.demand_for(run, *self._random.choice(wrong)))
         return True
 
     def _refute_cost(self, run: Run, holds: Callable[[Guard], bool]) -> bool:
@@ -174,8 +166,7 @@ class Cegis:
             if not holds(self._dead[statement]) or not isinstance(entry.mask, np.ndarray) or not entry.mask.any():
                 continue
             thread = int(np.flatnonzero(entry.mask)[0])
-            twins = [e for e in entries[statement]]
-            for twin in twins:
+            for twin in entries[statement]:
                 guard = guard_at(twin.mask, self.encoding, thread)
                 if guard != FALSE:
                     self.guards.add((-self._dead[statement], -guard))

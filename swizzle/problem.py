@@ -7,22 +7,23 @@ problem serves every space.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from swizzle.specification import outputs, postcondition, symbolic_inputs
+from swizzle.verify import Mismatch, compare, run_canonical
 from symbolic.algebra import Canonical
+from symbolic.data import require
 from symbolic.errors import SwizzleError
 from symbolic.launch_shape import LaunchShape
 from symbolic.machine import Accumulated, Machine, Run
 from symbolic.program import Accumulate, Program
-from symbolic.store import Snapshot
+from symbolic.store import Snapshot, hit_at
 from symbolic.terms import Term, Terms
 from symbolic.union import Union
-from symbolic.vector import Deferred, Encoding, Lanes, Vector
-from swizzle.specification import outputs, postcondition, symbolic_inputs
-from swizzle.verify import Mismatch, compare, run_canonical
+from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, reach
 from templates.chooser import Choice
 from templates.holes import Point, Template
 
@@ -36,6 +37,18 @@ class Output:
     term: Term
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One thread's store to an output array at an address that holes decide: what goes there must be right."""
+
+    array: str
+    write: int
+    thread: int
+
+
+Demand: TypeAlias = "Output | Stored"
+
+
 @dataclass(slots=True)
 class Problem:
     """A sketch's run with open holes."""
@@ -47,6 +60,7 @@ class Problem:
     outputs: list[Output]
     wanted: dict[str, list[Term]]
     finals: dict[str, Snapshot]
+    _final_writes: dict[str, list[int]] = field(default_factory=dict)
 
     @staticmethod
     def of(program: Program, spec: Callable[..., Any]) -> Problem:
@@ -70,7 +84,10 @@ class Problem:
             def compute(encoding: Encoding, t: int) -> Union:
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
 
-            return Deferred(compute)
+            domain = (
+                frozenset((False, True)) if program.holes[number].kind == "cond" else range(program.holes[number].size)
+            )
+            return Deferred(compute, lambda t: frozenset(domain))
 
         machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole)
         run = machine.run()
@@ -86,10 +103,60 @@ class Problem:
         _check_domains(program, points)
         return Problem(program, terms, run, points, found, wanted, finals)
 
-    def require(self, encoding: Encoding, output: Output) -> None:
-        """Require that one output element is what the specification says."""
-        memory = self.run.memories[output.array]
-        memory.require(encoding, self.finals[output.array], output.address, output.term)
+    def require(self, encoding: Encoding, demand: Demand) -> None:
+        """Require what a demand says of every right filling."""
+        memory, seen = self.run.memories[demand.array], self.finals[demand.array]
+        if isinstance(demand, Output):
+            memory.require(encoding, seen, demand.address, demand.term)
+            return
+        write, wanted = seen.diffuse[demand.write], self.wanted[demand.array]
+        for address in at(write.address, encoding, demand.thread).values:
+            if address >= 0 and seen.number[address] < write.number:
+                hit = hit_at(write, encoding, demand.thread, address)
+                require(write.value, encoding, demand.thread, wanted[address], hit)
+
+    def first_demands(self) -> list[Demand]:
+        """Return a few demands that are likely to differ: the ends of the first block's share of each output."""
+        found: list[Demand] = []
+        blocks = int(np.prod(self.program.grid))
+        for parameter in outputs(self.program):
+            own = [o for o in self.outputs if o.array == parameter.name]
+            last = self.final_writes(parameter.name)
+            if last:
+                threads = LaunchShape.of(self.program).block_threads
+                found += [Stored(parameter.name, j, t) for j, t in {(last[0], 0), (last[-1], threads - 1)}]
+            else:
+                found += [own[i] for i in sorted({0, max(1, len(own) // blocks) - 1})] if own else []
+        return found
+
+    def final_writes(self, array: str) -> list[int]:
+        """Return which diffuse writes no later write may overwrite: their stores can be judged one by one."""
+        if array not in self._final_writes:
+            seen = self.finals[array]
+            later: set[int] = set()
+            found = []
+            for j in range(len(seen.diffuse) - 1, -1, -1):
+                write = seen.diffuse[j]
+                count = LaunchShape.of(self.program).count
+                touched = {a for t in range(count) if True in reach(write.mask, t) for a in reach(write.address, t)}
+                if not touched & later:
+                    found.append(j)
+                later |= touched
+            self._final_writes[array] = found[::-1]
+        return self._final_writes[array]
+
+    def demand_for(self, run: Run, array: str, address: int) -> Demand:
+        """Return what a candidate's run violates at a wrong output element."""
+        seen, final = self.finals[array], set(self.final_writes(array))
+        for j in range(len(seen.diffuse) - 1, -1, -1):
+            mask, where = run.accesses.get(seen.diffuse[j].key, (None, None))
+            if isinstance(mask, np.ndarray) and isinstance(where, np.ndarray):
+                writers = np.flatnonzero(mask & (where == address))
+                if len(writers):
+                    if j in final:
+                        return Stored(array, j, int(writers[0]))
+                    break
+        return Output(array, address, self.wanted[array][address])
 
     def candidate(self, templates: Sequence[Template], choices: Sequence[Choice]) -> tuple[Run, list[Mismatch]]:
         """Run the sketch with chosen functions for all threads; return the run and its wrong outputs."""
@@ -130,5 +197,3 @@ def _check_domains(program: Program, points: list[list[Point]]) -> None:
                     expected=f"an index from 0 to {hole.size - 1}, as its second argument says",
                     mend="give the number of elements as the second argument, or reduce the index first",
                 )
-
-

@@ -10,12 +10,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from symbolic.solver import Unknown, Unsat
+import numpy as np
+
 from swizzle.cegis import Candidate, Cegis
+from swizzle.certificate import Claim, confirm
 from swizzle.problem import Problem
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName
 from swizzle.verify import verify
+from symbolic.solver import Unknown, Unsat
 from templates.formula import constants, fill, formula
 from templates.holes import SPACES, Template, template
 
@@ -33,7 +36,8 @@ class _Search:
         self.best: Candidate | None = None
         self.best_space: SpaceName | None = None
         self.all: list[Candidate] = []
-        self.proved: list[dict[str, Any]] = []
+        self.claims: list[Claim] = []
+        self.floor = 0
         self.reason = ""
         self.counterexamples = 0
         self.problem: Problem | None = None
@@ -49,6 +53,7 @@ class _Search:
         started = time.monotonic()
         self.tell("1", "interpreting the sketch")
         self.problem = Problem.of(self.sketch.program, self.sketch.spec)
+        self.floor = self._floor()
         self.seconds["interpret"] = time.monotonic() - started
         started = time.monotonic()
         optimal = False
@@ -97,12 +102,9 @@ class _Search:
             self.tell(space, doing)
 
         with Cegis(self.problem, space, self.limits.solver, self.deadline, news) as cegis:
-            floor = self._floor()
-            found: list[Candidate] = []
             while True:
                 bound = None if self.best is None else self.best.cost - 1
-                if bound is not None and bound < floor:
-                    self._note(space, cegis, f"no filling costs less than {floor}: that many accumulates always run")
+                if bound is not None and bound < self.floor:
                     break
                 self.tell(space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
                 answer = cegis.find(bound)
@@ -112,15 +114,15 @@ class _Search:
                 if isinstance(answer, Unknown):
                     self.reason = answer.reason
                     return False
-                what = "no filling exists" if bound is None else f"no filling costs {bound} or less"
-                self._note(space, cegis, what)
+                self._claim(space, cegis, bound)
                 break
             if self.limits.all_solutions and self.best is not None:
-                return self._enumerate(space, cegis, found)
+                return self._enumerate(space, cegis)
             return True
 
-    def _enumerate(self, space: SpaceName, cegis: Cegis, found: list[Candidate]) -> bool:
+    def _enumerate(self, space: SpaceName, cegis: Cegis) -> bool:
         """Find every distinct filling of the space, cheapest or not."""
+        found: list[Candidate] = []
         while True:
             answer = cegis.find()
             if isinstance(answer, Unknown):
@@ -128,7 +130,7 @@ class _Search:
                 self.all = found
                 return False
             if isinstance(answer, Unsat):
-                self._note(space, cegis, f"these {len(found)} fillings are all there are")
+                self._claim(space, cegis, None, tuple(found))
                 self.all = sorted(found, key=lambda c: c.cost)
                 return True
             found.append(answer)
@@ -138,25 +140,19 @@ class _Search:
 
     def _floor(self) -> int:
         """Return how many accumulate statements run whatever the holes are."""
-        import numpy as np
-
         assert self.problem is not None
         return sum(
             any(isinstance(e.mask, np.ndarray) and e.mask.any() for e in entries)
             for entries in self.problem.accumulates().values()
         )
 
-    def _note(self, space: SpaceName, cegis: Cegis, what: str) -> None:
-        self.proved.append(
-            {
-                "space": space,
-                "claim": what,
-                "solver": self.limits.solver,
-                "outputs_looked_at": len(cegis.stats.looked_at),
-                "queries": cegis.stats.queries,
-                "clauses": cegis.guards.clauses,
-            }
-        )
+    def _claim(self, space: SpaceName, cegis: Cegis, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
+        evidence = {
+            "looked_at": len(cegis.stats.looked_at),
+            "queries": cegis.stats.queries,
+            "clauses": cegis.guards.clauses,
+        }
+        self.claims.append(Claim(space, at_most, known, self.limits.solver, evidence))
 
     # -- result ---------------------------------------------------------------------------------------------
 
@@ -166,15 +162,15 @@ class _Search:
         if self.best is not None and self.all and self.best.cost < self.all[0].cost:
             candidates = [self.best, *self.all]
         solutions = tuple(self._solution(c) for c in candidates)
-        certificate: dict[str, Any] = {"proved": self.proved}
+        certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
+        if self.best is not None and self.best.cost == self.floor:
+            certificate["always_run"] = f"{self.floor} accumulates run whatever the holes are"
         if solutions:
             certificate["verified"] = self._verify(solutions)
         self.seconds["verify"] += time.monotonic() - started
         if self.limits.certify and self.reason == "":
-            from swizzle.certificate import confirm
-
             assert self.problem is not None
-            certificate["confirmed"] = confirm(self.problem, self.proved, self.best, self.limits, self.deadline)
+            certificate["confirmed"] = confirm(self.problem, self.claims, self.deadline)
         status = "sat" if solutions else ("unknown" if self.reason else "unsat")
         self.seconds["total"] = time.monotonic() - self.started
         return Result(
@@ -219,8 +215,6 @@ class _Search:
 
 def simplest(problem: Problem, number: int, space: SpaceName, choice: Any) -> tuple[Template, Any]:
     """Return the template and the choice with the simplest formula for a chosen function of a hole."""
-    import numpy as np
-
     hole, points = problem.program.holes[number], problem.points[number]
     chosen = template(hole, points, space)
     if not points:

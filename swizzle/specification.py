@@ -53,7 +53,7 @@ def numbers(
     """Return every output of the specification on NumPy inputs (copied first), in the outputs' shapes and dtypes."""
     with np.errstate(all="ignore"):
         returned = _by_name(program, _call(program, spec, [np.array(arrays[p.name]) for p in inputs(program)]))
-    found = {}
+    found: dict[str, npt.NDArray[Any]] = {}
     for parameter in outputs(program):
         value = np.asarray(returned[parameter.name])
         if value.shape != parameter.shape:

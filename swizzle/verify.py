@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from swizzle.specification import outputs, postcondition, symbolic_inputs
 from symbolic.algebra import Canonical
 from symbolic.machine import HoleFunction, Machine, Run, Violation
 from symbolic.program import Program
 from symbolic.store import cell_name
 from symbolic.terms import UNWRITTEN, Term, Terms
-from swizzle.specification import outputs, postcondition, symbolic_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ class Verdict:
         return not self.mismatches and not self.violations
 
 
-def run_canonical(
-    program: Program, terms: Terms, hole: HoleFunction | None = None, violation_limit: int = 32
-) -> Run:
+def run_canonical(program: Program, terms: Terms, hole: HoleFunction | None = None, violation_limit: int = 32) -> Run:
     """Run a program on distinct variables for all inputs."""
     return Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole, violation_limit).run()
 
@@ -58,9 +56,7 @@ def compare(program: Program, run: Run, wanted: Mapping[str, list[Term]]) -> tup
         memory = run.memories[parameter.name]
         got = np.where(memory.written, memory.data, UNWRITTEN)
         want = np.array(wanted[parameter.name], np.int64)
-        found += [
-            Mismatch(parameter.name, int(a), int(got[a]), int(want[a])) for a in np.flatnonzero(got != want)
-        ]
+        found += [Mismatch(parameter.name, int(a), int(got[a]), int(want[a])) for a in np.flatnonzero(got != want)]
     return tuple(found)
 
 
@@ -92,5 +88,3 @@ def refuse_broken(run: Run) -> None:
     """Raise the first rule that a run breaks whatever its holes are."""
     if run.violations:
         raise run.violations[0].error()
-
-

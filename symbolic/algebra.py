@@ -81,7 +81,7 @@ class Numbers:
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         kind = NUMPY_DTYPES[dtype]
         start = init if init is not None else identity(op, dtype)
-        total = np.full(active[0].shape if active else (), start, kind)
+        total: Lanes = np.full(active[0].shape if active else (), start, kind)
         for on, value in zip(active, values, strict=True):
             total = np.where(on, self.binary(op, total, value.astype(kind), dtype), total)
         return total

@@ -10,11 +10,13 @@ docstring says one direction; simplification happens while a guard is built (con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
+
+    from symbolic.answer import Model
 
 Guard: TypeAlias = int
 TRUE: Guard = 1
@@ -147,6 +149,16 @@ class Guards:
         assert found is not None
         return found
 
+    def reader(self, model: Model) -> Callable[[Guard], bool]:
+        """Return the function that tells whether a guard holds in a model."""
+
+        def holds(guard: Guard) -> bool:
+            if guard in (TRUE, FALSE):
+                return guard == TRUE
+            return model.true(self.formula(abs(guard))) == (guard > 0)
+
+        return holds
+
     def drain(self) -> list[FNode]:
         """Return the clauses added since the last call, as PySMT formulas."""
         from symbolic.solver import unchecked_formulas
@@ -158,7 +170,7 @@ class Guards:
             return [manager.Or([formula(g) for g in clause]) for clause in batch]
 
 
-def _manager():  # type: ignore[no-untyped-def]
+def _manager() -> Any:
     from pysmt.environment import get_env
 
     return get_env().formula_manager

@@ -60,7 +60,8 @@ class LaunchShape:
     def warp_lanes(self) -> Lanes:
         """How many lanes each thread's warp has (the last warp of a block may be short)."""
         left = self.block_threads - self.warp_base % self.block_threads
-        return np.minimum(left, self.warp_size)
+        found: Lanes = np.minimum(left, self.warp_size)
+        return found
 
     def coordinate(self, node: Coordinate) -> Lanes:
         """Return a coordinate for every thread."""

@@ -12,6 +12,7 @@ that a counterexample found concretely can be ruled out symbolically.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -19,8 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from typing_extensions import assert_never
 
-from symbolic.accumulator import Entry, Multiset, Value, apply, merge_values
 from symbolic.algebra import Algebra, Canonical
+from symbolic.data import Data, DataVector, Entry, Gathered, Mapped, Number, Reduced, Selected, Shuffled, equals
 from symbolic.errors import Place, SwizzleError
 from symbolic.guard import FALSE
 from symbolic.index import BINARY, COMPARE, LOGIC, UNARY
@@ -55,11 +56,15 @@ from symbolic.program import (
 from symbolic.races import Access, races
 from symbolic.store import Memory, cell_name
 from symbolic.terms import UNWRITTEN
+from symbolic.terms import binary as binary_term
+from symbolic.terms import unary as unary_term
 from symbolic.union import Union, merge
-from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation
+from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
 
 HoleFunction: TypeAlias = Callable[[int, tuple[Vector, ...], Vector], Vector]
+_MOVES = {"up": operator.sub, "down": operator.add, "xor": operator.xor}
 Key: TypeAlias = tuple[Hashable, ...]
+Value: TypeAlias = "Vector | Data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class Accumulated:
     statement: Accumulate
     mask: Vector
     predicate: Vector
-    operands: tuple[Vector, ...]
+    operands: tuple[DataVector, ...]
 
 
 @dataclass(slots=True)
@@ -115,7 +120,7 @@ class Machine:
         self.shape = LaunchShape.of(program)
         self.violation_limit = violation_limit
         self.all = np.ones(self.shape.count, np.bool_)
-        self.scalars: dict[str, Vector] = {}
+        self.scalars: dict[str, Value] = {}
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
         self.loops: tuple[int, ...] = ()
@@ -127,11 +132,17 @@ class Machine:
             given = parameter.role != "out"
             data = np.array(inputs[parameter.name]) if given else algebra.blank(size, parameter.dtype)
             assert data.shape == (size,), f"{parameter.name} needs {size} elements, flat"
-            base = np.zeros(self.shape.count, np.int64)
-            everyone = range(self.shape.count)
-            self.memories[parameter.name] = Memory(
-                parameter.name, parameter.dtype, parameter.shape, base, data, given, lambda _, e=everyone: e, parameter.place  # type: ignore[misc]
+            memory = Memory(
+                parameter.name,
+                parameter.dtype,
+                parameter.shape,
+                np.zeros(self.shape.count, np.int64),
+                data,
+                given,
+                lambda _: range(self.shape.count),
+                parameter.place,
             )
+            self.memories[parameter.name] = memory
             if parameter.role in ("out", "inout"):
                 self.shared_accesses[parameter.name] = []
 
@@ -164,7 +175,7 @@ class Machine:
             case For():
                 self._loop(statement, mask)
             case If(condition, then, otherwise):
-                chosen = self.value(condition, mask)
+                chosen = self.index(condition, mask)
                 self._branch(then, conjunction(mask, chosen))
                 self._branch(otherwise, conjunction(mask, negation(chosen)))
             case Barrier(scope):
@@ -191,10 +202,10 @@ class Machine:
         self.loops = outer
 
     def _uniform(self, node: Expr, mask: Vector) -> int:
-        value = self.value(node, mask)
+        value = self.index(node, mask)
         lanes = value if isinstance(value, np.ndarray) else None
         active = lanes[mask] if lanes is not None and isinstance(mask, np.ndarray) else lanes
-        if active is None or len(active) and (active != active[0]).any():
+        if active is None or (len(active) and (active != active[0]).any()):
             raise SwizzleError(
                 "this loop bound is not the same for every thread",
                 place=node.place,
@@ -255,7 +266,7 @@ class Machine:
     def _address(self, node: Load | Store, mask: Vector) -> Vector:
         """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
         memory = self.memories[node.array]
-        indices = [self.value(i, mask) for i in node.indices]
+        indices = [self.index(i, mask) for i in node.indices]
         linear: Vector = np.zeros(self.shape.count, np.int64)
         for extent, index in zip(memory.shape, indices, strict=True):
 
@@ -287,9 +298,7 @@ class Machine:
                     "guard the access with `if`, or make the array larger",
                 )
         base = memory.base
-        return lift(
-            lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, base
-        )
+        return lift(lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, base)
 
     def _note_access(self, node: Load | Store, mask: Vector, address: Vector, writes: bool) -> None:
         if node.array not in self.shared_accesses:
@@ -308,9 +317,8 @@ class Machine:
         for race in races(self.shared_accesses[name], self.shape, between_blocks=name in parameters):
             if len(self.result.violations) >= self.violation_limit:
                 return
-            (first, _), (second, _) = race.first.key[:2], race.second.key[:2]  # type: ignore[misc]
             does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
-            places: list[Place] = [self._places[first], self._places[second]]
+            places = [self._places[a.key[0]] for a in (race.first, race.second)]
             self.result.violations.append(
                 Violation(
                     race.second.key,
@@ -325,13 +333,13 @@ class Machine:
                 )
             )
 
-    def _load(self, node: Load, mask: Vector) -> Vector:
+    def _load(self, node: Load, mask: Vector) -> DataVector:
         memory = self.memories[node.array]
         address = self._address(node, mask)
         self._note_access(node, mask, address, writes=False)
-        found = memory.read(mask, address)
-        if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray) and not memory.written.all():
-            bad = np.flatnonzero(mask & memory.unwritten(address)) if memory.concrete else ()
+        found = memory.read(address)
+        if isinstance(found, np.ndarray) and isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
+            bad = np.flatnonzero(mask & memory.unwritten(address))
             if len(bad):
                 t = int(bad[0])
                 cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
@@ -342,23 +350,21 @@ class Machine:
                     f"{cell} is read before it is written ({self.shape.describe(t)})",
                     "write the cell on every path before this read",
                 )
-        if isinstance(found, Deferred) or isinstance(mask, Deferred):
+        if isinstance(found, Data) or isinstance(mask, Deferred):
             value = found
 
             def oblige(encoding: Encoding, t: int) -> None:
-                seen = at(value, encoding, t)
-                if isinstance(seen, Union):
-                    encoding.guards.add((-guard_at(mask, encoding, t), -seen.is_(UNWRITTEN)))
+                encoding.guards.add((-guard_at(mask, encoding, t), -equals(value, encoding, t, UNWRITTEN)))
 
             self.result.obligations[self._key(node, "unwritten")] = oblige
         return found
 
     def _store(self, node: Store, mask: Vector) -> None:
-        value = self.value(node.value, mask)
+        value = self.data(node.value, mask)
         address = self._address(node, mask)
         self._note_access(node, mask, address, writes=True)
         keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
-        self.memories[node.array].write(keep, address, value)
+        self.memories[node.array].write(self._key(node, "access"), keep, address, value)
 
     # -- accumulators ---------------------------------------------------------------------------------------
 
@@ -376,16 +382,16 @@ class Machine:
 
     def _accumulate(self, node: Accumulate, mask: Vector) -> None:
         slot = self._slot(node.accumulator, node.indices, mask)
-        predicate: Vector = self.all if node.condition is None else self.value(node.condition, mask)
+        predicate = self.all if node.condition is None else self.index(node.condition, mask)
         on = conjunction(mask, predicate)
         if isinstance(on, np.ndarray) and not on.any():
             return
-        operands = tuple(self.value(o, on) for o in node.operands)
+        operands = tuple(self.data(o, on) for o in node.operands)
         entry = Accumulated(node, on, predicate, operands)
         slot.append(entry)
         self.result.accumulated.append(entry)
 
-    def _accumulator_value(self, node: AccumulatorValue, mask: Vector) -> Vector:
+    def _accumulator_value(self, node: AccumulatorValue, mask: Vector) -> Value:
         declared, _ = self.accumulators[node.accumulator]
         entries = tuple(self._slot(node.accumulator, node.indices, mask))
         total = self._reduce(declared, entries)
@@ -400,35 +406,39 @@ class Machine:
             self.scalars[declared.final.parameter] = outer
         return found
 
-    def _reduce(self, declared: DeclareAccumulator, entries: tuple[Accumulated, ...]) -> Vector:
+    def _reduce(self, declared: DeclareAccumulator, entries: tuple[Accumulated, ...]) -> DataVector:
         init = None if declared.init is None else declared.init.value
         inner, dtype = declared.inner, declared.dtype
-        if not any(isinstance(v, Deferred) for e in entries for v in (e.mask, *e.operands)):
-            values = []
-            for entry in entries:
-                value = entry.operands[0]
-                for operand in entry.operands[1:]:
-                    value = self.algebra.binary(inner or "", value, operand, dtype)  # type: ignore[arg-type]
-                values.append(value)
-            total = self.algebra.reduce(declared.outer, [e.mask for e in entries], values, init, dtype)  # type: ignore[misc]
-            return np.broadcast_to(total, self.all.shape).copy()
-        terms = self._canonical().terms
-        start = () if init is None else (Entry(1, (Union.single(terms.const(init)),), None),)
-
-        def compute(encoding: Encoding, t: int) -> Value:
-            found = []
-            for entry in entries:
-                active = guard_at(entry.mask, encoding, t)
-                encoding.active.append((entry, t, active))
-                if active != FALSE:
-                    found.append(Entry(active, tuple(at(o, encoding, t) for o in entry.operands), inner))
-            return Multiset(declared.outer, (*start, *found), declared.place)
-
-        return Deferred(compute)
+        if any(isinstance(v, Deferred | Data) for e in entries for v in (e.mask, *e.operands)):
+            terms = self._canonical().terms
+            start = None if init is None else terms.const(init)
+            open_entries = [Entry(e.mask, e.operands, e) for e in entries]
+            return Reduced(terms, declared.outer, inner, open_entries, start, declared.place)
+        values: list[Any] = []
+        for entry in entries:
+            value: Any = entry.operands[0]
+            for operand in entry.operands[1:]:
+                value = self.algebra.binary(inner or "", value, operand, dtype)  # type: ignore[arg-type]
+            values.append(value)
+        masks: list[Any] = [e.mask for e in entries]
+        total = self.algebra.reduce(declared.outer, masks, values, init, dtype)
+        return np.broadcast_to(total, self.all.shape).copy()
 
     # -- expressions ----------------------------------------------------------------------------------------
 
-    def value(self, node: Expr, mask: Vector) -> Vector:
+    def index(self, node: Expr, mask: Vector) -> Vector:
+        """Evaluate an expression that steers."""
+        found = self.value(node, mask)
+        assert not isinstance(found, Data)
+        return found
+
+    def data(self, node: Expr, mask: Vector) -> DataVector:
+        """Evaluate an expression of data."""
+        found = self.value(node, mask)
+        assert not isinstance(found, Deferred)
+        return found
+
+    def value(self, node: Expr, mask: Vector) -> Value:
         """Evaluate an expression for all threads; only lanes in `mask` are answerable for what it touches."""
         match node:
             case Const(value, dtype):
@@ -440,18 +450,17 @@ class Machine:
             case Coordinate():
                 return self.shape.coordinate(node)
             case Unary(op, operand, dtype):
-                inner = self.value(operand, mask)
                 if not dtype.is_data:
-                    return lift(*UNARY[op], inner)
-                return self._data(op, node, inner)
+                    return lift(*UNARY[op], self.index(operand, mask))
+                return self._data(op, node, self.value(operand, mask))
             case Binary():
                 return self._binary(node, mask)
             case Compare(op, left, right):
-                return lift(*COMPARE[op], self.value(left, mask), self.value(right, mask))
+                return lift(*COMPARE[op], self.index(left, mask), self.index(right, mask))
             case Logic(op, left, right):
-                return lift(*LOGIC[op], self.value(left, mask), self.value(right, mask))
+                return lift(*LOGIC[op], self.index(left, mask), self.index(right, mask))
             case Select(condition, then, otherwise):
-                chosen = self.value(condition, mask)
+                chosen = self.index(condition, mask)
                 yes = self.value(then, conjunction(mask, chosen))
                 return self._select(chosen, yes, self.value(otherwise, conjunction(mask, negation(chosen))), node)
             case Cast(operand, dtype):
@@ -460,27 +469,26 @@ class Machine:
                 if isinstance(inner, np.ndarray):
                     return self.algebra.cast(inner, source, dtype)
                 canonical = self._canonical()
-                return Deferred(
-                    lambda encoding, t: at(inner, encoding, t).map(
-                        encoding.guards, lambda v: int(canonical.cast(np.array([v]), source, dtype)[0])
-                    )
-                )
+                cast = lambda v: int(canonical.cast(np.array([v]), source, dtype)[0])  # noqa: E731
+                if isinstance(inner, Deferred):
+                    return Number(inner, cast)
+                return Mapped(cast, (inner,), node.place)
             case Load():
                 return self._load(node, mask)
             case Shuffle():
                 return self._shuffle(node, mask)
             case HoleCall(hole, args):
                 assert self.hole is not None, "a program with open holes needs a hole function"
-                return self.hole(hole, tuple(self.value(a, mask) for a in args), mask)
+                return self.hole(hole, tuple(self.index(a, mask) for a in args), mask)
             case AccumulatorValue():
                 return self._accumulator_value(node, mask)
             case _:
                 assert_never(node)
 
-    def _binary(self, node: Binary, mask: Vector) -> Vector:
-        left, right = self.value(node.left, mask), self.value(node.right, mask)
+    def _binary(self, node: Binary, mask: Vector) -> Value:
         if node.dtype.is_data:
-            return self._data(node.op, node, left, right)
+            return self._data(node.op, node, self.value(node.left, mask), self.value(node.right, mask))
+        left, right = self.index(node.left, mask), self.index(node.right, mask)
         scalar, lanes = BINARY[node.op]
         if node.op in ("//", "%", "<<", ">>"):
             if isinstance(right, Deferred):
@@ -498,41 +506,40 @@ class Machine:
             right = np.where(wrong, 1, right)
         return lift(scalar, lanes, left, right)
 
-    def _data(self, op: str, node: Unary | Binary, *operands: Vector) -> Vector:
+    def _data(self, op: str, node: Unary | Binary, *operands: Value) -> DataVector:
+        data: Any = operands
         if all(isinstance(o, np.ndarray) for o in operands):
-            lanes: Any = operands
-            return self.algebra.unary(op, *lanes, node.dtype) if len(operands) == 1 else self.algebra.binary(op, *lanes, node.dtype)
-        minus = Union.single(self._canonical().terms.const(-1))
+            if len(operands) == 1:
+                return self.algebra.unary(op, data[0], node.dtype)
+            return self.algebra.binary(op, data[0], data[1], node.dtype)
+        terms = self._canonical().terms
+        if len(operands) == 1:
+            return Mapped(lambda a: unary_term(terms, op, a), data, node.place)
+        return Mapped(lambda a, b: binary_term(terms, op, a, b), data, node.place)
 
-        def compute(encoding: Encoding, t: int) -> Value:
-            values = [at(o, encoding, t) for o in operands]
-            if op == "-":
-                values[-1] = apply(encoding, "*", (minus, values[-1]), node.place)
-                return values[0] if len(values) == 1 else apply(encoding, "+", tuple(values), node.place)
-            return apply(encoding, op, tuple(values), node.place)
+    def _select(self, chosen: Vector, yes: Any, no: Any, node: Expr) -> Value:
+        if isinstance(chosen, np.ndarray) and isinstance(yes, np.ndarray) and isinstance(no, np.ndarray):
+            return np.where(chosen, yes, no)
+        if node.dtype.is_data:
+            return Selected(chosen, yes, no)
 
-        return Deferred(compute)
-
-    def _select(self, chosen: Vector, yes: Vector, no: Vector, node: Expr) -> Vector:
-        if all(isinstance(v, np.ndarray) for v in (chosen, yes, no)):
-            return np.where(chosen, yes, no)  # type: ignore[arg-type]
-
-        def compute(encoding: Encoding, t: int) -> Any:
+        def compute(encoding: Encoding, t: int) -> Union:
             g = guard_at(chosen, encoding, t)
             if g in (1, -1):
                 return at(yes if g == 1 else no, encoding, t)
-            parts = [(g, at(yes, encoding, t)), (-g, at(no, encoding, t))]
-            if node.dtype.is_data:
-                return merge_values(encoding, parts, node.place)
-            return merge(encoding.guards, parts)
+            return merge(encoding.guards, [(g, at(yes, encoding, t)), (-g, at(no, encoding, t))])
 
-        return Deferred(compute)
+        def reachable(t: int) -> frozenset[Any]:
+            sides = reach(chosen, t)
+            return (reach(yes, t) if True in sides else frozenset()) | (reach(no, t) if False in sides else frozenset())
 
-    def _shuffle(self, node: Shuffle, mask: Vector) -> Vector:
-        value, lane = self.value(node.value, mask), self.value(node.lane, mask)
+        return Deferred(compute, reachable)
+
+    def _shuffle(self, node: Shuffle, mask: Vector) -> DataVector:
+        value, lane = self.data(node.value, mask), self.index(node.lane, mask)
         shape, size = self.shape, self.program.warp_size
         if node.mask is not None:
-            named = self.value(node.mask, mask)
+            named = self.index(node.mask, mask)
             full = (1 << min(size, 32)) - 1
             if isinstance(named, Deferred) or ((named & full) != full).any():
                 raise SwizzleError(
@@ -542,23 +549,19 @@ class Machine:
                     mend="let all lanes take part in the shuffle and ignore what some of them receive",
                 )
         self._all_present(node, mask, shape.warp_base, "lanes of the warp")
-        own = shape.lane
-        source: Vector
-        match node.mode:
-            case "idx":
-                source = lift(lambda i: i % size, lambda i: i % size, lane)
-            case "up":
-                source = lift(lambda i, me: me - i if me >= i else me, lambda i, me: np.where(me >= i, me - i, me), lane, own)
-            case "down":
-                source = lift(
-                    lambda i, me: me + i if me + i < size else me, lambda i, me: np.where(me + i < size, me + i, me), lane, own
-                )
-            case "xor":
-                source = lift(
-                    lambda i, me: me ^ i if me ^ i < size else me, lambda i, me: np.where(me ^ i < size, me ^ i, me), lane, own
-                )
-            case _:
-                assert_never(node.mode)
+        if node.mode == "idx":
+            source = lift(lambda i: i % size, lambda i: i % size, lane)
+        else:
+            move: Any = _MOVES[node.mode]
+
+            def one(i: int, own: int) -> int:
+                return move(own, i) if 0 <= move(own, i) < size else own
+
+            def lanes(i: Lanes, own: Lanes) -> Lanes:
+                moved = move(own, i)
+                return np.where((moved >= 0) & (moved < size), moved, own)
+
+            source = lift(one, lanes, lane, shape.lane)
         base = shape.warp_base
         if (shape.warp_lanes < size).any():
             raise SwizzleError(
@@ -570,16 +573,10 @@ class Machine:
         if isinstance(source, np.ndarray):
             giver = base + source
             if isinstance(value, np.ndarray):
-                return value[giver]
-            return Deferred(lambda encoding, t: value.at(encoding, int(giver[t])))
-
-        def compute(encoding: Encoding, t: int) -> Any:
-            parts = [(g, at(value, encoding, int(base[t]) + i)) for i, g in at(source, encoding, t).values.items()]
-            if node.dtype.is_data:
-                return merge_values(encoding, parts, node.place)
-            return merge(encoding.guards, parts)
-
-        return Deferred(compute)
+                received: Lanes = value[giver]
+                return received
+            return Gathered(value, giver)
+        return Shuffled(value, source, base, size)
 
     # -- bookkeeping ----------------------------------------------------------------------------------------
 
@@ -609,9 +606,7 @@ def forbid_race(run: Run, violation: Violation, encoding: Encoding) -> None:
     first, second = at(address_a, encoding, a), at(address_b, encoding, b)
     for cell, guard in first.values.items():
         if cell >= 0 and (other := second.is_(cell)) != FALSE:
-            encoding.guards.add(
-                (-guard, -other, -guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b))
-            )
+            encoding.guards.add((-guard, -other, -guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b)))
 
 
 def _same_mask(encoding: Encoding, mask: Vector, threads: list[int]) -> None:
@@ -620,4 +615,3 @@ def _same_mask(encoding: Encoding, mask: Vector, threads: list[int]) -> None:
         other = guard_at(mask, encoding, t)
         encoding.guards.add((-first, other))
         encoding.guards.add((first, -other))
-

@@ -159,7 +159,8 @@ class Shuffle:
     """`__shfl_sync` and its kin. The value read is what the *source* lane offers.
 
     mode 'idx': `lane` is the source lane, taken modulo the warp size; 'up', 'down', 'xor': `lane` is the delta
-    or the mask, with CUDA's rule that a lane out of range reads itself. `mask` is a 32-bit INDEX expression, or None for all lanes of the warp.
+    or the mask, with CUDA's rule that a lane out of range reads itself. `mask` is a 32-bit INDEX expression, or
+    None for all lanes of the warp.
     """
 
     mode: Literal["idx", "up", "down", "xor"]

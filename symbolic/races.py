@@ -19,7 +19,7 @@ from symbolic.vector import Lanes
 class Access:
     """One statement's accesses: which threads touched which addresses, in which warp epoch of each."""
 
-    key: Hashable
+    key: tuple[Hashable, ...]
     writes: bool
     threads: Lanes
     addresses: Lanes
@@ -71,9 +71,7 @@ def races(accesses: list[Access], shape: LaunchShape, between_blocks: bool) -> I
             )
 
 
-def _conflict(
-    accesses: list[Access], thread: Lanes, which: Lanes, shape: LaunchShape
-) -> tuple[int, int] | None:
+def _conflict(accesses: list[Access], thread: Lanes, which: Lanes, shape: LaunchShape) -> tuple[int, int] | None:
     block, warp = thread // shape.block_threads, shape.warp_base[thread]
     for i in range(len(thread)):
         a = accesses[which[i]]

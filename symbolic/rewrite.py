@@ -39,7 +39,10 @@ Rule = Callable[[Expr], Expr]
 
 def rewrite_expression(node: Expr, rule: Rule) -> Expr:
     """Return the expression with `rule` applied to every node, children first."""
-    go = lambda e: rewrite_expression(e, rule)  # noqa: E731
+
+    def go(part: Expr) -> Expr:
+        return rewrite_expression(part, rule)
+
     match node:
         case Const() | Var() | Coordinate():
             return rule(node)
@@ -48,9 +51,7 @@ def rewrite_expression(node: Expr, rule: Rule) -> Expr:
         case Binary() | Compare() | Logic():
             return rule(replace(node, left=go(node.left), right=go(node.right)))
         case Select():
-            return rule(
-                replace(node, condition=go(node.condition), then=go(node.then), otherwise=go(node.otherwise))
-            )
+            return rule(replace(node, condition=go(node.condition), then=go(node.then), otherwise=go(node.otherwise)))
         case Load() | AccumulatorValue():
             return rule(replace(node, indices=tuple(map(go, node.indices))))
         case Shuffle():
@@ -64,8 +65,13 @@ def rewrite_expression(node: Expr, rule: Rule) -> Expr:
 
 def rewrite_statement(node: Stmt, rule: Rule) -> Stmt:
     """Return the statement with every expression in it rewritten."""
-    go = lambda e: rewrite_expression(e, rule)  # noqa: E731
-    each = lambda body: tuple(rewrite_statement(s, rule) for s in body)  # noqa: E731
+
+    def go(part: Expr) -> Expr:
+        return rewrite_expression(part, rule)
+
+    def each(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(rewrite_statement(s, rule) for s in body)
+
     match node:
         case Assign():
             return replace(node, value=go(node.value))

@@ -9,32 +9,33 @@ because a deferred read is asked after later writes have happened.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from symbolic.accumulator import Value, merge_values, require_equal
+from symbolic.data import Data, DataVector, Possible, equals, possible, require, union_of
 from symbolic.errors import Place
 from symbolic.guard import FALSE, TRUE, Guard
 from symbolic.program import DType
 from symbolic.terms import UNWRITTEN, Term
-from symbolic.union import Union
-from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, guard_at
+from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, guard_at, reach
 
 
 @dataclass(frozen=True, slots=True)
 class Diffuse:
-    """A write that holes decide: `number` orders it among all writes."""
+    """A write that holes decide: `number` orders it among all writes, `key` names its execution."""
 
     number: int
+    key: tuple[Hashable, ...]
     mask: Vector
     address: Vector
-    value: Vector
+    value: DataVector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """The cells as they stood at one moment."""
 
@@ -43,8 +44,22 @@ class Snapshot:
     version: Lanes
     writer: Lanes
     number: Lanes
-    values: tuple[Vector, ...]
+    values: tuple[Data, ...]
     diffuse: tuple[Diffuse, ...]
+    instances: dict[int, Possible] = field(default_factory=dict)
+
+    @cached_property
+    def places(self) -> dict[Term, list[int]]:
+        """Which cells hold each term for certain, as long as no diffuse write touches them."""
+        found: dict[Term, list[int]] = {}
+        for address in np.flatnonzero(self.written & (self.version < 0)).tolist():
+            found.setdefault(int(self.data[address]), []).append(address)
+        return found
+
+    @cached_property
+    def open(self) -> frozenset[int]:
+        """The cells whose value is data that depends on holes."""
+        return frozenset(np.flatnonzero(self.written & (self.version >= 0)).tolist())
 
 
 class Memory:
@@ -70,23 +85,24 @@ class Memory:
         self._version = np.full(len(data), -1, np.int32)
         self._writer = np.zeros(len(data), np.int32)
         self._number = np.zeros(len(data), np.int64)
-        self._values: list[Vector] = []
+        self._values: list[Data] = []
         self._diffuse: list[Diffuse] = []
         self._writes = 0
-        self._seen = False
+        self._snapshot: Snapshot | None = None
 
     def snapshot(self) -> Snapshot:
         """Return the present cells; the next write copies instead of changing them."""
-        self._seen = True
-        return Snapshot(
-            self._data,
-            self._written,
-            self._version,
-            self._writer,
-            self._number,
-            tuple(self._values),
-            tuple(self._diffuse),
-        )
+        if self._snapshot is None:
+            self._snapshot = Snapshot(
+                self._data,
+                self._written,
+                self._version,
+                self._writer,
+                self._number,
+                tuple(self._values),
+                tuple(self._diffuse),
+            )
+        return self._snapshot
 
     @property
     def concrete(self) -> bool:
@@ -103,25 +119,25 @@ class Memory:
     def written(self) -> Lanes:
         return self._written
 
-    def write(self, mask: Vector, address: Vector, value: Vector) -> None:
+    def write(self, key: tuple[Hashable, ...], mask: Vector, address: Vector, value: DataVector) -> None:
         """Write `value` at `address` for the threads in `mask`; the address of a thread that is off is ignored."""
-        if self._seen:
+        if self._snapshot is not None:
             self._data, self._written = self._data.copy(), self._written.copy()
             self._version, self._writer, self._number = (
                 self._version.copy(),
                 self._writer.copy(),
                 self._number.copy(),
             )
-            self._seen = False
+            self._snapshot = None
         self._writes += 1
         if isinstance(mask, Deferred) or isinstance(address, Deferred):
-            self._diffuse.append(Diffuse(self._writes, mask, address, value))
+            self._diffuse.append(Diffuse(self._writes, key, mask, address, value))
             return
         threads = np.flatnonzero(mask)
         cells = address[threads]
         self._written[cells] = True
         self._number[cells] = self._writes
-        if isinstance(value, Deferred):
+        if isinstance(value, Data):
             self._version[cells] = len(self._values)
             self._writer[cells] = threads
             self._values.append(value)
@@ -129,23 +145,14 @@ class Memory:
             self._data[cells] = value[threads]
             self._version[cells] = -1
 
-    def read(self, mask: Vector, address: Vector) -> Vector:
+    def read(self, address: Vector) -> DataVector:
         """Return what each thread finds at its address; an address below 0 (out of bounds) finds UNWRITTEN."""
         if isinstance(address, np.ndarray):
             inside = address >= 0
             cells = np.where(inside, address, 0)
-            known = not self._diffuse and bool((self._version[cells] < 0).all())
-            if known:
+            if not self._diffuse and bool((self._version[cells] < 0).all()):
                 return np.where(inside, self._data[cells], self._data.dtype.type(0))
-        seen = self.snapshot()
-
-        def compute(encoding: Encoding, t: int) -> Value:
-            where: Union = at(address, encoding, t)
-            return merge_values(
-                encoding, [(g, self.cell(encoding, seen, a)) for a, g in where.values.items()], self.place
-            )
-
-        return Deferred(compute)
+        return Read(self, self.snapshot(), address)
 
     def unwritten(self, address: Lanes) -> Lanes:
         """Return which threads would read a cell that was certainly never written."""
@@ -154,55 +161,108 @@ class Memory:
 
     # -- under holes ----------------------------------------------------------------------------------------
 
-    def cell(self, encoding: Encoding, seen: Snapshot, address: int) -> Value:
-        """Return the guarded value of one cell."""
+    def cell_equals(self, encoding: Encoding, seen: Snapshot, address: int, term: Term) -> Guard:
+        """Return the guard under which one cell holds a term."""
         if address < 0:
-            return Union.single(UNWRITTEN)
-        parts: list[tuple[Guard, Value]] = []
-        alive = self._overlay(encoding, seen, address, lambda guard, value: parts.append((guard, value)))
-        parts.append((alive, self._settled(encoding, seen, address)))
-        return merge_values(encoding, parts, self.place)
+            return TRUE if term == UNWRITTEN else FALSE
+        guards, found = encoding.guards, []
+        alive = TRUE
+        for write, hits in self._overlay(encoding, seen, address):
+            for u, hit in hits:
+                found.append(guards.both(guards.both(alive, hit), equals(write.value, encoding, u, term)))
+            alive = guards.both(alive, -guards.any(hit for _, hit in hits))
+        version = int(seen.version[address])
+        if not seen.written[address]:
+            settled = TRUE if term == UNWRITTEN else FALSE
+        elif version < 0:
+            settled = TRUE if seen.data[address] == term else FALSE
+        else:
+            settled = seen.values[version].equals(encoding, int(seen.writer[address]), term)
+        return guards.any((*found, guards.both(alive, settled)))
 
     def require(self, encoding: Encoding, seen: Snapshot, address: int, term: Term) -> None:
         """Require that a cell holds a term of the specification."""
-        alive = self._overlay(
-            encoding, seen, address, lambda guard, value: require_equal(encoding, value, term, guard)
-        )
-        require_equal(encoding, self._settled(encoding, seen, address), term, alive)
-
-    def _settled(self, encoding: Encoding, seen: Snapshot, address: int) -> Value:
-        """Return the value of the last write that no hole decides."""
-        if not seen.written[address]:
-            return Union.single(UNWRITTEN)
+        guards, alive = encoding.guards, TRUE
+        for write, hits in self._overlay(encoding, seen, address):
+            for u, hit in hits:
+                require(write.value, encoding, u, term, guards.both(alive, hit))
+            alive = guards.both(alive, -guards.any(hit for _, hit in hits))
         version = int(seen.version[address])
-        if version < 0:
-            return Union.single(seen.data[address].item())
-        value: Value = at(seen.values[version], encoding, int(seen.writer[address]))
-        return value
+        if not seen.written[address]:
+            guards.add((-alive,))
+        elif version >= 0:
+            seen.values[version].require(encoding, int(seen.writer[address]), term, alive)
+        elif seen.data[address] != term:
+            guards.add((-alive,))
+
+    def cell_possible(self, seen: Snapshot, address: int) -> Possible:
+        """Return every term that a cell may hold."""
+        parts: list[Possible] = []
+        for write in seen.diffuse:
+            if write.number > seen.number[address]:
+                parts += [possible(write.value, u) for u in self.sharers(address) if _may_hit(write, u, address)]
+        version = int(seen.version[address])
+        if version >= 0:
+            parts.append(possible(seen.values[version], int(seen.writer[address])))
+        else:
+            parts.append(frozenset((int(seen.data[address]) if seen.written[address] else UNWRITTEN,)))
+        return union_of(parts)
+
+    def instance_possible(self, seen: Snapshot, start: int) -> Possible:
+        """Return every term that some cell of the instance beginning at an address may hold."""
+        if start not in seen.instances:
+            seen.instances[start] = union_of([self.cell_possible(seen, a) for a in range(start, start + self.cells)])
+        return seen.instances[start]
 
     def _overlay(
-        self, encoding: Encoding, seen: Snapshot, address: int, visit: Callable[[Guard, Value], None]
-    ) -> Guard:
-        """Visit each later diffuse write that may be the last one to a cell; return the guard of 'none was'."""
-        guards = encoding.guards
-        alive = TRUE
+        self, encoding: Encoding, seen: Snapshot, address: int
+    ) -> Iterator[tuple[Diffuse, list[tuple[int, Guard]]]]:
+        """Yield each later diffuse write, newest first, with the threads that may hit a cell and when they do."""
         for write in reversed(seen.diffuse):
             if write.number <= seen.number[address]:
                 break
-            hits: list[Guard] = []
-            for u in self.sharers(address):
-                if isinstance(write.address, np.ndarray) and write.address[u] != address:
-                    continue
-                if isinstance(write.mask, np.ndarray) and not write.mask[u]:
-                    continue
-                hit = at(write.address, encoding, u).is_(address)
-                if hit != FALSE:
-                    hit = guards.both(hit, guard_at(write.mask, encoding, u))
-                if hit != FALSE:
-                    visit(guards.both(alive, hit), at(write.value, encoding, u))
-                    hits.append(hit)
-            alive = guards.both(alive, -guards.any(hits))
-        return alive
+            hits = [(u, hit_at(write, encoding, u, address)) for u in self.sharers(address)]
+            yield write, [(u, hit) for u, hit in hits if hit != FALSE]
+
+
+def _may_hit(write: Diffuse, u: int, address: int) -> bool:
+    return address in reach(write.address, u) and True in reach(write.mask, u)
+
+
+def hit_at(write: Diffuse, encoding: Encoding, u: int, address: int) -> Guard:
+    """Return the guard under which thread u's diffuse write goes to a cell."""
+    if not _may_hit(write, u, address):
+        return FALSE
+    hit = at(write.address, encoding, u).is_(address)
+    return hit if hit == FALSE else encoding.guards.both(hit, guard_at(write.mask, encoding, u))
+
+
+class Read(Data):
+    """What each thread finds at an address, in a snapshot of a memory that depends on holes, or at an open address."""
+
+    def __init__(self, memory: Memory, seen: Snapshot, address: Vector) -> None:
+        super().__init__()
+        self.memory, self.seen, self.address = memory, seen, address
+
+    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        guards, where = encoding.guards, at(self.address, encoding, t).values
+        cells: Iterable[int] = where
+        if not self.seen.diffuse and term != UNWRITTEN:
+            cells = [a for a in self.seen.places.get(term, ()) if a in where]
+            if self.seen.open:
+                cells += [a for a in where if a in self.seen.open]
+        return guards.any(guards.both(where[a], self.memory.cell_equals(encoding, self.seen, a, term)) for a in cells)
+
+    def _find_possible(self, t: int) -> Possible:
+        memory, seen = self.memory, self.seen
+        if isinstance(self.address, np.ndarray):
+            address = int(self.address[t])
+            return memory.cell_possible(seen, address) if address >= 0 else frozenset((UNWRITTEN,))
+        cells = self.address.reach(t)
+        if len(cells) < memory.cells:
+            return union_of([memory.cell_possible(seen, a) if a >= 0 else frozenset((UNWRITTEN,)) for a in cells])
+        found = memory.instance_possible(seen, int(memory.base[t]))
+        return None if found is None else found | {UNWRITTEN}
 
 
 def cell_name(name: str, shape: tuple[int, ...], index: int) -> str:

@@ -140,15 +140,20 @@ class Terms:
                 return (2, op, sorted(self._reading_order(arg) for arg in args if isinstance(arg, int)))
 
 
-def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Datum]:
-    def method(self: Datum, other: Any) -> Datum:
+def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
+    def method(self: Datum, other: Any) -> Any:
         right = self.lift(other)
         if right is None:
-            return NotImplemented  # type: ignore[return-value]
+            return NotImplemented
         a, b = (right, self.term) if swap else (self.term, right)
         return Datum(self.terms, binary(self.terms, op, a, b))
 
     return method
+
+
+def unary(terms: Terms, op: str, a: Term) -> Term:
+    """Return the canonical term of a unary operator on data; `-a` is `(-1)*a`."""
+    return terms.apply("*", (terms.const(-1), a)) if op == "-" else terms.apply(op, (a,))
 
 
 def binary(terms: Terms, op: str, a: Term, b: Term) -> Term:
@@ -195,7 +200,7 @@ class Datum:
     __rshift__ = _datum_operator(">>")
 
     def __neg__(self) -> Datum:
-        return Datum(self.terms, self.terms.apply("*", (self.terms.const(-1), self.term)))
+        return Datum(self.terms, unary(self.terms, "-", self.term))
 
     def __abs__(self) -> Datum:
         return Datum(self.terms, self.terms.apply("abs", (self.term,)))
@@ -245,7 +250,7 @@ class Datum:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicArray:
-    """An input array of distinct variables, as a specification sees it: indexing, slicing, `len`, `.shape`, iteration."""
+    """An input array of distinct variables, as a specification sees it: indices, slices, `len`, `.shape`, iteration."""
 
     terms: Terms = field(repr=False)
     name: str

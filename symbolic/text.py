@@ -44,7 +44,9 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
 
     match node:
         case Const(value):
-            return str(value), _ATOM if not isinstance(value, bool) and value >= 0 or isinstance(value, bool) else _UNARY
+            return str(value), _ATOM if (not isinstance(value, bool) and value >= 0) or isinstance(
+                value, bool
+            ) else _UNARY
         case Var(name):
             return name, _ATOM if name.replace(".", "").isidentifier() else _SELECT
         case Coordinate(name, axis):

@@ -98,7 +98,7 @@ class Columns:
         return self.both(sign, a, self.pick(component, lambda c: c))
 
 
-def _column(values: list[Any], codes: npt.NDArray[np.int64]) -> Column:
+def _column(values: list[Any], codes: npt.NDArray[Any]) -> Column:
     numbers: dict[Any, int] = {}
     renumber = np.array([numbers.setdefault(v, len(numbers)) for v in values], np.int64)
     return Column(renumber[codes], list(numbers))
@@ -135,9 +135,7 @@ class Open(Generic[T]):
         parts = []
         for value, guard in a.values.items():
             above = self._at_least(component, value + 1 - constants[0])
-            equal = (
-                self.choices[component][value - constants[0]] if constants[0] <= value <= constants[-1] else FALSE
-            )
+            equal = self.choices[component][value - constants[0]] if constants[0] <= value <= constants[-1] else FALSE
             parts.append((guard, above, equal))
         if len(parts) == 1:
             ((_, above, equal),) = parts

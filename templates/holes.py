@@ -92,7 +92,9 @@ class Xform(Template):
                 step = gs // d_f
                 wraps = (False, True) if space == "3" and step > 1 else (False,)
                 shapes += [(gs, c_f, d_f, wrap) for wrap in wraps for c_f in _by_size(gs) if c_f % step == 0]
-        rates = [(c_r, d_r) for d_r in [0] + (list(range(extent - 1, 0, -1)) if space == "3" else []) for c_r in _by_size(n)]
+        rates = [
+            (c_r, d_r) for d_r in [0] + (list(range(extent - 1, 0, -1)) if space == "3" else []) for c_r in _by_size(n)
+        ]
         self.components = (
             _distinct(shapes, lambda s: tuple(self._behaviour(s, i) for i in indices)),
             _distinct(rates, lambda r: tuple(self._turn(r, k) for k in shifts)),
@@ -155,7 +157,14 @@ class Cond(Template):
             forms.append((0, -1, 0))
         kept = _distinct(forms, lambda form: tuple(_linear(form, p) for p in points))
         if space == "1":
-            tests = [("<=", False, 0), ("<=", True, 0), ("<=", False, -1), ("<=", True, -1), ("==", False, 0), ("==", True, 0)]
+            tests = [
+                ("<=", False, 0),
+                ("<=", True, 0),
+                ("<=", False, -1),
+                ("<=", True, -1),
+                ("==", False, 0),
+                ("==", True, 0),
+            ]
             self.components = (kept, tuple(tests))
         else:
             reach = [_linear(form, p) for form in kept for p in points] or [0]
@@ -170,7 +179,9 @@ class Cond(Template):
         if self.space == "1":
             return chooser.both(_test, value, chooser.pick(1, lambda test: test))
         stands = chooser.compare(value, 2)
-        return chooser.both(lambda s, r: ((s <= 0) if r[0] == "<=" else (s == 0)) != r[1], stands, chooser.pick(1, lambda r: r))
+        return chooser.both(
+            lambda s, r: ((s <= 0) if r[0] == "<=" else (s == 0)) != r[1], stands, chooser.pick(1, lambda r: r)
+        )
 
     def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
         named = self.named(choice)

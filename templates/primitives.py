@@ -49,8 +49,10 @@ def xform(gs: int, c_f: int, d_f: int, wrap: bool, amount: Any, i: Any) -> Any:
     >>> [xform(9, 3, 3, True, 1, i) for i in range(9)]
     [1, 4, 7, 2, 5, 8, 0, 3, 6]
     """
-    if wrap:
-        turn = lambda j: group(gs // d_f, lambda m: rot(gs // d_f, amount, m), j)  # noqa: E731
-    else:
-        turn = lambda j: rot(gs, amount, j)  # noqa: E731
+
+    def turn(j: Any) -> Any:
+        if not wrap:
+            return rot(gs, amount, j)
+        return group(gs // d_f, lambda m: rot(gs // d_f, amount, m), j)
+
     return group(gs, lambda j: turn(fan(gs, c_f, d_f, j)), i)

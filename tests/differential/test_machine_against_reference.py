@@ -1,6 +1,5 @@
 """The machine with numbers agrees with the plain interpreter on random kernels."""
 
-
 import numpy as np
 import pytest
 
@@ -15,9 +14,7 @@ def test_random_kernels(seed: int) -> None:
     """Same kernel, same numbers: every element of every output is the same, bit for bit."""
     program = RandomKernel(seed).program()
     numbers = np.random.default_rng(seed)
-    arrays = {
-        p.name: numbers.integers(-50, 50, p.shape).astype(NUMPY_DTYPES[p.dtype]) for p in program.parameters
-    }
+    arrays = {p.name: numbers.integers(-50, 50, p.shape).astype(NUMPY_DTYPES[p.dtype]) for p in program.parameters}
     expected = reference(program, arrays)
     run = Machine(program, Numbers(), {name: a.reshape(-1) for name, a in arrays.items()}).run()
     assert not run.violations

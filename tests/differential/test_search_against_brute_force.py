@@ -88,7 +88,9 @@ def functions(made: Template, points: list[Any]) -> list[Any]:
     return list(seen.values())
 
 
-def specification_of(program: Program, templates: list[Template], choices: tuple[Any, ...], spoilt: bool) -> Callable[..., Any]:
+def specification_of(
+    program: Program, templates: list[Template], choices: tuple[Any, ...], spoilt: bool
+) -> Callable[..., Any]:
     """Return a specification that is what a filling computes; spoilt, its first and last element are exchanged."""
 
     def spec(*arrays: Any) -> Any:

@@ -16,8 +16,4 @@ def assignments(guards: Guards, inputs: Sequence[Guard]) -> Iterator[tuple[tuple
         for values in product((False, True), repeat=len(inputs)):
             chosen = [guards.formula(g if v else -g) for g, v in zip(inputs, values, strict=True)]
             answer = solver.check(chosen)
-            yield values, _holds(guards, answer) if isinstance(answer, Sat) else None
-
-
-def _holds(guards: Guards, answer: Sat) -> Holds:
-    return lambda g: abs(g) == 1 and g > 0 or abs(g) != 1 and answer.model.true(guards.formula(abs(g))) == (g > 0)
+            yield values, guards.reader(answer.model) if isinstance(answer, Sat) else None

@@ -34,7 +34,11 @@ i, j = cuda.grid(2)
 y[j, i] = x[i, j]
 """
     arguments = "x=i32[8, 4], y=i32.out[4, 8]"
-    assert equal(kernel(body, spec="[[x[i, j] for i in range(8)] for j in range(4)]", arguments=arguments, block=(4, 2), grid=(2, 2)))
+    assert equal(
+        kernel(
+            body, spec="[[x[i, j] for i in range(8)] for j in range(4)]", arguments=arguments, block=(4, 2), grid=(2, 2)
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,9 @@ s[t] = x[i]
 cuda.syncwarp()
 y[i] = s[{read}]
 """
-    assert equal(kernel(body.format(read="t // 4 * 4 + 3 - t % 4"), spec="[x[i // 4 * 4 + 3 - i % 4] for i in range(8)]"))
+    assert equal(
+        kernel(body.format(read="t // 4 * 4 + 3 - t % 4"), spec="[x[i // 4 * 4 + 3 - i % 4] for i in range(8)]")
+    )
     assert "race on s[" in broken(kernel(body.format(read="7 - t"), spec="[x[7 - i] for i in range(8)]"))
 
 

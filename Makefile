@@ -1,0 +1,51 @@
+# Every target does all of its own set-up: a fresh machine needs make, Python 3.10 to 3.13 and its venv module.
+# Another interpreter: make test PYTHON=python3.12. Where there is an NVIDIA driver, the GPU pieces are installed too.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED_GPU := $(VENV)/.installed-gpu
+INSTALLED := $(if $(shell nvidia-smi -L 2>/dev/null),$(INSTALLED_GPU),$(VENV)/.installed)
+PINS := setup.cfg pyproject.toml constraints.txt
+
+# The constraints hold inside pip's build environment too, so that tomorrow's install is today's.
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+       $(BIN)/python -m pip install --quiet -c constraints.txt
+
+.PHONY: demo test lint bench gpu clean
+
+demo: $(INSTALLED)
+	$(BIN)/swizzle solve case_studies/conv1d.py -o out
+	$(BIN)/swizzle run out/conv1d.json
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 --benchmark-disable
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(INSTALLED)
+	$(BIN)/python bench/run.py
+
+gpu: $(INSTALLED_GPU)
+	$(BIN)/python -m pytest -m gpu --benchmark-disable
+	$(BIN)/python -m pytest -m gpu --benchmark-only bench
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
+	sys.exit(0 if (3, 10) <= v <= (3, 13) else "Python 3.10 to 3.13 is needed, %s is %d.%d; try: make PYTHON=python3.12" % (sys.executable, *v))'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(PINS) | $(BIN)/python
+	$(PIP) -e '.[dev,nvrtc,sat]'
+	@touch $@
+
+$(INSTALLED_GPU): $(PINS) | $(BIN)/python
+	$(PIP) -e '.[dev,gpu,nvrtc,sat]'
+	@touch $@ $(VENV)/.installed

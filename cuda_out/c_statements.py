@@ -1,0 +1,262 @@
+"""Statements as CUDA C++ text: declarations at their sites, loops, branches, accumulators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from typing_extensions import assert_never
+
+from cuda_out.c_expressions import PRIMARY, ExpressionPrinter, Text
+from cuda_out.c_types import C_TYPE, identity, literal
+from cuda_out.emitter import Emitter
+from cuda_out.facts import Facts, after, assume, decide, launch_facts, loop_facts, range_of
+from cuda_out.helpers import coordinate_text
+from cuda_out.names import c_names
+from cuda_out.placement import Path, Scalar, Site, placements
+from cuda_out.unroll import loops_to_unroll
+from cuda_out.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
+from symbolic import program as ir
+from symbolic.errors import SwizzleError
+from symbolic.program import DType, Program, ReductionOp, Stmt
+
+COORDINATE_NAMES: Mapping[str, str] = {
+    "threadIdx": "thread", "blockIdx": "block", "blockDim": "block_dim", "gridDim": "grid_dim",
+    "laneid": "lane_id", "warpid": "warp_id",
+}  # fmt: skip
+
+
+class StatementPrinter:
+    """The state of one kernel's printing: names, declarations still to come, and the emitter."""
+
+    def __init__(self, program: Program, out: Emitter, taken: tuple[str, ...]) -> None:
+        self.program, self.taken = program, taken
+        self.names = c_names(sorted(all_names(program)), taken)
+        self.scalars, self.arrays = placements(program)
+        self.unrolled = loops_to_unroll(program)
+        self.declared: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
+        self.accumulators: dict[str, ir.DeclareAccumulator] = {}
+        self.out = out
+        self.expressions = ExpressionPrinter(
+            names=self.names,
+            shapes={parameter.name: parameter.shape for parameter in program.parameters},
+            coordinates=coordinate_text(program),
+            warp_size=program.warp_size,
+        )
+        for stmt in statements(program.body):
+            if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
+                first = self.declared.setdefault(stmt.name, stmt)
+                if (first.shape, first.dtype) != (stmt.shape, stmt.dtype):
+                    raise SwizzleError(
+                        f"'{stmt.name}' is declared twice, with different shapes or types",
+                        place=stmt.place,
+                        expected=f"{first.dtype.value}{list(first.shape)}, as at {first.place}",
+                        mend="give the second array a name of its own",
+                    )
+
+    def kernel_body(self) -> None:
+        """Print the whole kernel, without its braces."""
+        self._coordinates()
+        self._body(self.program.body, (), launch_facts(self.program))
+
+    def _names_coordinate(self, stmt: ir.Assign, value: ir.Coordinate) -> bool:
+        """Say whether a statement of the kernel's own body gives the coordinate a name for good."""
+        scalar = self.scalars[stmt.name]
+        fixed = scalar.constant and scalar.read and scalar.site.here and scalar.site.path == ()
+        return fixed and value.name in COORDINATE_NAMES
+
+    def _named_by_program(self, coordinate: str, axis: str) -> bool:
+        """Say whether the first use of a coordinate is a statement that names it: `lane = cuda.laneid`."""
+        for stmt in self.program.body:
+            used = [
+                part
+                for inner in statements((stmt,))
+                for expr in own_expressions(inner)
+                for part in subexpressions(expr)
+                if isinstance(part, ir.Coordinate) and (part.name, part.axis) == (coordinate, axis)
+            ]
+            if used:
+                return isinstance(stmt, ir.Assign) and stmt.value is used[0] and self._names_coordinate(stmt, used[0])
+        return False
+
+    def _coordinates(self) -> None:
+        """Give a name to each coordinate that the kernel uses more than once."""
+        uses = Counter(
+            (part.name, part.axis)
+            for stmt in statements(self.program.body)
+            for expr in own_expressions(stmt)
+            for part in subexpressions(expr)
+            if isinstance(part, ir.Coordinate)
+        )
+        table = dict(self.expressions.coordinates)
+        taken = set(self.names.values()) | set(self.taken)
+        for (coordinate, axis), count in sorted(uses.items()):
+            if count < 2 or coordinate not in COORDINATE_NAMES or table[coordinate, axis].text == "0":
+                continue
+            if self._named_by_program(coordinate, axis):
+                continue
+            name = COORDINATE_NAMES[coordinate] + ("" if coordinate in ("laneid", "warpid") else f"_{axis}")
+            while name in taken:
+                name += "_"
+            self.out.line(f"const int {name} = {table[coordinate, axis].text};")
+            table[coordinate, axis] = Text(name, PRIMARY)
+        self.expressions.coordinates = table
+
+    def _body(self, body: Body, path: Path, facts: Facts) -> None:
+        for index, stmt in enumerate(body):
+            self._declare_before(path, index)
+            self._statement(stmt, path, index, facts)
+            facts = after(stmt, facts)
+
+    def _declare_before(self, path: Path, index: int) -> None:
+        site = Site(path, index, False)
+        for name, scalar in self.scalars.items():
+            if scalar.site == site:
+                self.out.line(f"{self._scalar_type(scalar)} {self.names[name]} = {literal(0, scalar.dtype)};")
+        for name, place in self.arrays.items():
+            if place == site:
+                self._declare(self.declared[name])
+
+    def _scalar_type(self, scalar: Scalar) -> str:
+        unread = "" if scalar.read else "[[maybe_unused]] "
+        const = "const " if scalar.constant and scalar.site.here else ""
+        return f"{unread}{const}{C_TYPE[scalar.dtype]}"
+
+    def _declare(self, stmt: ir.DeclareArray | ir.DeclareAccumulator, start: str = "") -> None:
+        shared = "__shared__ " if isinstance(stmt, ir.DeclareArray) and stmt.memory == "shared" else ""
+        extents = "".join(f"[{extent}]" for extent in stmt.shape)
+        unread = "" if self._is_read(stmt.name) else "[[maybe_unused]] "
+        self.out.line(f"{unread}{shared}{C_TYPE[stmt.dtype]} {self.names[stmt.name]}{extents}{start};")
+
+    def _is_read(self, name: str) -> bool:
+        return any(name in names_in(expr) for stmt in statements(self.program.body) for expr in own_expressions(stmt))
+
+    def _statement(self, stmt: Stmt, path: Path, index: int, facts: Facts) -> None:
+        here = Site(path, index, True)
+        text = self.expressions.text
+        match stmt:
+            case ir.Assign(name=name, value=value):
+                scalar = self.scalars[name]
+                head = f"{self._scalar_type(scalar)} " if scalar.site == here else ""
+                self.out.line(f"{head}{self.names[name]} = {text(value, facts)};")
+                if isinstance(value, ir.Coordinate) and self._names_coordinate(stmt, value):
+                    key: tuple[str, str] = (value.name, value.axis)
+                    self.expressions.coordinates = {
+                        **self.expressions.coordinates,
+                        key: Text(self.names[name], PRIMARY),
+                    }
+            case ir.Store(array=array, indices=indices, value=value):
+                self.out.line(f"{self.expressions.element(array, indices, facts)} = {text(value, facts)};")
+            case ir.DeclareArray(name=name):
+                if self.arrays[name] == here:
+                    self._declare(stmt)
+            case ir.DeclareAccumulator():
+                self._accumulator(stmt, self.arrays[stmt.name] == here)
+            case ir.Accumulate():
+                self._accumulate(stmt, facts)
+            case ir.For():
+                self._loop(stmt, path, index, facts)
+            case ir.If():
+                self._branch(stmt, path, index, facts)
+            case ir.Barrier(scope=scope):
+                self.out.line("__syncthreads();" if scope == "block" else "__syncwarp();")
+            case _:
+                assert_never(stmt)
+
+    def _accumulator(self, stmt: ir.DeclareAccumulator, here: bool) -> None:
+        self.accumulators[stmt.name] = stmt
+        start = identity(stmt.outer, stmt.dtype) if stmt.init is None else literal(stmt.init.value, stmt.dtype)
+        name = self.names[stmt.name]
+        if not stmt.shape:
+            if here:
+                self._declare(stmt, f" = {start}")
+            else:
+                self.out.line(f"{name} = {start};")
+            return
+        if here:
+            self._declare(stmt)
+        indices = [f"{name}_{axis}" for axis in "ijklmn"[: len(stmt.shape)]]
+        assert len(indices) == len(stmt.shape), "an array of accumulators has at most six dimensions"
+        for depth, (variable, extent) in enumerate(zip(indices, stmt.shape, strict=True)):
+            self.out.line("#pragma unroll")
+            self.out.line(f"for (int {variable} = 0; {variable} < {extent}; ++{variable}) {{")
+            self.out.indent(1)
+            if depth == len(indices) - 1:
+                self.out.line(f"{name}{''.join(f'[{each}]' for each in indices)} = {start};")
+        for _ in indices:
+            self.out.indent(-1)
+            self.out.line("}")
+
+    def _accumulate(self, stmt: ir.Accumulate, facts: Facts) -> None:
+        declared = self.accumulators[stmt.accumulator]
+        decided = None if stmt.condition is None else decide(stmt.condition, {})
+        if decided is False:
+            return
+        guard = ""
+        if stmt.condition is not None and decided is None:
+            guard = f"if ({self.expressions.text(stmt.condition, facts)}) "
+            facts = assume(stmt.condition, True, facts)
+        value = stmt.operands[0]
+        for operand in stmt.operands[1:]:
+            assert declared.inner is not None, "several operands need an inner operator"
+            value = ir.Binary(declared.inner, value, operand, declared.dtype, stmt.place)
+        target = self.expressions.element(stmt.accumulator, stmt.indices, facts)
+        self.out.line(f"{guard}{self._update(target, declared.outer, value, declared.dtype, facts)}")
+
+    def _update(self, target: str, outer: ReductionOp, value: ir.Expr, dtype: DType, facts: Facts) -> str:
+        if outer not in ("min", "max"):
+            return f"{target} {outer}= {self.expressions.text(value, facts)};"
+        call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)
+        return f"{target} = {call}({target}, {self.expressions.text(value, facts)});"
+
+    def _loop(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
+        step = range_of(stmt.step, facts)
+        if step.lo <= 0 <= step.hi:
+            raise SwizzleError(
+                "the loop's step may be positive or negative",
+                place=stmt.place,
+                expected="a step whose sign is known",
+                mend="use a constant step",
+            )
+        changing = assigned_in(stmt.body)
+        assert stmt.variable not in changing, f"the loop variable {stmt.variable} is assigned inside its loop"
+        name = self.names[stmt.variable]
+        bounds = {"stop": stmt.stop, "step": stmt.step}
+        texts: dict[str, str] = {}
+        for role, bound in bounds.items():
+            texts[role] = self.expressions.text(bound, facts, 11)
+            if names_in(bound) & (changing | {stmt.variable}):
+                # Python evaluates a range once, before the loop.
+                fixed = f"{name}_{role}"
+                self.out.line(f"const int {fixed} = {texts[role]};")
+                texts[role] = fixed
+        if stmt in self.unrolled:
+            self.out.line("#pragma unroll")
+        advance = f"++{name}" if step.value == 1 else f"--{name}" if step.value == -1 else f"{name} += {texts['step']}"
+        compare = "<" if step.lo > 0 else ">"
+        start = self.expressions.text(stmt.start, facts)
+        with self.out.block(f"for (int {name} = {start}; {name} {compare} {texts['stop']}; {advance})"):
+            self._body(stmt.body, (*path, (index, "for")), loop_facts(stmt, facts))
+
+    def _branch(self, stmt: ir.If, path: Path, index: int, facts: Facts) -> None:
+        self.out.line(f"if ({self.expressions.text(stmt.condition, facts)}) {{")
+        with self.out.nested():
+            self._body(stmt.then, (*path, (index, "then")), assume(stmt.condition, True, facts))
+        otherwise, where = stmt.otherwise, (*path, (index, "else"))
+        facts = assume(stmt.condition, False, facts)
+        while len(otherwise) == 1 and isinstance(otherwise[0], ir.If) and not self._declares_in(where):
+            inner = otherwise[0]
+            self.out.line(f"}} else if ({self.expressions.text(inner.condition, facts)}) {{")
+            with self.out.nested():
+                self._body(inner.then, (*where, (0, "then")), assume(inner.condition, True, facts))
+            otherwise, where = inner.otherwise, (*where, (0, "else"))
+            facts = assume(inner.condition, False, facts)
+        if otherwise:
+            self.out.line("} else {")
+            with self.out.nested():
+                self._body(otherwise, where, facts)
+        self.out.line("}")
+
+    def _declares_in(self, path: Path) -> bool:
+        sites = [scalar.site for scalar in self.scalars.values()] + list(self.arrays.values())
+        return any(site.path == path and not site.here for site in sites)

@@ -1,0 +1,71 @@
+"""An emitter of indented C text: lines, blocks, and long lines folded at spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+WIDTH = 110
+
+_BEFORE = ("? ", ": ", "&& ", "|| ", "+ ", "- ")
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Split code at spaces into pieces of at most `width`, outside as many brackets as possible.
+
+    >>> fold("y = first(a, b) + second(c, d);", 20)
+    ['y = first(a, b)', '+ second(c, d);']
+    """
+    pieces = []
+    while len(text) > width:
+        best, depth = None, 0
+        for at, character in enumerate(text[: width + 1]):
+            depth += (character in "([") - (character in ")]")
+            if character == " " and at > width // 3:
+                rest = text[at + 1 :]
+                rank = (depth, not rest.startswith(_BEFORE), -at)
+                best = min(best, rank) if best else rank
+        if best is None:
+            break
+        pieces.append(text[: -best[2]])
+        text, width = text[1 - best[2] :], min(width, WIDTH - 8)
+    return [*pieces, text]
+
+
+class Emitter:
+    """Collects lines; `block` nests them in braces."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth = 0
+
+    def line(self, text: str = "") -> None:
+        """Add one line at the present depth; code that is too long goes on, further in, on the next lines."""
+        indent = "  " * self._depth
+        if text.startswith(("#", "//")):
+            self._lines.append((indent + text).rstrip())
+            return
+        for number, piece in enumerate(fold(text, WIDTH - len(indent))):
+            self._lines.append((indent + ("    " if number else "") + piece).rstrip())
+
+    def indent(self, by: int) -> None:
+        """Move the depth of the lines to come."""
+        self._depth += by
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Indent what follows."""
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Nest what follows in `head {` ... `}`."""
+        self.line(f"{head} {{")
+        with self.nested():
+            yield
+        self.line("}")
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"

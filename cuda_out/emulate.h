@@ -1,0 +1,216 @@
+// CUDA C++ as a host compiler reads it: the very text of a printed kernel compiles after this header.
+//
+// One fiber stands for one CUDA thread; the scheduler (emulate_scheduler.cpp) lets a fiber run up to its next
+// shuffle, vote or barrier and completes these only when every lane in the mask has arrived. Loads and stores are
+// compiled to calls (-fsanitize=thread), which emulate_memory.cpp answers: exact bounds of every array, and races.
+// Shared memory is thread_local: there is one operating-system thread, so its TLS block is the block's shared memory.
+#pragma once
+#include <math.h>
+#include <stdlib.h>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#define __CUDACC__ 1
+#define __CUDACC_RTC__ 1  // host wrappers are guarded by its absence
+#define __CUDA_ARCH__ 800
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __shared__ __attribute__((used)) thread_local  // used: others than this text write it
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+// ---- vector types ----------------------------------------------------------------------------------------------
+
+namespace swizzle_emulation {
+template <class T> struct Element { using type = T; };  // float4 -> float; what a pointer to it points into
+}  // namespace swizzle_emulation
+
+#define SWIZZLE_VECTOR(T, NAME, N, FIELDS, PARAMETERS, VALUES)                                     \
+    struct alignas(sizeof(T) * N > 16 ? 16 : N == 3 ? sizeof(T) : sizeof(T) * N) NAME##N { T FIELDS; }; \
+    inline NAME##N make_##NAME##N PARAMETERS { return NAME##N VALUES; }                             \
+    template <> struct swizzle_emulation::Element<NAME##N> { using type = T; };
+#define SWIZZLE_PACK(...) __VA_ARGS__
+#define SWIZZLE_VECTORS(T, NAME)                                                                      \
+    SWIZZLE_VECTOR(T, NAME, 2, SWIZZLE_PACK(x, y), (T x, T y), SWIZZLE_PACK({x, y}))                  \
+    SWIZZLE_VECTOR(T, NAME, 3, SWIZZLE_PACK(x, y, z), (T x, T y, T z), SWIZZLE_PACK({x, y, z}))       \
+    SWIZZLE_VECTOR(T, NAME, 4, SWIZZLE_PACK(x, y, z, w), (T x, T y, T z, T w), SWIZZLE_PACK({x, y, z, w}))
+SWIZZLE_VECTORS(float, float)
+SWIZZLE_VECTORS(double, double)
+SWIZZLE_VECTORS(int, int)
+SWIZZLE_VECTORS(unsigned, uint)
+SWIZZLE_VECTORS(long long, longlong)
+SWIZZLE_VECTORS(unsigned long long, ulonglong)
+#undef SWIZZLE_VECTORS
+#undef SWIZZLE_PACK
+#undef SWIZZLE_VECTOR
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
+};
+
+// Constant while a thread runs its kernel; the scheduler sets them before it lets a fiber go on.
+extern const uint3 threadIdx, blockIdx;
+extern const dim3 blockDim, gridDim;
+extern const int warpSize;
+
+// ---- warp operations and barriers ------------------------------------------------------------------------------
+
+namespace swizzle_emulation {
+
+struct Site {  // one warp operation or barrier in the text; `id` tells two on one line apart
+    const char* name;
+    int line, id;
+};
+
+// The runtime's side (emulate_scheduler.cpp). `bits` is what this lane offers; the result is what it receives.
+uint64_t shuffle(Site site, uint32_t mask, unsigned source, uint64_t bits);
+uint64_t vote(Site site, uint32_t mask, bool predicate);  // the lanes of the warp that said yes
+void warp_barrier(Site site, uint32_t mask);
+void block_barrier(Site site);
+unsigned lane_id();
+void* dynamic_shared_memory();  // what emulate.py lets an `extern __shared__ T name[]` point to
+[[noreturn]] void refuse(Site site, const char* format, int value);
+
+struct At {
+    Site site;
+
+    template <class T> T take(unsigned mask, T value, unsigned source) const {
+        static_assert(std::is_trivially_copyable_v<T> && sizeof(T) >= 2 && sizeof(T) <= 8, "a shuffle moves a scalar");
+        uint64_t bits = 0;
+        std::memcpy(&bits, &value, sizeof value);
+        bits = shuffle(site, mask, source, bits);
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    int first_lane(int width) const {  // of the segment of `width` lanes that this lane belongs to
+        if (width < 1 || width > warpSize || (width & (width - 1))) refuse(site, "width %d is no power of two", width);
+        return int(lane_id()) & ~(width - 1);
+    }
+    template <class T> T index(unsigned mask, T value, int source, int width = warpSize) const {
+        return take(mask, value, unsigned(first_lane(width) | (source & (width - 1))));
+    }
+    template <class T> T up(unsigned mask, T value, unsigned delta, int width = warpSize) const {
+        const int lane = int(lane_id()), source = lane - int(delta);
+        return take(mask, value, unsigned(source < first_lane(width) ? lane : source));
+    }
+    template <class T> T down(unsigned mask, T value, unsigned delta, int width = warpSize) const {
+        const int lane = int(lane_id()), source = lane + int(delta);
+        return take(mask, value, unsigned(source >= first_lane(width) + width ? lane : source));
+    }
+    template <class T> T exclusive_or(unsigned mask, T value, int lanes, int width = warpSize) const {
+        const int lane = int(lane_id()), source = lane ^ lanes;
+        return take(mask, value, unsigned(source >= first_lane(width) + width ? lane : source));
+    }
+    unsigned ballot(unsigned mask, int predicate) const { return unsigned(vote(site, mask, predicate != 0)); }
+    int any(unsigned mask, int predicate) const { return vote(site, mask, predicate != 0) != 0; }
+    int all(unsigned mask, int predicate) const { return vote(site, mask, predicate == 0) == 0; }
+    void sync_warp(unsigned mask = 0xffffffffu) const { warp_barrier(site, mask); }
+    void sync_block() const { block_barrier(site); }
+};
+
+inline At at(const char* name, int line, int id) { return At{{name, line, id}}; }
+
+}  // namespace swizzle_emulation
+
+#define SWIZZLE_AT(name) swizzle_emulation::at(#name, __LINE__, __COUNTER__)
+#define __shfl_sync SWIZZLE_AT(__shfl_sync).index
+#define __shfl_up_sync SWIZZLE_AT(__shfl_up_sync).up
+#define __shfl_down_sync SWIZZLE_AT(__shfl_down_sync).down
+#define __shfl_xor_sync SWIZZLE_AT(__shfl_xor_sync).exclusive_or
+#define __ballot_sync SWIZZLE_AT(__ballot_sync).ballot
+#define __any_sync SWIZZLE_AT(__any_sync).any
+#define __all_sync SWIZZLE_AT(__all_sync).all
+#define __syncwarp SWIZZLE_AT(__syncwarp).sync_warp
+#define __syncthreads SWIZZLE_AT(__syncthreads).sync_block
+
+// ---- arithmetic ------------------------------------------------------------------------------------------------
+
+using std::abs;
+inline float min(float a, float b) { return std::fmin(a, b); }
+inline float max(float a, float b) { return std::fmax(a, b); }
+inline double min(double a, double b) { return std::fmin(a, b); }
+inline double max(double a, double b) { return std::fmax(a, b); }
+template <class A, class B, class = std::enable_if_t<std::is_integral_v<A> && std::is_integral_v<B>>>
+constexpr std::common_type_t<A, B> min(A a, B b) {
+    using T = std::common_type_t<A, B>;
+    return T(b) < T(a) ? T(b) : T(a);
+}
+template <class A, class B, class = std::enable_if_t<std::is_integral_v<A> && std::is_integral_v<B>>>
+constexpr std::common_type_t<A, B> max(A a, B b) {
+    using T = std::common_type_t<A, B>;
+    return T(a) < T(b) ? T(b) : T(a);
+}
+template <class T> T __ldg(const T* address) { return *address; }
+inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dsub_rn(double a, double b) { return a - b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline int __clz(int bits) { return bits ? __builtin_clz(unsigned(bits)) : 32; }
+inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((uint64_t(a) * b) >> 32); }
+inline int __mulhi(int a, int b) { return int((int64_t(a) * b) >> 32); }
+
+// ---- the kernel to run -----------------------------------------------------------------------------------------
+
+namespace swizzle_emulation {
+
+struct Parameter {
+    char kind;  // 'f', 'i', 'u', 'b' as in NumPy, or '?' for anything else; of the element where it is a pointer
+    unsigned size;
+    bool pointer, writable;
+};
+struct Kernel {
+    const char* name;
+    const Parameter* parameters;
+    unsigned count;
+    void (*call)(void** arguments);  // arguments[i] is where the value of argument i lies
+};
+extern const Kernel kernel;  // defined at the end of the kernel's translation unit, by SWIZZLE_KERNEL
+
+template <class T> constexpr char kind_of() {
+    if (std::is_same_v<T, bool>) return 'b';
+    if (std::is_floating_point_v<T>) return 'f';
+    if (std::is_integral_v<T>) return std::is_signed_v<T> ? 'i' : 'u';
+    return '?';
+}
+template <class P> constexpr Parameter describe() {
+    using Target = std::remove_pointer_t<P>;
+    using T = typename Element<std::remove_cv_t<Target>>::type;
+    constexpr bool pointer = std::is_pointer_v<P>;
+    return {kind_of<T>(), unsigned(sizeof(T)), pointer, pointer && !std::is_const_v<Target>};
+}
+template <class... P> struct Signature {
+    static constexpr unsigned count = sizeof...(P);
+    static constexpr Parameter parameters[count + 1] = {describe<P>()..., {}};
+    template <size_t... I> static void call(void (*function)(P...), void** arguments, std::index_sequence<I...>) {
+        function(*static_cast<P*>(arguments[I])...);
+    }
+    static void call(void (*function)(P...), void** arguments) {
+        call(function, arguments, std::index_sequence_for<P...>{});
+    }
+};
+template <class... P> constexpr Signature<P...> signature(void (*)(P...)) { return {}; }
+
+}  // namespace swizzle_emulation
+
+// A function rather than a template argument: it also takes an instantiation such as `ns::kernel<float, 3>`.
+#define SWIZZLE_KERNEL(...)                                                                          \
+    namespace swizzle_emulation {                                                                    \
+    using KernelSignature = decltype(signature(&__VA_ARGS__));                                       \
+    static void call_kernel(void** arguments) { KernelSignature::call(&__VA_ARGS__, arguments); }    \
+    const Kernel kernel = {#__VA_ARGS__, KernelSignature::parameters, KernelSignature::count, call_kernel}; \
+    }

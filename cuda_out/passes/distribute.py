@@ -1,0 +1,193 @@
+"""Distribute references to register arrays over their indices (paper, section 6.3, 'Distributing Array References').
+
+CUDA puts an array that is indexed dynamically into local memory, which is slow memory off the chip. So
+`a[c ? i : j]` becomes `c ? a[i] : a[j]`, and any other dynamic index into a small array a choice among the elements
+it can name. A store becomes a choice of stores. The value that a shuffle offers is distributed where it stands,
+before the shuffle, because it is the source lane's index that counts.
+
+What is left has indices made of constants and of the variables of loops, which are then unrolled
+(`cuda_out.unroll`): the array lives in registers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from cuda_out.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.passes.index_tree import (
+    LARGEST,
+    Choice,
+    Definitions,
+    Tree,
+    compared,
+    index_tree,
+    leaves,
+    map_conditions,
+)
+from cuda_out.unroll import register_arrays, static_names
+from cuda_out.walk import (
+    Body,
+    FreshNames,
+    all_names,
+    assigned_in,
+    map_own,
+    names_in,
+    rebuild,
+    statements,
+    subexpressions,
+)
+from symbolic import program as ir
+from symbolic.program import Expr, Program, Stmt
+
+
+def distribute(program: Program, largest: int = LARGEST) -> Program:
+    """Return the same program with register arrays indexed statically, as far as `largest` allows."""
+    return replace(program, body=_Distributor(program, largest).body(program.body, launch_facts(program), {}))
+
+
+class _Distributor:
+    """Holds the program's arrays; walks it with the facts and the definitions still valid at each statement."""
+
+    def __init__(self, program: Program, largest: int) -> None:
+        self._largest = largest
+        self._arrays = register_arrays(program)
+        self._static = static_names(program)
+        self._fresh = FreshNames(all_names(program))
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        for stmt in statements(program.body):
+            if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
+                self._shapes[stmt.name] = stmt.shape
+
+    def body(self, body: Body, facts: Facts, known: Definitions) -> Body:
+        """Return the body distributed; `known` gains the definitions that hold after it."""
+        found: list[Stmt] = []
+        for stmt in body:
+            match stmt:
+                case ir.For(variable=variable, body=inner):
+                    _forget(known, assigned_in(inner) | {variable})
+                    found.append(replace(stmt, body=self.body(inner, loop_facts(stmt, facts), dict(known))))
+                case ir.If(condition=condition, then=then, otherwise=otherwise):
+                    first = self.body(then, assume(condition, True, facts), dict(known))
+                    second = self.body(otherwise, assume(condition, False, facts), dict(known))
+                    found.append(replace(stmt, then=first, otherwise=second))
+                    _forget(known, assigned_in((*then, *otherwise)))
+                case _:
+                    found += _Statement(self, stmt, facts, known).distributed()
+            if isinstance(stmt, ir.Assign):
+                _forget(known, frozenset({stmt.name}))
+                value = stmt.value
+                if isinstance(value, ir.Select) and _is_plain(value) and stmt.name not in names_in(value):
+                    known[stmt.name] = value
+            facts = after(stmt, facts)
+        return tuple(found)
+
+
+class _Statement:
+    """The distribution of one statement: new names for what would be computed twice come before it."""
+
+    def __init__(self, parent: _Distributor, stmt: Stmt, facts: Facts, known: Definitions) -> None:
+        self._parent, self._stmt, self._facts, self._known = parent, stmt, facts, known
+        self._before: list[Stmt] = []
+
+    def distributed(self) -> Body:
+        stmt = map_own(self._stmt, lambda expr: self._expression(expr, self._facts))
+        match stmt:
+            case ir.Store(array=array, indices=indices, value=value) if array in self._parent._arrays:
+                trees = self._trees(array, indices, self._facts)
+                if any(isinstance(tree, Choice) for tree in trees):
+                    value = self._named(f"{array}_value", value)
+                    return (*self._before, *_choose_statement(trees, lambda at: replace(stmt, indices=at, value=value)))
+            case ir.Accumulate(accumulator=name, indices=indices) if name in self._parent._arrays:
+                trees = self._trees(name, indices, self._facts)
+                return (*self._before, *_choose_statement(trees, lambda at: replace(stmt, indices=at)))
+            case _:
+                pass
+        return (*self._before, stmt)
+
+    def _expression(self, expr: Expr, facts: Facts) -> Expr:
+        if isinstance(expr, ir.Select):
+            condition = self._expression(expr.condition, facts)
+            then = self._expression(expr.then, assume(expr.condition, True, facts))
+            otherwise = self._expression(expr.otherwise, assume(expr.condition, False, facts))
+            return replace(expr, condition=condition, then=then, otherwise=otherwise)
+        expr = rebuild(expr, lambda child: self._expression(child, facts))
+        match expr:
+            case ir.Load(array=name, indices=indices) | ir.AccumulatorValue(accumulator=name, indices=indices):
+                if name in self._parent._arrays:
+                    return _choose_expression(
+                        self._trees(name, indices, facts), lambda at: replace(expr, indices=at), expr
+                    )
+            case _:
+                pass
+        return expr
+
+    def _trees(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> list[Tree]:
+        """Return a tree for each index, or the indices as they are when they name too many elements together."""
+        parent = self._parent
+        found: list[Tree] = []
+        for index, extent in zip(indices, parent._shapes[array], strict=True):
+            tree = index_tree(index, extent, facts, self._known, parent._static, parent._largest)
+            if isinstance(tree, Choice) and leaves(tree) > 2 and index in compared(tree):
+                # The index is compared with several numbers: compute it once.
+                named = self._named(f"{array}_index", index)
+                tree = map_conditions(tree, index, named)
+            found.append(tree)
+        return found if math.prod(map(leaves, found)) <= parent._largest else list(indices)
+
+    def _named(self, wish: str, value: Expr) -> Expr:
+        """Return a variable that holds the value, computed before the statement; a plain value is left alone."""
+        if isinstance(value, ir.Var | ir.Const | ir.Coordinate) or not _may_move(value, self._stmt):
+            return value
+        name = self._parent._fresh.take(wish)
+        self._before.append(ir.Assign(name, value, value.place))
+        return ir.Var(name, value.dtype, value.place)
+
+
+def _may_move(value: Expr, stmt: Stmt) -> bool:
+    """Say whether a value may be computed before its statement, by lanes that might not have computed it in it.
+
+    A whole stored value is computed anyway; of an index only what cannot fail and needs no other lane may move.
+    """
+    if isinstance(stmt, ir.Store) and value is stmt.value:
+        return True
+    return value.dtype.is_data or _is_plain(value)
+
+
+def _is_plain(expr: Expr) -> bool:
+    """Say whether evaluating the expression has no rule to break: no load, no shuffle, no division by a variable."""
+    for part in subexpressions(expr):
+        match part:
+            case ir.Load() | ir.Shuffle() | ir.AccumulatorValue() | ir.HoleCall():
+                return False
+            case ir.Binary(op="//" | "%", right=right) if not (isinstance(right, ir.Const) and right.value):
+                return False
+            case _:
+                pass
+    return True
+
+
+def _forget(known: Definitions, changed: frozenset[str]) -> None:
+    for name in [name for name, value in known.items() if name in changed or names_in(value) & changed]:
+        del known[name]
+
+
+def _choose_expression(trees: Sequence[Tree], at: Callable[[tuple[Expr, ...]], Expr], like: Expr) -> Expr:
+    """Return the nested selects over all trees, with `at(indices)` at the leaves."""
+    for number, tree in enumerate(trees):
+        if isinstance(tree, Choice):
+            sides = [[*trees[:number], side, *trees[number + 1 :]] for side in (tree.then, tree.otherwise)]
+            then, otherwise = (_choose_expression(side, at, like) for side in sides)
+            return ir.Select(tree.condition, then, otherwise, like.dtype, like.place)
+    return at(tuple(trees))  # type: ignore[arg-type]
+
+
+def _choose_statement(trees: Sequence[Tree], at: Callable[[tuple[Expr, ...]], Stmt]) -> Body:
+    """Return the nested ifs over all trees, with `at(indices)` at the leaves."""
+    for number, tree in enumerate(trees):
+        if isinstance(tree, Choice):
+            sides = [[*trees[:number], side, *trees[number + 1 :]] for side in (tree.then, tree.otherwise)]
+            then, otherwise = (_choose_statement(side, at) for side in sides)
+            return (ir.If(tree.condition, then, otherwise, tree.condition.place),)
+    return (at(tuple(trees)),)  # type: ignore[arg-type]

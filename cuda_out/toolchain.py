@@ -1,0 +1,235 @@
+"""Compile printed CUDA C++ with nvcc or NVRTC, whichever is there; no GPU and no driver needed.
+
+Printed text is held to this: no warning, and the resources (registers, stack, spills) that ptxas reports are kept
+with the result as evidence. nvcc compiles the host launch wrapper too; NVRTC reads device code only, so a wrapper is
+guarded by `#if !defined(__CUDACC_RTC__)`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from typing_extensions import assert_never
+
+from symbolic.errors import SwizzleError
+
+Tool: TypeAlias = Literal["nvcc", "nvrtc"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one kernel takes, as ptxas reports it; sizes in bytes, shared memory without its dynamic part."""
+
+    registers: int
+    stack_bytes: int
+    spill_store: int
+    spill_load: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The outcome of one compilation. `kernels` is keyed by the names in the object file: mangled, if C++ ones."""
+
+    ptx: str
+    cubin: bytes
+    log: str
+    kernels: Mapping[str, Resources]
+    tool: Tool
+
+
+class CompileError(RuntimeError):
+    """Text that we printed does not compile, or not without warnings: a bug of ours, not a mistake of the user."""
+
+    def __init__(self, log: str, text: str) -> None:
+        super().__init__(log.strip() + _excerpts(log, text))
+        self.log = log
+        self.text = text
+
+
+def compile_cuda(
+    text: str, arch: str = "sm_80", *, tool: Literal["nvcc", "nvrtc", "auto"] = "auto", name: str = "kernel.cu"
+) -> Compiled:
+    """Compile CUDA C++ `text` for one architecture, to PTX and to a cubin.
+
+    `tool` 'auto' takes NVRTC where it is installed, else nvcc. `name` is the file name that messages show.
+    Raises SwizzleError when the tool is missing or does not know `arch`, CompileError on any error or warning.
+    """
+    if not re.fullmatch(r"sm_\d+[af]?", arch):
+        raise SwizzleError(f"GPU architecture {arch!r}", expected="a name such as sm_80 or sm_90")
+    match _choose(tool):
+        case "nvrtc":
+            return _compile_nvrtc(text, arch, name)
+        case "nvcc":
+            return _compile_nvcc(text, arch, name)
+        case never:
+            assert_never(never)
+
+
+def available_tools() -> list[Tool]:
+    """List the compilers that this machine has, the preferred one first."""
+    tools: list[Tool] = []
+    if _nvrtc() is not None:
+        tools.append("nvrtc")
+    if shutil.which("nvcc"):
+        tools.append("nvcc")
+    return tools
+
+
+def uses_local(ptx: str) -> bool:
+    """Say whether PTX keeps anything in local memory.
+
+    An array that is indexed dynamically, or spilt by hand, appears as a `.local` depot and only then; ptxas may later
+    turn a small one into selects, so this is a sharper witness than the stack frame.
+    """
+    return re.search(r"\.local\b", ptx) is not None
+
+
+def include_directories() -> list[str]:
+    """List the folders with CUDA's own headers (`cuda_fp16.h`), for NVRTC, which knows none by itself."""
+    candidates = [Path(root, "include") for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")) if root]
+    if nvcc := shutil.which("nvcc"):
+        candidates.append(Path(nvcc).resolve().parent.parent / "include")
+    try:
+        from cuda import pathfinder
+
+        # Preferred: headers installed as a wheel match an NVRTC that was installed as one.
+        if found := pathfinder.find_nvidia_header_directory("cudart"):
+            candidates.insert(0, Path(found))
+    except ImportError:
+        pass
+    return [str(folder) for folder in candidates if (folder / "cuda_fp16.h").is_file()][:1]
+
+
+def _choose(tool: Literal["nvcc", "nvrtc", "auto"]) -> Tool:
+    tools = available_tools()
+    if tool == "auto" and tools:
+        return tools[0]
+    if tool != "auto" and tool in tools:
+        return tool
+    missing = "no CUDA compiler" if tool == "auto" else f"no {tool}"
+    raise SwizzleError(
+        f"{missing} on this machine",
+        expected="NVRTC in this Python environment, or nvcc on the PATH",
+        mend="pip install 'swizzle-inventor[nvrtc]', or install the CUDA toolkit",
+    )
+
+
+# ---- nvcc ------------------------------------------------------------------------------------------------------
+
+
+def _compile_nvcc(text: str, arch: str, name: str) -> Compiled:
+    """Run nvcc once, host code included, and collect the intermediate files."""
+    with tempfile.TemporaryDirectory(prefix="swizzle-nvcc-") as scratch:
+        source = Path(scratch, "kernel.cu")  # one fixed name, so that the intermediate files' names are known
+        source.write_text(text)
+        command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Xptxas", "-v", "-Werror", "all-warnings", "--keep"]
+        command += ["--keep-dir", scratch, "-c", "-o", f"{scratch}/kernel.o", str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=scratch)
+        log = (done.stdout + done.stderr).replace(str(source), name)
+        if "Unsupported gpu architecture" in log:
+            raise _unknown_arch(arch, "nvcc")
+        _refuse_warnings(done.returncode != 0, log, text)
+        ptx = Path(scratch, "kernel.ptx").read_text()
+        cubin = next(Path(scratch).glob("*.cubin")).read_bytes()
+    return Compiled(ptx, cubin, log, _resources(log), "nvcc")
+
+
+# ---- NVRTC -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _nvrtc() -> Any:
+    """Import NVRTC's bindings; None when they or the library are not there."""
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()  # loads the library
+    except (ImportError, RuntimeError, OSError):  # also what the bindings raise for a library that is not there
+        return None
+    return nvrtc
+
+
+def _compile_nvrtc(text: str, arch: str, name: str) -> Compiled:
+    nvrtc = _nvrtc()
+    if int(re.sub(r"\D", "", arch)) not in _call(nvrtc, nvrtc.nvrtcGetSupportedArchs()):
+        raise _unknown_arch(arch, "NVRTC")
+    includes = [f"--include-path={folder}" for folder in include_directories()]
+    options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *includes]
+    program = _call(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []))
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+        log = _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+        _refuse_warnings(status != nvrtc.nvrtcResult.NVRTC_SUCCESS, log, text)
+        ptx = _text(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+        cubin = _bytes(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return Compiled(ptx, cubin, log, _resources(log), "nvrtc")
+
+
+def _call(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
+    """Unpack what a binding returns: a status, then at most one value."""
+    status, *values = answer
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise AssertionError(f"NVRTC: {nvrtc.nvrtcGetErrorString(status)[1].decode()}")
+    return values[0] if values else None
+
+
+def _bytes(nvrtc: Any, program: Any, size: Any, get: Any) -> bytes:
+    buffer = bytearray(_call(nvrtc, size(program)))
+    _call(nvrtc, get(program, buffer))
+    return bytes(buffer)
+
+
+def _text(nvrtc: Any, program: Any, size: Any, get: Any) -> str:
+    return _bytes(nvrtc, program, size, get).rstrip(b"\0").decode(errors="replace")
+
+
+# ---- logs ------------------------------------------------------------------------------------------------------
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def _resources(log: str) -> dict[str, Resources]:
+    """Read ptxas's -v report: for each entry function a line with its frame, then one with its registers."""
+    kernels: dict[str, Resources] = {}
+    name, frame = "", (0, 0, 0)
+    for line in log.splitlines():
+        if entry := _ENTRY.search(line):
+            name, frame = entry[1], (0, 0, 0)
+        elif sizes := _FRAME.search(line):
+            frame = (int(sizes[1]), int(sizes[2]), int(sizes[3]))
+        elif (used := _USED.search(line)) and name:
+            shared = _SHARED.search(line)
+            kernels[name] = Resources(int(used[1]), *frame, int(shared[1]) if shared else 0)
+    return kernels
+
+
+def _refuse_warnings(failed: bool, log: str, text: str) -> None:
+    if failed or re.search(r"\bwarning\b", log):
+        raise CompileError(log, text)
+
+
+def _unknown_arch(arch: str, tool: str) -> SwizzleError:
+    return SwizzleError(f"{tool} here does not compile for {arch}", expected="an architecture that it knows")
+
+
+def _excerpts(log: str, text: str, around: int = 2) -> str:
+    """Quote the numbered lines of the text that the log speaks of: `name(12): error` or `name:12:5: error`."""
+    lines = text.splitlines()
+    named = {int(a or b) for a, b in re.findall(r"\((\d+)\): (?:error|warning)|:(\d+):\d+: (?:fatal )?error", log)}
+    shown = sorted({n for line in named for n in range(line - around, line + around + 1) if 1 <= n <= len(lines)})
+    return "".join(f"\n{n:5d}{' >' if n in named else '  '} {lines[n - 1]}" for n in shown)

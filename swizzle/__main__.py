@@ -1,0 +1,5 @@
+"""`python -m swizzle` is the command line."""
+
+from swizzle.cli import main
+
+main()

@@ -1,0 +1,139 @@
+"""Accumulators in a kernel: their declaration and their `accumulate` statement (paper, section 4.2)."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from swizzle import operators
+from swizzle.calls import Arguments
+from swizzle.expressions import ExpressionReader
+from swizzle.names import element_type
+from swizzle.scope import AccumulatorName
+from swizzle.suggest import near
+from symbolic.program import (
+    Accumulate,
+    Binary,
+    Cast,
+    Const,
+    DeclareAccumulator,
+    DType,
+    ReductionOp,
+    Select,
+    Unary,
+    Var,
+)
+from symbolic.program import (
+    Final as FinalFunction,
+)
+
+REDUCTIONS: Final[dict[str, ReductionOp]] = {
+    "+": "+",
+    "*": "*",
+    "min": "min",
+    "max": "max",
+    "&": "&",
+    "|": "|",
+    "^": "^",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+}
+
+
+def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.stmt) -> DeclareAccumulator:
+    """Read `name = accumulator(...)`."""
+    dtype = read_element_type(reader, arguments["dtype"])
+    outer = _operator(reader, arguments["outer"], "outer", dtype)
+    inner_node = _given(arguments, "inner")
+    inner = None if inner_node is None else _operator(reader, inner_node, "inner", dtype)
+    init_node = _given(arguments, "init")
+    init = None
+    if init_node is not None:
+        value = reader.data(init_node, dtype, "init")
+        if not isinstance(value, Const):
+            reader.mistake(init_node, "init is not a constant", "a number")
+        init = value
+    final_node = _given(arguments, "final")
+    final = None if final_node is None else _final(reader, final_node, dtype)
+    shape_node = _given(arguments, "shape")
+    shape = () if shape_node is None else reader.shape(shape_node, "an accumulator")
+    return DeclareAccumulator(name, outer, inner, init, final, shape, dtype, reader.kernel.source.place(node))
+
+
+def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
+    """Read `out.accumulate(a, b, when=condition)`, for an accumulator `out` or `out[i]`."""
+    assert isinstance(node.func, ast.Attribute)
+    base = node.func.value
+    root = base.value if isinstance(base, ast.Subscript) else base
+    assert isinstance(root, ast.Name)
+    name, meaning = root.id, reader.scope.meanings[root.id]
+    assert isinstance(meaning, AccumulatorName)
+    if node.func.attr != "accumulate":
+        reader.mistake(node, f"an accumulator has no `{node.func.attr}`", "`value`, or `accumulate(...)`")
+    for keyword in node.keywords:
+        if keyword.arg != "when":
+            reader.mistake(
+                keyword, f"accumulate has no argument `{keyword.arg}`", "accumulate(a, b, ..., when=condition)"
+            )
+    indices = reader.accumulator_indices(base)
+    if not node.args or (not meaning.inner and len(node.args) > 1):
+        reader.mistake(
+            node,
+            f"{len(node.args)} operands for {name}",
+            "one operand or more" if meaning.inner else "one operand, because the accumulator has no inner operator",
+            "" if meaning.inner or not node.args else 'declare it with an inner operator, as in inner="*"',
+        )
+    operands = tuple(reader.data(operand, meaning.dtype, f"an operand of {name}") for operand in node.args)
+    when = node.keywords[0].value if node.keywords else None
+    condition = None if when is None else reader.condition(when, f"the `when` of {name}")
+    return Accumulate(name, indices, operands, condition, reader.kernel.source.place(node))
+
+
+def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:
+    """Read `f32` and its kin."""
+    found = element_type(reader.resolve(node))
+    if found is None:
+        reader.mistake(node, f"{ast.unparse(node)} is not an element type", "f16, f32, f64, i32, u32, i64 or u64")
+    return found.dtype
+
+
+def _given(arguments: Arguments, name: str) -> ast.expr | None:
+    node = arguments.get(name)
+    return None if node is None or (isinstance(node, ast.Constant) and node.value is None) else node
+
+
+def _operator(reader: ExpressionReader, node: ast.expr, which: str, dtype: DType) -> ReductionOp:
+    spelled = node.value if isinstance(node, ast.Constant) else None
+    if not isinstance(spelled, str) or spelled not in REDUCTIONS:
+        reader.mistake(
+            node,
+            f"{ast.unparse(node)} is not an {which} operator",
+            "one of " + ", ".join(repr(name) for name in REDUCTIONS),
+            near(spelled, REDUCTIONS) if isinstance(spelled, str) else "",
+        )
+    if dtype.is_float and REDUCTIONS[spelled] in ("&", "|", "^"):
+        reader.mistake(node, f"the {which} operator {spelled!r} on {dtype.value} data", "an integer dtype, such as u32")
+    return REDUCTIONS[spelled]
+
+
+def _final(reader: ExpressionReader, node: ast.expr, dtype: DType) -> FinalFunction:
+    if not isinstance(node, ast.Lambda):
+        reader.mistake(node, "a final function that is not a lambda", "lambda s: ..., for example lambda s: s * 0.5")
+    a = node.args
+    if len(a.args) != 1 or a.posonlyargs or a.kwonlyargs or a.vararg or a.kwarg or a.defaults:
+        reader.mistake(node, "a final function of other than one parameter", "lambda s: ...")
+    parameter = a.args[0].arg
+    place = reader.kernel.source.place(a.args[0])
+    with reader.binding({parameter: Var(parameter, dtype, place)}):
+        body = reader.data(node.body, dtype, "the final function's result")
+    for part in operators.walk(body):
+        own = isinstance(part, Var) and part.name == parameter and part.dtype is dtype
+        if not own and not isinstance(part, Const | Unary | Binary | Cast | Select):
+            operators.fail(
+                part.place,
+                "a final function of more than its parameter",
+                f"an expression of {parameter} and constants",
+                "compute with the rest after `.value`",
+            )
+    return FinalFunction(parameter, body)

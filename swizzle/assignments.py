@@ -1,0 +1,160 @@
+"""Assignments in a kernel: to scalars, to array elements, to several targets, and in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from swizzle import operators
+from swizzle.expressions import BINARY_OPS, ExpressionReader
+from swizzle.operators import INDEX, Value, coerce, settled
+from swizzle.scope import AccumulatorName, ArrayName, LoopName, ScalarName, StaticName
+from symbolic.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
+
+
+def assign_tuple(
+    reader: ExpressionReader, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt
+) -> tuple[Stmt, ...]:
+    """Read `a, b = ...`: all values are taken before the first target changes."""
+    values = reader.several(value)
+    if values is None or len(values) != len(target.elts):
+        count = "one value" if values is None else f"{len(values)} values"
+        reader.mistake(node, f"{count} for {len(target.elts)} targets", "as many values as targets")
+    statements: list[Stmt] = []
+    ready: list[Value] = list(values)
+    if any(_reads(v, target.elts[:position]) for position, v in enumerate(values)):
+        for position, expr in enumerate(map(settled, values)):
+            if not isinstance(expr, Const):
+                name = reader.scope.fresh("before")
+                reader.scope.declare(name, ScalarName(expr.dtype))
+                statements.append(Assign(name, expr, expr.place))
+                ready[position] = Var(name, expr.dtype, expr.place)
+    for element, v in zip(target.elts, ready, strict=True):
+        statements.append(store(reader, element, v, node))
+    return tuple(statements)
+
+
+def store(reader: ExpressionReader, target: ast.expr, value: Value, node: ast.stmt) -> Stmt:
+    """Give `value` to a scalar or an array element."""
+    place = reader.kernel.source.place(node)
+    match target:
+        case ast.Name(id=name):
+            expr = _scalar_for(reader, target, value)
+            if reader.scope.is_bound_once(name):
+                _learn(reader, name, expr)
+            reader.scope.declare(name, ScalarName(expr.dtype))
+            return Assign(name, expr, place)
+        case ast.Subscript(value=ast.Name(id=name)) if isinstance(reader.scope.meanings.get(name), ArrayName):
+            name, meaning, indices = reader.array_element(target)
+            _require_writable(reader, target, name, meaning)
+            return Store(name, indices, coerce(value, meaning.dtype, f"the value stored to {name}"), place)
+        case ast.Subscript(value=ast.Name() as base):
+            reader.value(target)
+            reader.mistake(target, f"{base.id} is not an array", "an out array, a local array or a shared array")
+        case ast.Attribute():
+            reader.mistake(target, "an assignment to an attribute", "a name or an array element")
+        case ast.Starred():
+            reader.mistake(target, "`*` in an assignment", "one target for each value")
+        case _:
+            reader.mistake(target, "an assignment to this", "a name or an array element")
+
+
+def _scalar_for(reader: ExpressionReader, target: ast.Name, value: Value) -> Expr:
+    """Return `value` as what the name `target` can hold."""
+    meaning = reader.scope.meanings.get(target.id)
+    if target.id in reader.bound:
+        meaning = None
+    match meaning:
+        case None:
+            return settled(value)
+        case ScalarName(dtype=dtype):
+            if dtype is not DType.BOOL and operators.dtype_of(value) not in (None, dtype, INDEX):
+                given = operators.describe(value)
+                held = "an index" if dtype is INDEX else f"{dtype.value} data"
+                data = operators.dtype_of(value)
+                mend = f"begin with data: {target.id} = {data.value}(0)" if data and data.is_data else ""
+                reader.mistake(target, f"{target.id} holds {held} and is now given {given}", "one dtype", mend)
+            return coerce(value, dtype, f"the new value of {target.id}")
+        case LoopName():
+            reader.mistake(target, f"an assignment to the loop variable {target.id}", mend="use another name")
+        case _:
+            reader.mistake(target, f"{target.id} is {kind(meaning)} already", "a name of its own", "use another name")
+
+
+def _learn(reader: ExpressionReader, name: str, expr: Expr) -> None:
+    """Remember what a scalar is that is assigned only here."""
+    if expr.dtype is not INDEX:
+        return
+    number = reader.known(expr)
+    if number is not None:
+        reader.scope.known[name] = number
+    if reader.is_steady(expr):
+        reader.scope.steady.add(name)
+
+
+def _require_writable(reader: ExpressionReader, node: ast.AST, name: str, meaning: ArrayName) -> None:
+    if not meaning.is_writable:
+        reader.mistake(
+            node,
+            f"a store to the read-only parameter {name}",
+            "an out or inout array, a local array or a shared array",
+            f"declare it {name}={meaning.dtype.value}.inout[{', '.join(map(str, meaning.shape))}] in @sketch(...)",
+        )
+
+
+def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
+    """Read `s += v` or `a[i] += v`."""
+    target = node.target
+    place = reader.kernel.source.place(node)
+    if type(node.op) not in BINARY_OPS:
+        reader.mistake(node, "this operator in an assignment", "+= -= *= /= //= %= <<= >>= &= |= ^=")
+    op = BINARY_OPS[type(node.op)]
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        meaning = reader.scope.meanings.get(target.value.id)
+        if isinstance(meaning, ArrayName):
+            name, meaning, indices = reader.array_element(target)
+            _require_writable(reader, target, name, meaning)
+            reader.require_readable(target, name, meaning)
+            old = Load(name, indices, meaning.dtype, reader.kernel.source.place(target))
+            value = operators.binary(op, old, reader.value(node.value), place)
+            return Store(name, indices, coerce(value, meaning.dtype, f"the value stored to {name}"), place)
+    if not isinstance(target, ast.Name):
+        reader.mistake(target, "an assignment to this", "a name or an array element")
+    if isinstance(reader.scope.meanings.get(target.id), LoopName):
+        reader.mistake(target, f"an assignment to the loop variable {target.id}", mend="use another name")
+    old_value = reader.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+    right = reader.value(node.value)
+    held, given = operators.dtype_of(old_value), operators.dtype_of(right)
+    if held is INDEX and (given is None or given.is_data):
+        dtype = "f32" if given is None else given.value
+        reader.mistake(
+            node,
+            f"{target.id} holds an index and is now given {operators.describe(right)}",
+            "one dtype",
+            f"begin with data: {target.id} = {dtype}(0)",
+        )
+    return store(reader, target, operators.binary(op, old_value, right, place), node)
+
+
+def _reads(value: Value, targets: Sequence[ast.expr]) -> bool:
+    """Say whether `value` reads what an assignment to `targets` changes."""
+    names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    if isinstance(value, operators.FloatLiteral):
+        return False
+    reads = [part.name if isinstance(part, Var) else getattr(part, "array", "") for part in operators.walk(value)]
+    return not names.isdisjoint(reads)
+
+
+def kind(meaning: object) -> str:
+    """Say what a name stands for, for an error."""
+    match meaning:
+        case ArrayName(memory="parameter") | StaticName():
+            return "a parameter"
+        case ArrayName():
+            return "an array"
+        case AccumulatorName():
+            return "an accumulator"
+        case LoopName():
+            return "a loop variable"
+        case _:
+            return "a variable"

@@ -1,0 +1,280 @@
+"""Calls in a kernel's expressions: holes, shuffles, casts, `min`, `max`, `abs`, `len`, `cuda.grid`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+
+from swizzle import operators
+from swizzle.cuda_namespace import cuda
+from swizzle.language import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES, LOAD_STORE, accumulator
+from swizzle.names import MISSING, element_type
+from swizzle.operators import BOOL, INDEX, Value
+from swizzle.scope import AccumulatorName, ArrayName
+from swizzle.sequential import SequentialFunction
+from swizzle.suggest import near
+from symbolic.errors import Place
+from symbolic.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
+
+if TYPE_CHECKING:
+    from swizzle.expressions import ExpressionReader
+
+STATEMENTS: Final = frozenset({*LOAD_STORE, "cuda.syncthreads", "cuda.syncwarp"})
+DECLARATIONS: Final[dict[str, Any]] = {
+    "accumulator": accumulator,
+    "cuda.local.array": cuda.local.array,
+    "cuda.shared.array": cuda.shared.array,
+}
+SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
+    "cuda.shfl_sync": ("idx", "src_lane"),
+    "cuda.shfl_up_sync": ("up", "delta"),
+    "cuda.shfl_down_sync": ("down", "delta"),
+    "cuda.shfl_xor_sync": ("xor", "lane_mask"),
+}
+FULL_MASK: Final = 0xFFFFFFFF
+
+Arguments = Mapping[str, Any]
+
+
+def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
+    """Read a call that gives one value."""
+    name, function = called(reader, node)
+    place = reader.kernel.source.place(node)
+    if name in HOLES:
+        return _hole(reader, name, bind(reader, name, function, node), node)
+    if name in SHUFFLES:
+        return _shuffle(reader, name, bind(reader, name, function, node), node)
+    if name in ELEMENT_TYPES:
+        (argument,) = positional(reader, node, name, 1, 1)
+        return operators.cast(reader.value(argument), ELEMENT_TYPES[name].dtype, place)
+    if name in ("min", "max"):
+        values = [reader.value(a) for a in positional(reader, node, name, 2, 99)]
+        return reduce(lambda a, b: operators.binary("min" if name == "min" else "max", a, b, place), values)
+    if name == "abs":
+        (argument,) = positional(reader, node, name, 1, 1)
+        return operators.unary("abs", reader.value(argument), place)
+    if name == "len":
+        return _length(reader, node)
+    if name in ("cuda.grid", "cuda.gridsize"):
+        values = _grid(reader, name, node)
+        if len(values) > 1:
+            reader.mistake(
+                node, f"{name}({len(values)}) gives {len(values)} values", "one variable for each: i, j = ..."
+            )
+        return values[0]
+    if name == "range":
+        reader.mistake(node, "`range` outside a `for`", mend="write `for i in range(...):`")
+    if name in STATEMENTS:
+        reader.mistake(node, f"{name}(...) gives no value", "a statement of its own")
+    if name in DECLARATIONS:
+        reader.mistake(node, f"{name}(...) inside an expression", f"a declaration: a_name = {name}(...)")
+    reader.mistake(node, f"{name} is not a function", "a call of a function of the language")
+
+
+def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value] | None:
+    """Read a call that gives several values, or return None when it does not."""
+    if reader.resolve(node.func) is MISSING:
+        return None
+    name, _ = called(reader, node)
+    if name not in ("cuda.grid", "cuda.gridsize"):
+        return None
+    values = _grid(reader, name, node)
+    return values if len(values) > 1 else None
+
+
+def called(reader: ExpressionReader, node: ast.Call) -> tuple[str, Any]:
+    """Return the language's name of the function that is called, and its object."""
+    function = node.func
+    found = reader.resolve(function)
+    if found is MISSING:
+        _not_a_function(reader, node)
+    kind = element_type(found)
+    if kind is not None:
+        return kind.dtype.value, kind
+    name = FUNCTION_NAMES.get(id(found))
+    if name is None:
+        _foreign(reader, node, found)
+    return name, found
+
+
+def bind(reader: ExpressionReader, name: str, function: Any, node: ast.Call) -> Arguments:
+    """Match the call's arguments with the function's own signature; returns syntax trees by parameter name."""
+    signature = inspect.signature(function)
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            reader.mistake(argument, "`*` in a call", mend="write the arguments one by one")
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            reader.mistake(keyword, "`**` in a call", mend="write the arguments one by one")
+        if keyword.arg not in signature.parameters:
+            suggestion = near(str(keyword.arg), signature.parameters)
+            reader.mistake(
+                keyword, f"{name} has no argument `{keyword.arg}`", _spelled(reader, name, signature), suggestion
+            )
+    try:
+        bound = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
+    except TypeError as error:
+        reader.mistake(node, f"{name}: {error}", _spelled(reader, name, signature))
+    return bound.arguments
+
+
+def _spelled(reader: ExpressionReader, name: str, signature: inspect.Signature) -> str:
+    """Spell a call as a kernel writes it."""
+    parameters = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    mark = "?" if name in HOLES and reader.kernel.source.marks is not None else ""
+    return mark + name + str(inspect.Signature(parameters)).replace("=4294967295", "")
+
+
+def positional(reader: ExpressionReader, node: ast.Call, name: str, least: int, most: int) -> list[ast.expr]:
+    """Return the arguments of a call that takes no keywords."""
+    if node.keywords or not least <= len(node.args) <= most:
+        count = f"{least} argument" + ("s" if least > 1 else "") + (" or more" if most > least else "")
+        reader.mistake(node, f"a wrong call of {name}", f"{name}(...) with {count}, without keywords")
+    return node.args
+
+
+def read_mask(reader: ExpressionReader, node: ast.expr) -> Expr | None:
+    """Read a lane mask: None for all lanes."""
+    value = reader.value(node)
+    if isinstance(value, Const) and value.dtype is INDEX and value.value in (FULL_MASK, -1):
+        return None
+    if isinstance(value, Const) and value.dtype is INDEX and 0 <= value.value < FULL_MASK:
+        return value
+    return operators.coerce(value, INDEX, "the mask")
+
+
+def _hole(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call) -> HoleCall:
+    source, place = reader.kernel.source, reader.kernel.source.place(node)
+    kind: Literal["xform", "part", "cond"] = "xform" if name == "sw_xform" else "part" if name == "sw_part" else "cond"
+    mark = "?" if source.marks is not None else ""
+    size = 2 if kind == "cond" else reader.static(arguments["n"], f"the size n of {mark}{name}")
+    if size < 1:
+        reader.mistake(arguments["n"], f"the size n of {mark}{name} is {size}", "at least 1")
+    if kind == "xform":
+        nodes = [arguments["i"], *([arguments["k"]] if "k" in arguments else [])]
+    else:
+        nodes = list(arguments.get("v", ()))
+        if not nodes:
+            reader.mistake(
+                node, f"{mark}{name} without a variable to depend on", f"{mark}{name}({'n, ' * (kind == 'part')}v, ...)"
+            )
+    args = [_hole_argument(reader, n, f"an argument of {mark}{name}") for n in nodes]
+    texts = [ast.unparse(n) for n in nodes]
+    if kind == "xform" and len(args) == 1:
+        args, texts = [*args, Const(0, INDEX, place)], [*texts, "0"]
+    reader.holes.append(Hole(kind, kind, size, tuple(texts), place))
+    return HoleCall(len(reader.holes) - 1, tuple(args), BOOL if kind == "cond" else INDEX, place)
+
+
+def _hole_argument(reader: ExpressionReader, node: ast.expr, what: str) -> Expr:
+    before = len(reader.holes)
+    argument = reader.index(node, what)
+    if len(reader.holes) > before:
+        nested_hole(reader.holes[before].place)
+    return argument
+
+
+def nested_hole(place: Place) -> NoReturn:
+    """Refuse a hole whose argument depends on a hole."""
+    operators.fail(
+        place,
+        "a hole's argument cannot contain a hole",
+        "thread coordinates, loop variables and constants",
+        "a hole's argument must have one value, whatever the holes become; pass the variables themselves",
+    )
+
+
+def _shuffle(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call) -> Shuffle:
+    mode, lane_name = SHUFFLES[name]
+    require_whole_warps(reader, node, name)
+    mask = read_mask(reader, arguments["mask"])
+    value = reader.scalar(arguments["value"])
+    if value.dtype is BOOL:
+        reader.mistake(arguments["value"], f"{name} of a condition", "an index or data", "write `1 if ... else 0`")
+    lane = reader.index(arguments[lane_name], f"the {lane_name} of {name}")
+    return Shuffle(mode, mask, value, lane, value.dtype, reader.kernel.source.place(node))
+
+
+def require_whole_warps(reader: ExpressionReader, node: ast.Call, name: str) -> None:
+    """Refuse what warps do together in a block that has a part of a warp."""
+    launch = reader.launch
+    if launch.threads % launch.warp_size:
+        reader.mistake(
+            node,
+            f"{name} in a block of {launch.threads} threads, which is not a multiple of the warp size",
+            f"a block of whole warps of {launch.warp_size}",
+            f"write block={-(-launch.threads // launch.warp_size) * launch.warp_size} in @sketch(...)",
+        )
+
+
+def _length(reader: ExpressionReader, node: ast.Call) -> Value:
+    (argument,) = positional(reader, node, "len", 1, 1)
+    place = reader.kernel.source.place(node)
+    if isinstance(argument, ast.Name):
+        meaning = reader.scope.meanings.get(argument.id)
+        if isinstance(meaning, ArrayName):
+            return Const(meaning.shape[0], INDEX, place)
+        if isinstance(meaning, AccumulatorName) and meaning.shape:
+            return Const(meaning.shape[0], INDEX, place)
+    parts = reader.several(argument)
+    if parts is None:
+        reader.mistake(argument, f"len of {ast.unparse(argument)}", "an array or a tuple")
+    return Const(len(parts), INDEX, place)
+
+
+def _grid(reader: ExpressionReader, name: str, node: ast.Call) -> list[Value]:
+    (argument,) = positional(reader, node, name, 1, 1)
+    count = reader.static(argument, f"the argument of {name}")
+    if count not in (1, 2, 3):
+        reader.mistake(argument, f"{name}({count})", "1, 2 or 3")
+    place = reader.kernel.source.place(node)
+    values: list[Value] = []
+    for axis in ("x", "y", "z")[:count]:
+
+        def at(coordinate: CoordinateName, axis: Any = axis) -> Expr:
+            return Coordinate(coordinate, axis, place)
+
+        scale = at("blockIdx") if name == "cuda.grid" else at("gridDim")
+        offset = Binary("*", scale, at("blockDim"), INDEX, place)
+        values.append(Binary("+", offset, at("threadIdx"), INDEX, place) if name == "cuda.grid" else offset)
+    return values
+
+
+def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        base = function.value.value if isinstance(function.value, ast.Subscript) else function.value
+        meaning = reader.scope.meanings.get(base.id) if isinstance(base, ast.Name) else None
+        if isinstance(meaning, AccumulatorName) and function.attr == "accumulate":
+            reader.mistake(node, "accumulate(...) gives no value", "a statement of its own")
+        if meaning is not None:
+            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`")
+    if isinstance(function, ast.Name) and (function.id in reader.bound or reader.scope.is_local(function.id)):
+        reader.mistake(function, f"{function.id} is not a function", "a call of a function of the language")
+    if isinstance(function, ast.Name) and reader.spelled(function) not in reader.kernel.environment:
+        reader.mistake(
+            function,
+            f"a call of {function.id}, which is not part of the kernel language",
+            "min, max, abs, len, f32(...) and its like, the functions of cuda, holes, accumulators, loads and stores",
+            near(function.id, KERNEL_NAMES) or "write it out in arithmetic",
+        )
+    reader.unknown(function)
+
+
+def _foreign(reader: ExpressionReader, node: ast.Call, found: object) -> NoReturn:
+    spelled = ast.unparse(node.func)
+    module = getattr(found, "__module__", None) or ""
+    if module.startswith("numba"):
+        mend = "import the name from swizzle: from swizzle import cuda"
+    elif found is int:
+        mend = "indices are ints already; use `//` to divide"
+    elif found is float:
+        mend = "write f32(...), or another dtype"
+    elif inspect.isfunction(found) or isinstance(found, SequentialFunction):
+        mend = f"a kernel calls nothing outside the language: write the body of {spelled} here"
+    else:
+        mend = near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES) or "use the language's functions, or write it out here"
+    reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", mend=mend)

@@ -1,0 +1,153 @@
+"""The command line: what it accepts, and what each end means as an exit status.
+
+The commands themselves are functions of (arguments, stdout, stderr) in `swizzle.commands`; nothing heavy is
+imported before one of them runs, so `swizzle --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from swizzle.exit_status import BUG, DONE, MISTAKE, UNDECIDED
+from swizzle.version import __version__
+
+EPILOG = """Exit status: 0 solved or equal, 1 proved that no solution exists or not equal, 2 a mistake in what was
+given, 3 undecided (timeout or interrupted), 70 a bug of swizzle."""
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def _parameters(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
+    values: dict[str, int] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        try:
+            value = int(text, 0)
+        except ValueError:
+            value = None
+        if not equals or not name.isidentifier() or value is None:
+            raise click.BadParameter(f"expected NAME=VALUE with an integer VALUE, not {word!r}")
+        if values.get(name, value) != value:
+            raise click.BadParameter(f"{name} is given twice, as {values[name]} and as {value}")
+        values[name] = value
+    return values
+
+
+def _sketch_arguments(command: Any) -> Any:
+    """Add what every command takes: FILE[:SKETCH] and -D."""
+    define = click.option(
+        "-D",
+        "overrides",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=_parameters,
+        help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
+    )
+    return click.argument("target", metavar="FILE[:SKETCH]")(define(command))
+
+
+@click.group(context_settings=CONTEXT, epilog=EPILOG)
+@click.version_option(__version__, prog_name="swizzle")
+def cli() -> None:
+    """Complete GPU kernels that have holes in their index expressions, and prove the result right."""
+
+
+@cli.command("solve", epilog=EPILOG, short_help="Fill the holes of a sketch and prove the kernel right.")
+@_sketch_arguments
+@click.option(
+    "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cu and NAME.json into DIR."
+)
+@click.option(
+    "--space",
+    type=click.Choice(["1", "2", "3", "all"]),
+    help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, the first answer wins.",
+)
+@click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
+@click.option("--timeout", metavar="S", type=click.FloatRange(min=0, min_open=True), help="Stop after S seconds.")
+@click.option("--solver", type=click.Choice(["z3", "cvc5", "portfolio"]), default="z3", show_default=True)
+@click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.pass_context
+def solve(context: click.Context, /, **options: Any) -> int:
+    """Fill the holes of a sketch, cheapest first, and prove the kernel equal to its specification."""
+    from swizzle.commands import solve as command
+
+    return command.solve(command.SolveArguments(**options), *context.obj)
+
+
+@cli.command("check", epilog=EPILOG, short_help="Verify a kernel without holes, or a saved solution.")
+@_sketch_arguments
+@click.option("--emitted", is_flag=True, help="Also check the printed CUDA text: compile it and run it.")
+@click.pass_context
+def check(context: click.Context, /, **options: Any) -> int:
+    """Verify a kernel without holes, or a saved solution (NAME.json), against its specification."""
+    from swizzle.commands import check as command
+
+    return command.check(command.CheckArguments(**options), *context.obj)
+
+
+@cli.command("run", epilog=EPILOG, short_help="Run the printed kernel on random data against the specification.")
+@_sketch_arguments
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random data.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> int:
+    """Run the printed kernel on random data and compare with the specification on NumPy arrays."""
+    from swizzle.commands import run as command
+
+    return command.run(command.RunArguments(**options), *context.obj)
+
+
+def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
+    """Run one command line and return its exit status; every exception becomes a line on stderr."""
+    from symbolic.errors import SwizzleError
+
+    try:
+        with redirect_stdout(stdout), redirect_stderr(stderr):
+            status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
+        return DONE if status is None else int(status)
+    except click.ClickException as error:
+        error.show(file=stderr)
+        return error.exit_code
+    except SwizzleError as error:
+        print(error, file=stderr)
+        return MISTAKE
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted", file=stderr)
+        return UNDECIDED
+    except SystemExit as stop:  # click's answer to a reader that went away
+        raise BrokenPipeError from stop
+    except Exception as error:
+        if os.environ.get("SWIZZLE_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exception(error, file=stderr)
+        summary = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"internal error: {summary}; please report it (SWIZZLE_DEBUG=1 shows where)", file=stderr)
+        return BUG
+
+
+def main() -> None:
+    """Run the process's command line."""
+    try:
+        status = execute(sys.argv[1:], sys.stdout, sys.stderr)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away (`swizzle ... | head`): leave as a process that SIGPIPE ended would.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""`swizzle check`: verify a kernel that has no holes, and on request its printed text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import TextIO
+
+from swizzle.commands.run import try_kernel
+from swizzle.commands.target import Filled, load_kernel
+from swizzle.console import count
+from swizzle.emit import cuda_source
+from swizzle.exit_status import DONE, NO
+from swizzle.sketch import Sketch
+from symbolic.errors import SwizzleError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckArguments:
+    """`swizzle check`."""
+
+    target: str
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    emitted: bool = False
+
+
+def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
+    """Verify a kernel without holes, or a saved solution, for all inputs; on request try its printed text too."""
+    from swizzle.verify import explain_mismatch, verify
+
+    with redirect_stdout(err):
+        filled = load_kernel(arguments.target, arguments.overrides)
+        if isinstance(filled, Sketch):
+            raise SwizzleError(
+                f"{filled.name} has {count(len(filled.program.holes), 'hole')}",
+                place=filled.program.holes[0].place,
+                expected="a kernel without holes, or a saved solution (NAME.json)",
+                mend=f"swizzle solve {arguments.target} -o DIR, then swizzle check DIR/{filled.name}.json",
+            )
+        verdict = verify(filled.program, filled.spec)
+        name = filled.program.name
+        if not verdict.equal:
+            out.write(f"{name}: not equal to its specification\n")
+            for line in explain_mismatch(filled.program, filled.spec):
+                out.write(indent(line, "  ") + "\n")
+            return NO
+        covered = f"{count(verdict.elements, 'output')} of {count(verdict.blocks, 'block')}"
+        out.write(f"{name}: equal to its specification, verified for all inputs ({covered})\n")
+        return _check_emitted(filled, out) if arguments.emitted else DONE
+
+
+def _check_emitted(filled: Filled, out: TextIO) -> int:
+    """Compile the printed text, say what it takes, and try it on the CPU."""
+    from cuda_out.toolchain import available_tools, compile_cuda, uses_local
+
+    text = cuda_source(filled.program, filled.head).text
+    for arch in ("sm_80", "sm_90") if available_tools() else ():
+        compiled = compile_cuda(text, arch)
+        local = "uses local memory" if uses_local(compiled.ptx) else "no local memory"
+        for resources in compiled.kernels.values():
+            out.write(
+                f"  {arch}: compiles without warnings, {resources.registers} registers, "
+                f"stack frame {resources.stack_bytes} bytes, {local}\n"
+            )
+    if not available_tools():
+        out.write("  not compiled for a GPU: no NVRTC and no nvcc on this machine\n")
+    return try_kernel(filled, "cpu", "", 0, out)

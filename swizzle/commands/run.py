@@ -1,0 +1,100 @@
+"""`swizzle run`: run the printed text on a GPU or on the CPU, and compare it with the specification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from math import prod
+from typing import Literal, TextIO
+
+from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
+from swizzle.commands.target import Filled, load_kernel
+from swizzle.console import count, wants_colour
+from swizzle.emit import cuda_source, proved, provenance
+from swizzle.exit_status import DONE, NO
+from swizzle.sketch import Sketch
+from symbolic.errors import SwizzleError
+from symbolic.program import Program
+
+ORDERS = (0, 1, 2, 3)
+"""In how many orders of lanes, warps and blocks the emulation runs a kernel: up, down, and two at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunArguments:
+    """`swizzle run`."""
+
+    target: str
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    seed: int = 0
+    quiet: bool = False
+
+
+def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
+    """Run the printed text of a kernel, solved first where it has holes, on random data against its specification."""
+    with redirect_stdout(err):
+        filled = load_kernel(arguments.target, arguments.overrides)
+        device, why = _device(arguments.device)
+        if isinstance(filled, Sketch):
+            asked = SolveArguments(arguments.target, quiet=arguments.quiet)
+            result = solved(filled, asked, err)
+            if result.status != "sat":
+                out.write(answer(result, [], asked, colour=wants_colour(out)))
+                return exit_status(result)
+            head = provenance(result.best, proved(result, every_space=False))
+            filled = Filled(result.best.program, filled.spec, tuple(head))
+        return try_kernel(filled, device, why, arguments.seed, out)
+
+
+def _device(wanted: Literal["auto", "cpu", "cuda"]) -> tuple[Literal["cpu", "cuda"], str]:
+    """Return where to run, and why not on a GPU where that was left open."""
+    from cuda_out.launch import gpu_available
+
+    if wanted == "cpu":
+        return "cpu", ""
+    available, why = gpu_available()
+    if available:
+        return "cuda", ""
+    if wanted == "cuda":
+        raise SwizzleError(why, expected="an NVIDIA GPU", mend="run it on the CPU: --device cpu")
+    return "cpu", why
+
+
+def try_kernel(filled: Filled, device: Literal["cpu", "cuda"], why: str, seed: int, out: TextIO) -> int:
+    """Run the printed text on random data and say how it compares."""
+    from cuda_out.emulate import EmulationError, emulate_checked
+    from cuda_out.launch import launch
+    from swizzle.specification import numbers
+    from swizzle.trial import Array, Arrays, trials
+
+    program = filled.program
+    source = cuda_source(program, filled.head)
+
+    def specification(inputs: Arrays) -> Arrays:
+        return numbers(program, filled.spec, inputs)
+
+    def on_cpu(arrays: list[Array]) -> None:
+        emulate_checked(source.text, source.entry, program.grid, program.block, arrays, orders=ORDERS)
+
+    def on_gpu(arrays: list[Array]) -> None:
+        launch(source.text, source.entry, program.grid, program.block, arrays)
+
+    where = "the GPU" if device == "cuda" else "the CPU" + (f"; no GPU: {why}" if why else "")
+    out.write(f"{program.name}: running the printed kernel, {_launch_text(program)}, on {where}\n")
+    try:
+        found = trials(program, specification, on_gpu if device == "cuda" else on_cpu, seed)
+    except EmulationError as error:
+        out.write(f"  not equal: {error}\n")
+        return NO
+    if device == "cpu":
+        out.write(f"  emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds\n")
+    for trial in found:
+        out.write(f"  {trial}\n")
+    return DONE if all(trial.equal for trial in found) else NO
+
+
+def _launch_text(program: Program) -> str:
+    blocks, threads = prod(program.grid), prod(program.block)
+    return f"{count(blocks, 'block')} of {count(threads, 'thread')}"

@@ -1,0 +1,102 @@
+"""`swizzle solve`: fill the holes, print what was found, write it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TextIO
+
+from typing_extensions import assert_never
+
+from swizzle.commands.target import load_all, load_one, split_target
+from swizzle.console import news, wants_colour
+from swizzle.emit import cuda_source, proved, provenance
+from swizzle.exit_status import DONE, NO, UNDECIDED
+from swizzle.files import write_whole
+from swizzle.report import as_json, as_text, coloured
+from swizzle.sketch import Sketch
+from swizzle.solution import Limits, Result
+
+
+@dataclass(frozen=True, slots=True)
+class SolveArguments:
+    """`swizzle solve`."""
+
+    target: str
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    output: Path | None = None
+    space: Literal["1", "2", "3", "all"] | None = None
+    all_solutions: bool = False
+    timeout: float | None = None
+    solver: Literal["z3", "cvc5", "portfolio"] = "z3"
+    certify: bool = False
+    json_object: bool = False
+    no_cache: bool = False
+    quiet: bool = False
+
+
+def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
+    """Solve the sketches of a file, print what was found, and write it to `arguments.output`."""
+    statuses = []
+    with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
+        if arguments.json_object:
+            sketches = [load_one(arguments.target, arguments.overrides)]
+        else:
+            sketches = load_all(arguments.target, arguments.overrides)
+        for sketch in sketches:
+            result = solved(sketch, arguments, err)
+            files = [str(path) for path in _write(result, sketch, arguments)]
+            out.write(answer(result, files, arguments, colour=wants_colour(out)))
+            statuses.append(exit_status(result))
+    return max(statuses)
+
+
+def exit_status(result: Result) -> int:
+    """Return what the process ends with; an answer that was not proved cheapest was cut short."""
+    match result.status:
+        case "sat":
+            return DONE if result.optimal else UNDECIDED
+        case "unsat":
+            return NO
+        case "unknown":
+            return UNDECIDED
+        case _:
+            assert_never(result.status)
+
+
+def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
+    from swizzle import search
+
+    limits = Limits(arguments.space, arguments.all_solutions, arguments.timeout, arguments.solver, arguments.certify)
+    with news(sketch.name, err, quiet=arguments.quiet) as hear:
+        return search.solve(sketch, limits, progress=hear)
+
+
+def answer(result: Result, files: list[str], arguments: SolveArguments, *, colour: bool) -> str:
+    if arguments.json_object:
+        return json.dumps(as_json(result, files, all_solutions=arguments.all_solutions), indent=2) + "\n"
+    every_space = arguments.space == "all"
+    text = as_text(result, files, all_solutions=arguments.all_solutions, every_space=every_space)
+    return coloured(text, result.status) if colour else text
+
+
+def _write(result: Result, sketch: Sketch, arguments: SolveArguments) -> list[Path]:
+    """Write NAME.cu and NAME.json of a solved sketch; nothing is written for any other answer."""
+    if result.status != "sat" or arguments.output is None:
+        return []
+    from swizzle.saved import saved_text
+
+    folder, best = arguments.output, result.best
+    sketch_file, _ = split_target(arguments.target)
+    contents = {
+        folder / f"{best.program.name}.cu": cuda_source(
+            best.program, provenance(best, proved(result, arguments.space == "all"))
+        ).text,
+        folder / f"{best.program.name}.json": saved_text(result, sketch_file, sketch.parameters, folder),
+    }
+    for path, text in contents.items():
+        write_whole(path, text)
+    return list(contents)

@@ -1,0 +1,18 @@
+"""What a process's exit status says."""
+
+from __future__ import annotations
+
+DONE = 0
+"""Solved, or equal."""
+
+NO = 1
+"""Proved that no solution exists, or not equal."""
+
+MISTAKE = 2
+"""A mistake of the user; stderr says which."""
+
+UNDECIDED = 3
+"""A timeout, or an interruption; what was found until then is printed."""
+
+BUG = 70
+"""A bug of ours."""

@@ -1,0 +1,311 @@
+"""A kernel's expressions: from Python's syntax tree to the typed, placed expressions of `symbolic.program`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Final
+
+from swizzle import calls, operators
+from swizzle.element_types import checked_shape
+from swizzle.names import MISSING, NameReader, element, spell
+from swizzle.operators import BOOL, INDEX, Value, coerce, settled
+from swizzle.outside import NOT_EXPRESSIONS
+from swizzle.scope import AccumulatorName, ArrayName
+from symbolic.program import (
+    AccumulatorValue,
+    BinaryOp,
+    CompareOp,
+    Const,
+    DType,
+    Expr,
+    Hole,
+    HoleCall,
+    Load,
+    UnaryOp,
+)
+
+BINARY_OPS: Final[dict[type[ast.operator], BinaryOp]] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+COMPARE_OPS: Final[dict[type[ast.cmpop], CompareOp]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_UNARY_OPS: Final[dict[type[ast.unaryop], UnaryOp]] = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}
+
+
+@dataclass(slots=True)
+class ExpressionReader(NameReader):
+    """Reads the expressions of one kernel; collects its holes in source order."""
+
+    holes: list[Hole] = field(default_factory=list)
+
+    # ---- what a use asks for ----
+
+    def value(self, node: ast.expr) -> Value:
+        """Read an expression of any type; a float literal may still be without a dtype."""
+        place = self.kernel.source.place(node)
+        match node:
+            case ast.Constant():
+                return self._literal(node)
+            case ast.Name() | ast.Attribute():
+                return self._name(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.Call():
+                return calls.read_call(self, node)
+            case ast.BinOp(left=left, op=op, right=right):
+                if isinstance(op, ast.Pow):
+                    return operators.power(self.value(left), self.value(right), place)
+                if type(op) not in BINARY_OPS:
+                    self.mistake(node, "`@` in a kernel", "the operators + - * / // % << >> & | ^")
+                return operators.binary(BINARY_OPS[type(op)], self.value(left), self.value(right), place)
+            case ast.UnaryOp(op=op, operand=operand):
+                value = self.value(operand)
+                return value if isinstance(op, ast.UAdd) else operators.unary(_UNARY_OPS[type(op)], value, place)
+            case ast.BoolOp(op=bool_op, values=values):
+                return self._bool_op("and" if isinstance(bool_op, ast.And) else "or", values, node)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                condition = self.condition(test, "the condition of `if ... else`")
+                if isinstance(condition, Const):
+                    return self.value(body if condition.value else orelse)
+                return operators.select(condition, self.value(body), self.value(orelse), place)
+            case ast.Tuple():
+                self.mistake(node, "a tuple where one value is needed", mend="assign the elements one by one")
+            case _:
+                found, mend = NOT_EXPRESSIONS.get(type(node), (f"`{type(node).__name__}`", ""))
+                self.mistake(node, f"{found} is not part of the kernel language", mend=mend)
+
+    def scalar(self, node: ast.expr) -> Expr:
+        """Read an expression that has a dtype by itself."""
+        return settled(self.value(node))
+
+    def index(self, node: ast.expr, what: str) -> Expr:
+        """Read an INDEX expression; `what` names its use."""
+        return coerce(self.value(node), INDEX, what)
+
+    def condition(self, node: ast.expr, what: str) -> Expr:
+        """Read a BOOL expression; `what` names its use."""
+        return coerce(self.value(node), BOOL, what)
+
+    def data(self, node: ast.expr, dtype: DType, what: str) -> Expr:
+        """Read data of `dtype`; `what` names its use."""
+        return coerce(self.value(node), dtype, what)
+
+    def static(self, node: ast.expr, what: str) -> int:
+        """Read an int that is known now."""
+        return self._static_value(self.value(node), node, what)
+
+    def _static_value(self, value: Value, node: ast.expr, what: str) -> int:
+        expr = coerce(value, INDEX, what)
+        if any(isinstance(part, HoleCall) for part in operators.walk(expr)):
+            self.mistake(node, f"a hole in {what}", "a constant", "a hole may stand in an index or a condition only")
+        number = self.known(expr)
+        if number is None:
+            self.mistake(
+                node,
+                f"{what} is not a constant",
+                "an int that is known before the kernel runs",
+                "use a number, a module-level constant, or an int argument of @sketch(..., n=128)",
+            )
+        return number
+
+    def shape(self, node: ast.expr, what: str) -> tuple[int, ...]:
+        """Read a shape: one to three static ints."""
+        use = f"the shape of {what}"
+        parts = self.several(node)
+        values = [self.value(node)] if parts is None else parts
+        sizes = tuple(self._static_value(value, node, use) for value in values)
+        return checked_shape(sizes if len(sizes) != 1 else sizes[0], what, self.kernel.source.place(node))
+
+    def several(self, node: ast.expr) -> Sequence[Value] | None:
+        """Read an expression that stands for several values, or return None when it is a single one."""
+        source = self.kernel.source
+        match node:
+            case ast.Tuple(elts=elements):
+                return [self.value(element) for element in elements]
+            case ast.Call():
+                return calls.read_tuple_call(self, node)
+            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+                meaning = self.scope.meanings.get(name)
+                if isinstance(meaning, ArrayName):
+                    return [Const(size, INDEX, source.place(node)) for size in meaning.shape]
+        static = self.resolve(node) if isinstance(node, ast.Name | ast.Attribute) else MISSING
+        if isinstance(static, tuple):
+            return [self.constant(part, node) for part in static]
+        return None
+
+    # ---- literals and names ----
+
+    def _literal(self, node: ast.Constant) -> Value:
+        if isinstance(node.value, str | bytes):
+            self.mistake(node, "a string is not part of the kernel language", mend="kernels have numbers only")
+        return self.constant(node.value, node)
+
+    def _name(self, node: ast.Name | ast.Attribute) -> Value:
+        if isinstance(node, ast.Name) and node.id in self.bound:
+            return replace(self.bound[node.id], place=self.kernel.source.place(node))
+        if isinstance(node, ast.Name) and self.scope.is_local(node.id):
+            return self.local(node)
+        if isinstance(node, ast.Attribute):
+            local = self._local_attribute(node)
+            if local is not None:
+                return local
+        return self.global_name(node)
+
+    def _local_attribute(self, node: ast.Attribute) -> Value | None:
+        """Read `x.shape`, `x.size`, `x.ndim`, `out.value`; None when the base is not an array or accumulator."""
+        base = node.value
+        name = base.value.id if isinstance(base, ast.Subscript) and isinstance(base.value, ast.Name) else None
+        name = base.id if isinstance(base, ast.Name) else name
+        if name is None or not self.scope.is_local(name):
+            return None
+        meaning, place = self.scope.meanings.get(name), self.kernel.source.place(node)
+        if isinstance(meaning, AccumulatorName):
+            if node.attr != "value":
+                self.mistake(
+                    node,
+                    f"an accumulator has no `{node.attr}`"
+                    if node.attr != "accumulate"
+                    else "accumulate gives no value",
+                    "`value`, and the statement `accumulate(...)`",
+                )
+            indices = self.accumulator_indices(base)
+            return AccumulatorValue(name, indices, meaning.dtype, place)
+        if isinstance(meaning, ArrayName) and isinstance(base, ast.Name):
+            if node.attr == "size":
+                return Const(prod(meaning.shape), INDEX, place)
+            if node.attr == "ndim":
+                return Const(len(meaning.shape), INDEX, place)
+            if node.attr == "shape":
+                self.mistake(node, "a tuple where one value is needed", f"one of its sizes: {name}.shape[0]")
+            self.mistake(node, f"an array has no `{node.attr}`", "`shape`, `size`, `ndim`")
+        self.mistake(node, f"{name} has no `{node.attr}`")
+
+    # ---- array elements ----
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        base = node.value
+        if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), ArrayName):
+            return self.load(node)
+        if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), AccumulatorName):
+            self.mistake(node, "an accumulator where one value is needed", f"its value: {spell(node)}.value")
+        if isinstance(base, ast.Subscript):
+            self.mistake(node, "two subscripts in a row", "one subscript with all indices", "write a[i, j] for a[i][j]")
+        if isinstance(base, ast.Name) and self.scope.is_local(base.id):
+            self.local(base)
+            self.mistake(
+                node, f"{base.id} is not an array", "an array parameter, or cuda.local.array or cuda.shared.array"
+            )
+        parts = self.several(base)
+        if parts is None:
+            if isinstance(base, ast.Name | ast.Attribute):
+                self.global_name(base)
+            self.mistake(node, f"{spell(base)} is not an array", "an array parameter, a local array or a shared array")
+        position = self.static(node.slice, "the index of a tuple")
+        if not 0 <= position < len(parts):
+            self.mistake(node, f"index {position} of a tuple of {len(parts)}", f"0 to {len(parts) - 1}")
+        return replace(parts[position], place=self.kernel.source.place(node))
+
+    def load(self, node: ast.Subscript) -> Load:
+        """Read an array element."""
+        name, meaning, indices = self.array_element(node)
+        self.require_readable(node, name, meaning)
+        return Load(name, indices, meaning.dtype, self.kernel.source.place(node))
+
+    def require_readable(self, node: ast.AST, name: str, meaning: ArrayName) -> None:
+        """Refuse to read an out parameter."""
+        if not meaning.is_readable:
+            shape = ", ".join(map(str, meaning.shape))
+            mend = f"declare it {name}={meaning.dtype.value}.inout[{shape}] in @sketch(...)"
+            self.mistake(node, f"a read of the out parameter {name}", "an in, const or inout array", mend)
+
+    def array_element(self, node: ast.Subscript) -> tuple[str, ArrayName, tuple[Expr, ...]]:
+        """Read `array[i, j]` without deciding whether it is loaded or stored."""
+        assert isinstance(node.value, ast.Name)
+        name = node.value.id
+        meaning = self.scope.meanings[name]
+        assert isinstance(meaning, ArrayName)
+        if name not in self.scope.assigned:
+            self.local(node.value)
+        return name, meaning, self._indices(node, name, meaning.shape)
+
+    def _indices(self, node: ast.Subscript, name: str, shape: tuple[int, ...]) -> tuple[Expr, ...]:
+        nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(nodes) != len(shape):
+            self.mistake(
+                node,
+                f"{len(nodes)} {'index' if len(nodes) == 1 else 'indices'} for {name}, which has {len(shape)} "
+                f"{'dimension' if len(shape) == 1 else 'dimensions'}",
+                f"{element(name, shape)}",
+            )
+        indices = tuple(self.index(n, f"an index of {name}") for n in nodes)
+        for index, index_node in zip(indices, nodes, strict=True):
+            if isinstance(index, Const) and index.value < 0:
+                self.mistake(
+                    index_node,
+                    f"the negative index {index.value} of {name}",
+                    "an index from 0 on: indices do not wrap around in a kernel",
+                    f"count from the start: len({name}) - {-index.value}"
+                    if len(shape) == 1
+                    else "count from the start",
+                )
+        return indices
+
+    def accumulator_indices(self, node: ast.expr) -> tuple[Expr, ...]:
+        """Read the accumulator `out` or `out[i]`; returns the indices."""
+        base = node.value if isinstance(node, ast.Subscript) else node
+        assert isinstance(base, ast.Name)
+        meaning = self.scope.meanings[base.id]
+        assert isinstance(meaning, AccumulatorName)
+        if base.id not in self.scope.assigned:
+            self.local(base)
+        if isinstance(node, ast.Subscript):
+            return self._indices(node, base.id, meaning.shape)
+        if meaning.shape:
+            self.mistake(
+                node, f"{base.id} is an array of accumulators", f"one of them: {element(base.id, meaning.shape)}"
+            )
+        return ()
+
+    # ---- conditions ----
+
+    def _bool_op(self, op: str, nodes: list[ast.expr], whole: ast.expr) -> Expr:
+        what = f"an operand of `{op}`"
+        result = self.condition(nodes[0], what)
+        for node in nodes[1:]:
+            if isinstance(result, Const) and bool(result.value) is (op == "or"):
+                break
+            result = operators.logic(op, result, self.condition(node, what), self.kernel.source.place(whole))
+        return result
+
+    def _compare(self, node: ast.Compare) -> Expr:
+        place = self.kernel.source.place(node)
+        values = [self.value(side) for side in (node.left, *node.comparators)]
+        result: Expr | None = None
+        for op, left, right in zip(node.ops, values, values[1:], strict=False):
+            if type(op) not in COMPARE_OPS:
+                self.mistake(node, "`is` or `in` in a kernel", "== != < <= > >=")
+            link = operators.compare(COMPARE_OPS[type(op)], left, right, place)
+            result = link if result is None else operators.logic("and", result, link, place)
+        assert result is not None
+        return result

@@ -1,0 +1,35 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from symbolic.errors import SwizzleError
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file through a temporary one in the same folder, which is made when it is not there.
+
+    Raises SwizzleError when the folder cannot be made or written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise SwizzleError(f"cannot write {path}: {error.strerror}", mend="name another folder with -o") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

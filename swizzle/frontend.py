@@ -1,0 +1,67 @@
+"""The front end: a kernel's source text becomes a `Program` (paper, sections 3 and 6.1).
+
+The text is parsed once. `swizzle.statements` reads the statements in order, `swizzle.expressions` the expressions in
+them, `swizzle.load_store` lowers the load and store helpers. What is outside the language raises one `SwizzleError`
+with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+
+from swizzle.element_types import ArrayType
+from swizzle.expressions import ExpressionReader
+from swizzle.hole_flow import check_hole_arguments
+from swizzle.names import Launch
+from swizzle.scope import ArrayName, Scope, StaticName
+from swizzle.source import KernelSource
+from swizzle.statements import StatementReader
+from symbolic.program import Expr, HoleCall, Parameter, Program
+from symbolic.rewrite import rewrite_program
+
+
+def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int], launch: Launch) -> Program:
+    """Read a kernel whose parameters are `arguments`, in order: arrays, or ints that are constants in the body."""
+    scope = Scope.of(kernel.definition)
+    parameters = []
+    for name, argument in arguments.items():
+        if isinstance(argument, int):
+            scope.declare(name, StaticName(argument))
+            continue
+        scope.declare(name, ArrayName(argument.dtype, argument.shape, "parameter", argument.role))
+        place = kernel.keyword_place(name)
+        parameters.append(Parameter(name, argument.dtype, argument.shape, argument.role, place))
+    expressions = ExpressionReader(kernel, scope, launch)
+    reader = StatementReader(expressions)
+    try:
+        body = reader.block(kernel.definition.body)
+        check_hole_arguments(body)
+    except RecursionError:
+        kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", mend="split its expressions")
+    program = Program(
+        kernel.definition.name,
+        tuple(parameters),
+        body,
+        tuple(expressions.holes),
+        launch.block,
+        launch.grid,
+        launch.warp_size,
+        kernel.place,
+    )
+    return _in_source_order(program)
+
+
+def _in_source_order(program: Program) -> Program:
+    """Number the holes as the text has them: an assignment's value is read before its target."""
+    holes = program.holes
+    order = sorted(range(len(holes)), key=lambda n: (holes[n].place.line, holes[n].place.column))
+    counts = {kind: count(1) for kind in ("xform", "part", "cond")}
+    named = tuple(replace(holes[n], name=f"{holes[n].kind}{next(counts[holes[n].kind])}") for n in order)
+    renumbered = {old: new for new, old in enumerate(order)}
+
+    def renumber(expr: Expr) -> Expr:
+        return replace(expr, hole=renumbered[expr.hole]) if isinstance(expr, HoleCall) else expr
+
+    return replace(rewrite_program(program, renumber), holes=named)

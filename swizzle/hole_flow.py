@@ -1,0 +1,94 @@
+"""The rule that no hole feeds a hole: a hole's arguments have one value, whatever the other holes become.
+
+The check follows scalars: a variable depends on a hole when some assignment to it does, directly, through another
+variable, or by standing under a condition that does. The order of statements is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from typing_extensions import assert_never
+
+from swizzle.calls import nested_hole
+from swizzle.operators import walk
+from symbolic.program import (
+    Accumulate,
+    Assign,
+    Barrier,
+    DeclareAccumulator,
+    DeclareArray,
+    Expr,
+    For,
+    HoleCall,
+    If,
+    Stmt,
+    Store,
+    Var,
+)
+
+
+def check_hole_arguments(body: Sequence[Stmt]) -> None:
+    """Refuse a hole with an argument that depends on a hole."""
+    tainted: set[str] = set()
+    size = -1
+    while size != len(tainted):
+        size = len(tainted)
+        _spread(body, tainted, under_hole=False)
+    if not tainted:
+        return
+    for expr in _expressions(body):
+        for part in walk(expr):
+            if isinstance(part, HoleCall):
+                for argument in part.args:
+                    for inner in walk(argument):
+                        if isinstance(inner, Var) and inner.name in tainted:
+                            nested_hole(inner.place)
+
+
+def _spread(body: Sequence[Stmt], tainted: set[str], under_hole: bool) -> None:
+    for statement in body:
+        match statement:
+            case Assign(name=name, value=value):
+                if under_hole or _depends(value, tainted):
+                    tainted.add(name)
+            case For(body=inner):
+                _spread(inner, tainted, under_hole)
+            case If(condition=condition, then=then, otherwise=otherwise):
+                under = under_hole or _depends(condition, tainted)
+                _spread(then, tainted, under)
+                _spread(otherwise, tainted, under)
+            case Store() | Accumulate() | DeclareArray() | DeclareAccumulator() | Barrier():
+                pass
+            case _:
+                assert_never(statement)
+
+
+def _depends(expr: Expr, tainted: set[str]) -> bool:
+    if not expr.dtype.is_data:
+        return any(isinstance(p, HoleCall) or (isinstance(p, Var) and p.name in tainted) for p in walk(expr))
+    return False
+
+
+def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
+    for statement in body:
+        match statement:
+            case Assign(value=value):
+                yield value
+            case Store(indices=indices, value=value):
+                yield from (*indices, value)
+            case Accumulate(indices=indices, operands=operands, condition=condition):
+                yield from (*indices, *operands)
+                if condition is not None:
+                    yield condition
+            case For(start=start, stop=stop, step=step, body=inner):
+                yield from (start, stop, step)
+                yield from _expressions(inner)
+            case If(condition=condition, then=then, otherwise=otherwise):
+                yield condition
+                yield from _expressions(then)
+                yield from _expressions(otherwise)
+            case DeclareArray() | DeclareAccumulator() | Barrier():
+                pass
+            case _:
+                assert_never(statement)

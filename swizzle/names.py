@@ -1,0 +1,257 @@
+"""What a name in a kernel stands for: a local, a lambda's parameter, a constant or a name of the language.
+
+Also what is known about an index expression without running anything: its value, and whether it is the same for
+every thread.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+from typing_extensions import assert_never
+
+from swizzle import operators
+from swizzle.cuda_namespace import NAMESPACES, Dim3, KernelOnly
+from swizzle.element_types import ElementType
+from swizzle.language import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
+from swizzle.operators import BOOL, INDEX, FloatLiteral, Value
+from swizzle.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
+from swizzle.source import KernelSource
+from swizzle.suggest import near
+from symbolic.program import Binary, Const, Coordinate, Expr, HoleCall, Unary, Var
+
+MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The launch shape: threads of a block, blocks of the grid, lanes of a warp."""
+
+    block: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    warp_size: int
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(slots=True)
+class NameReader:
+    """Resolves the names of one kernel; `bound` holds the parameters of the lambdas around."""
+
+    kernel: KernelSource
+    scope: Scope
+    launch: Launch
+    bound: dict[str, Value] = field(default_factory=dict)
+
+    @contextmanager
+    def binding(self, parameters: dict[str, Value]) -> Iterator[None]:
+        """Let a lambda's parameters stand for these values."""
+        outer = self.bound
+        self.bound = {**outer, **parameters}
+        yield
+        self.bound = outer
+
+    def mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
+        """Raise the user's mistake at `node`."""
+        self.kernel.source.mistake(node, found, expected, mend)
+
+    # ---- what a name gives ----
+
+    def constant(self, value: object, node: ast.AST) -> Value:
+        """Return a Python number as a constant."""
+        place = self.kernel.source.place(node)
+        if isinstance(value, bool):
+            return Const(value, BOOL, place)
+        if isinstance(value, Integral):
+            number = operators.fold("+", int(value), 0, place)
+            return Const(number, INDEX, place)
+        if isinstance(value, Real):
+            return FloatLiteral(float(value), place)
+        self.mistake(node, f"{spell(node)} is {_article(value)}, which a kernel cannot use", "an int or a float")
+
+    def local(self, node: ast.Name) -> Value:
+        """Read a local name or a parameter."""
+        place, name = self.kernel.source.place(node), node.id
+        meaning = self.scope.meanings.get(name)
+        if isinstance(meaning, StaticName):
+            return Const(meaning.value, INDEX, place)
+        if meaning is None or name not in self.scope.assigned:
+            ended = isinstance(meaning, LoopName)
+            self.mistake(
+                node,
+                f"{name} has no value after its loop" if ended else f"{name} may have no value here",
+                "a variable that every path to this line has assigned",
+                "keep the value in a variable of its own" if ended else f"assign {name} before, on every path",
+            )
+        match meaning:
+            case ScalarName(dtype=dtype):
+                return Var(name, dtype, place)
+            case LoopName():
+                return Var(name, INDEX, place)
+            case ArrayName(shape=shape):
+                self.mistake(node, f"the array {name} where one value is needed", f"an element: {element(name, shape)}")
+            case AccumulatorName(shape=shape):
+                self.mistake(
+                    node,
+                    f"the accumulator {name} where one value is needed",
+                    f"its value: {element(name, shape) if shape else name}.value",
+                )
+            case _:
+                assert_never(meaning)
+
+    def global_name(self, node: ast.Name | ast.Attribute) -> Value:
+        """Read a name from outside the kernel."""
+        found = self.resolve(node)
+        if found is MISSING:
+            self.unknown(node)
+        if isinstance(found, KernelOnly):
+            axis: Any = node.attr if isinstance(node, ast.Attribute) and node.attr in "xyz" else "x"
+            return Coordinate(found.coordinate, axis, self.kernel.source.place(node))
+        if isinstance(found, Dim3):
+            self.mistake(node, f"{spell(node)} has three parts", f"one of them: {spell(node)}.x, .y or .z")
+        if isinstance(found, tuple):
+            self.mistake(node, f"the tuple {spell(node)} where one value is needed", f"an element: {spell(node)}[0]")
+        if id(found) in FUNCTION_NAMES or callable(found):
+            self.mistake(node, f"{spell(node)} is a function, not a value", "a number", f"call it: {spell(node)}(...)")
+        return self.constant(found, node)
+
+    def resolve(self, node: ast.expr) -> object:
+        """Return the object that a global name or dotted name stands for, or MISSING."""
+        if isinstance(node, ast.Name):
+            if node.id in self.bound or self.scope.is_local(node.id):
+                return MISSING
+            return self.kernel.environment.get(self.spelled(node), MISSING)
+        if isinstance(node, ast.Attribute):
+            base = self.resolve(node.value)
+            if isinstance(base, (*NAMESPACES, ModuleType)) and node.attr[0] != "_":
+                return getattr(base, node.attr, MISSING)
+        return MISSING
+
+    def spelled(self, node: ast.Name) -> str:
+        """Return a name as the language knows it: a hole's `?` in a `.swz` file is not part of the name."""
+        source = self.kernel.source
+        if source.is_marked(node):
+            name = node.id[1:]
+            if name not in HOLES:
+                self.mistake(node, f"?{name} is not a hole", "?sw_xform, ?sw_part or ?sw_cond", near(name, HOLES, "?"))
+            return name
+        if source.marks is not None and node.id in HOLES:
+            self.mistake(node, f"the hole {node.id} without its question mark", f"?{node.id}(...)", "write the `?`")
+        return node.id
+
+    def unknown(self, node: ast.expr) -> NoReturn:
+        """Refuse a name that stands for nothing, and suggest the nearest one that does."""
+        if isinstance(node, ast.Attribute) and (base := self.resolve(node.value)) is not MISSING:
+            public = [name for name in dir(base) if not name.startswith("_")]
+            self.mistake(
+                node,
+                f"{spell(node.value)} has no `{node.attr}`",
+                mend=near(node.attr, public, spell(node.value) + "."),
+            )
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            self.unknown(node.value)
+        root = node
+        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        name = spell(root)
+        if isinstance(root, ast.Name) and root is not node and not self._is_unknown(root):
+            self.mistake(node, f"`{spell(node)}` is not part of the kernel language")
+        constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
+        names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
+        mend = near(name, names) or "define it at module level, before the sketch"
+        self.mistake(root, f"{name} is not defined", "a local, a parameter, a constant or a name of the language", mend)
+
+    def _is_unknown(self, node: ast.Name) -> bool:
+        local = node.id in self.bound or self.scope.is_local(node.id)
+        return not local and self.spelled(node) not in self.kernel.environment
+
+    # ---- what is known about an index ----
+
+    def known(self, expr: Expr) -> int | None:
+        """Return the value of an INDEX expression that is the same in every run, or None."""
+        match expr:
+            case Const(value=int() as number):
+                return number
+            case Var(name=name):
+                return self.scope.known.get(name)
+            case Coordinate(name="warpsize"):
+                return self.launch.warp_size
+            case Coordinate(name="blockDim", axis=axis):
+                return self.launch.block["xyz".index(axis)]
+            case Coordinate(name="gridDim", axis=axis):
+                return self.launch.grid["xyz".index(axis)]
+            case Binary(op=op, left=left, right=right):
+                a, b = self.known(left), self.known(right)
+                return None if a is None or b is None else int(operators.fold(op, a, b, expr.place))
+            case Unary(op="-", operand=operand):
+                negated = self.known(operand)
+                return None if negated is None else -negated
+            case _:
+                return None
+
+    def is_steady(self, expr: Expr) -> bool:
+        """Say whether an INDEX expression is the same for every thread, whatever the holes become."""
+        return not any(self._varies(part) for part in operators.walk(expr))
+
+    def _varies(self, part: Expr) -> bool:
+        match part:
+            case Var(name=name):
+                return name not in self.scope.steady
+            case Coordinate(name=name):
+                return name not in ("warpsize", "blockDim", "gridDim")
+            case HoleCall():
+                return True
+            case _:
+                return part.dtype.is_data
+
+    def require_steady(self, expr: Expr, what: str) -> None:
+        """Refuse an expression that may differ between threads, or that a hole decides."""
+        for part in operators.walk(expr):
+            if isinstance(part, HoleCall):
+                operators.fail(
+                    part.place,
+                    f"a hole in {what}",
+                    "constants and the variables of outer loops",
+                    "loop to the largest bound, and guard the body with an `if` on a sw_cond hole",
+                )
+            if self._varies(part):
+                operators.fail(
+                    part.place,
+                    f"{what} may differ between threads",
+                    "constants and the variables of outer loops",
+                    "loop to the largest bound, and guard the body with `if`",
+                )
+
+
+def element_type(value: object) -> ElementType | None:
+    """Return the element type that `f32`, `np.float32` and their like stand for."""
+    if isinstance(value, ElementType):
+        return value
+    if isinstance(value, type) and value.__module__ == "numpy":
+        name = value.__name__
+        return ELEMENT_TYPES.get(name.replace("uint", "u").replace("int", "i").replace("float", "f"))
+    return None
+
+
+def spell(node: ast.AST) -> str:
+    """Return the source of a node, shortened for an error."""
+    text = ast.unparse(node)
+    return text if len(text) < 50 else text[:47] + "..."
+
+
+def _article(value: object) -> str:
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def element(name: str, shape: tuple[int, ...]) -> str:
+    """Spell an element of an array, for an error."""
+    return f"{name}[{', '.join('ijk'[: len(shape)])}]"

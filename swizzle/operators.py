@@ -1,0 +1,328 @@
+"""Typed construction of expressions: what each operator takes and gives, and the folding of constants.
+
+A float literal takes the dtype of the data beside it, so until then it is a `FloatLiteral`; an int literal is an
+INDEX constant that becomes data beside data. Nothing else converts by itself.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, NoReturn, TypeAlias
+
+from typing_extensions import assert_never
+
+from symbolic.errors import Place, SwizzleError
+from symbolic.program import (
+    AccumulatorValue,
+    Binary,
+    BinaryOp,
+    Cast,
+    Compare,
+    CompareOp,
+    Const,
+    Coordinate,
+    DType,
+    Expr,
+    HoleCall,
+    Load,
+    Logic,
+    Select,
+    Shuffle,
+    Unary,
+    UnaryOp,
+    Var,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLiteral:
+    """A float that has no dtype yet."""
+
+    value: float
+    place: Place
+
+
+Value: TypeAlias = Expr | FloatLiteral
+
+INDEX, BOOL = DType.INDEX, DType.BOOL
+INTEGER_RANGES: Final = {
+    INDEX: (-(2**31), 2**31 - 1),
+    DType.I32: (-(2**31), 2**31 - 1),
+    DType.U32: (0, 2**32 - 1),
+    DType.I64: (-(2**63), 2**63 - 1),
+    DType.U64: (0, 2**64 - 1),
+}
+_INTEGER_ONLY: Final = ("//", "%", "<<", ">>", "&", "|", "^")
+_FOLD: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "min": min,
+    "max": max,
+}
+_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def fail(place: Place, found: str, expected: str = "", mend: str = "") -> NoReturn:
+    """Raise the user's mistake at `place`."""
+    raise SwizzleError(found, place=place, expected=expected, mend=mend)
+
+
+def describe(value: Value) -> str:
+    """Say what kind of value this is, for an error."""
+    if isinstance(value, FloatLiteral):
+        return f"the float {value.value!r}"
+    match value.dtype:
+        case DType.INDEX:
+            return "an index"
+        case DType.BOOL:
+            return "a condition"
+        case dtype:
+            return f"{dtype.value} data"
+
+
+def coerce(value: Value, dtype: DType, what: str) -> Expr:
+    """Return `value` as `dtype`; `what` names its use in errors, as in 'an index' or 'the condition of if'."""
+    if isinstance(value, FloatLiteral):
+        return _float_as(value, dtype, what)
+    if isinstance(value, Const) and value.dtype is INDEX and dtype is not BOOL:
+        return _int_as(value, dtype, what)
+    if value.dtype is dtype:
+        return value
+    if value.dtype is BOOL:
+        fail(value.place, f"{what} is a condition", f"{_noun(dtype)}", "write `1 if ... else 0`")
+    if dtype is BOOL and value.dtype is INDEX:
+        fail(value.place, f"{what} is an index", "a condition", "compare it, as in `... != 0`")
+    if not dtype.is_data:
+        fail(
+            value.place,
+            f"data-dependent control: {what} is {value.dtype.value} data",
+            f"{_noun(dtype)} made of thread coordinates, loop variables, constants and holes",
+            "data may be computed with, but it cannot steer; compute the indices and conditions without it",
+        )
+    fail(value.place, f"{what} is {describe(value)}", _noun(dtype), f"convert it: {dtype.value}(...)")
+
+
+def _noun(dtype: DType) -> str:
+    return "an index" if dtype is INDEX else "a condition" if dtype is BOOL else f"{dtype.value} data"
+
+
+def _float_as(value: FloatLiteral, dtype: DType, what: str) -> Expr:
+    if dtype.is_float:
+        return Const(value.value, dtype, value.place)
+    fail(value.place, f"{what} is {describe(value)}", _noun(dtype))
+
+
+def _int_as(value: Const, dtype: DType, what: str) -> Expr:
+    if dtype.is_float:
+        return Const(float(value.value), dtype, value.place)
+    low, high = INTEGER_RANGES[dtype]
+    if not low <= value.value <= high:
+        fail(value.place, f"{what} is {value.value}", f"a number from {low} to {high}")
+    return replace(value, dtype=dtype)
+
+
+def settled(value: Value) -> Expr:
+    """Return a value that needs no dtype from its surroundings."""
+    if isinstance(value, FloatLiteral):
+        fail(
+            value.place,
+            f"{describe(value)} has no dtype here",
+            "a dtype that its use gives it",
+            f"write f32({value.value!r}), or another dtype",
+        )
+    return coerce(value, value.dtype, "the value")
+
+
+def binary(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
+    """Build `left op right`, folding constants."""
+    if op in ("&", "|") and dtype_of(left) is BOOL and dtype_of(right) is BOOL:
+        return logic("and" if op == "&" else "or", coerce(left, BOOL, ""), coerce(right, BOOL, ""), place)
+    if _is_number(left) and _is_number(right):
+        return _fold(op, left, right, place)
+    dtype = common_dtype(left, right, f"`{op}`", place)
+    _check_operator(op, dtype, place)
+    a, b = coerce(left, dtype, f"an operand of `{op}`"), coerce(right, dtype, f"an operand of `{op}`")
+    if op in ("//", "%") and isinstance(b, Const) and b.value == 0:
+        fail(place, "a division by zero")
+    return Binary(op, a, b, dtype, place)
+
+
+def common_dtype(left: Value, right: Value, what: str, place: Place) -> DType:
+    """Return the dtype that two operands meet in: that of the data among them, else their own."""
+    dtypes = [dtype_of(v) for v in (left, right)]
+    for value in (left, right):
+        if dtype_of(value) is BOOL:
+            fail(value.place, f"{what} is given a condition", "indices or data", "write `1 if ... else 0`")
+    data = [d for d in dtypes if d is not None and d.is_data]
+    if len(data) == 2 and data[0] is not data[1]:
+        fail(
+            place,
+            f"{what} mixes {data[0].value} data and {data[1].value} data",
+            "operands of one dtype",
+            f"convert one of them: {data[0].value}(...) or {data[1].value}(...)",
+        )
+    for value in (left, right):
+        if data and dtype_of(value) is INDEX and not isinstance(value, Const):
+            fail(
+                value.place,
+                f"{what} mixes an index and {data[0].value} data",
+                "operands of one dtype",
+                f"convert the index: {data[0].value}(...)",
+            )
+    return data[0] if data else INDEX
+
+
+def _check_operator(op: BinaryOp, dtype: DType, place: Place) -> None:
+    if op == "/" and not dtype.is_float:
+        fail(place, f"`/` on {'indices' if dtype is INDEX else dtype.value + ' data'}", "floor division", "write `//`")
+    if dtype.is_float and op in _INTEGER_ONLY:
+        fail(place, f"`{op}` on {dtype.value} data", "integers", "float data takes + - * / min max")
+
+
+def dtype_of(value: Value) -> DType | None:
+    """Return the value's dtype, or None for a float literal."""
+    return None if isinstance(value, FloatLiteral) else value.dtype
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, FloatLiteral) or (isinstance(value, Const) and value.dtype is INDEX)
+
+
+def _fold(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
+    assert isinstance(left, Const | FloatLiteral) and isinstance(right, Const | FloatLiteral)
+    floats = isinstance(left, FloatLiteral) or isinstance(right, FloatLiteral)
+    _check_operator(op, DType.F64 if floats else INDEX, place)
+    result = fold(op, left.value, right.value, place)
+    return FloatLiteral(result, place) if isinstance(result, float) else Const(result, INDEX, place)
+
+
+def fold(op: BinaryOp, left: Any, right: Any, place: Place) -> Any:
+    """Compute `left op right` on Python numbers, within the bounds of 64 bits."""
+    if op in ("/", "//", "%") and right == 0:
+        fail(place, "a division by zero")
+    if op in ("<<", ">>") and not 0 <= right < 64:
+        fail(place, f"a shift by {right}", "a shift by 0 to 63")
+    result = _FOLD[op](left, right)
+    if isinstance(result, int) and abs(result) >= 2**64:
+        fail(place, "a constant of more than 64 bits", "a number that fits into the kernel's integers")
+    return result
+
+
+def power(left: Value, right: Value, place: Place) -> Value:
+    """Build `left ** right`, for int constants only."""
+    match left, right:
+        case Const(value=int() as base, dtype=DType.INDEX), Const(value=int() as exponent, dtype=DType.INDEX):
+            if 0 <= exponent < 64:
+                result = 1
+                for _ in range(exponent):
+                    result = fold("*", result, base, place)
+                return Const(result, INDEX, place)
+    fail(place, "`**` in a kernel", "`**` of two small int constants", "write `1 << n` for 2**n, or multiply")
+
+
+def unary(op: UnaryOp, operand: Value, place: Place) -> Value:
+    """Build `-x`, `~x`, `not x` or `abs(x)`, folding constants."""
+    if op == "not":
+        value = coerce(operand, BOOL, "the operand of `not`")
+        return Const(not value.value, BOOL, place) if isinstance(value, Const) else Unary("not", value, BOOL, place)
+    if isinstance(operand, FloatLiteral):
+        if op == "~":
+            fail(place, "`~` on a float", "integers")
+        return FloatLiteral(-operand.value if op == "-" else abs(operand.value), place)
+    if operand.dtype is BOOL:
+        fail(operand.place, f"`{op}` is given a condition", "an index or data", "write `not` to negate a condition")
+    if operand.dtype.is_float and op == "~":
+        fail(place, f"`~` on {operand.dtype.value} data", "integers")
+    if isinstance(operand, Const) and operand.dtype is INDEX:
+        number = int(operand.value)
+        return Const(-number if op == "-" else ~number if op == "~" else abs(number), INDEX, place)
+    return Unary(op, operand, operand.dtype, place)
+
+
+def compare(op: CompareOp, left: Value, right: Value, place: Place) -> Expr:
+    """Build a comparison of two indices, folding constants."""
+    a = coerce(left, INDEX, f"an operand of `{op}`")
+    b = coerce(right, INDEX, f"an operand of `{op}`")
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(_COMPARE[op](a.value, b.value), BOOL, place)
+    return Compare(op, a, b, place)
+
+
+def logic(op: Any, left: Expr, right: Expr, place: Place) -> Expr:
+    """Build `and` / `or` of two conditions; a constant side decides or disappears."""
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Const):
+            decided = bool(side.value) is (op == "or")
+            return replace(side if decided else other, place=place)
+    return Logic(op, left, right, place)
+
+
+def select(condition: Expr, then: Value, otherwise: Value, place: Place) -> Expr:
+    """Build `then if condition else otherwise`; both sides get one dtype."""
+    if dtype_of(then) is BOOL and dtype_of(otherwise) is BOOL:
+        dtype = BOOL
+    else:
+        for value in (then, otherwise):
+            if isinstance(value, FloatLiteral) and not any((dtype_of(v) or INDEX).is_data for v in (then, otherwise)):
+                settled(value)
+        dtype = common_dtype(then, otherwise, "`if ... else`", place)
+    a, b = (coerce(value, dtype, "a branch of `if ... else`") for value in (then, otherwise))
+    return Select(condition, a, b, dtype, place)
+
+
+def cast(value: Value, dtype: DType, place: Place) -> Expr:
+    """Build `f32(value)`; a number becomes a constant of that dtype."""
+    if _is_number(value):
+        return replace(coerce(value, dtype, f"the argument of {dtype.value}(...)"), place=place)
+    assert not isinstance(value, FloatLiteral)
+    if value.dtype is BOOL:
+        fail(place, f"{dtype.value}(...) is given a condition", "an index or data", "write `1 if ... else 0` inside it")
+    return value if value.dtype is dtype else Cast(value, dtype, place)
+
+
+def children(expr: Expr) -> Iterator[Expr]:
+    """Yield the expressions directly inside `expr`."""
+    match expr:
+        case Const() | Var() | Coordinate():
+            return
+        case Unary(operand=operand) | Cast(operand=operand):
+            yield operand
+        case Binary(left=left, right=right) | Compare(left=left, right=right) | Logic(left=left, right=right):
+            yield from (left, right)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            yield from (condition, then, otherwise)
+        case Load(indices=indices) | AccumulatorValue(indices=indices):
+            yield from indices
+        case HoleCall(args=args):
+            yield from args
+        case Shuffle(mask=mask, value=value, lane=lane):
+            yield from (value, lane)
+            if mask is not None:
+                yield mask
+        case _:
+            assert_never(expr)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield `expr` and everything inside it."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)

@@ -1,0 +1,48 @@
+"""What Python has and the kernel language has not: how each is called, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+NOT_EXPRESSIONS: Final[dict[type[ast.expr], tuple[str, str]]] = {
+    ast.List: ("a list", "use cuda.local.array(shape, dtype) for a thread's own array"),
+    ast.Dict: ("a dict", "use cuda.local.array(shape, dtype) for a thread's own array"),
+    ast.Set: ("a set", "use cuda.local.array(shape, dtype) for a thread's own array"),
+    ast.ListComp: ("a list comprehension", "write a `for` loop over `range`"),
+    ast.SetComp: ("a set comprehension", "write a `for` loop over `range`"),
+    ast.DictComp: ("a dict comprehension", "write a `for` loop over `range`"),
+    ast.GeneratorExp: ("a generator", "write a `for` loop over `range`, or use an accumulator"),
+    ast.JoinedStr: ("a string", "kernels have numbers only"),
+    ast.Lambda: ("a lambda", "only `final=` and `shfl=` take one"),
+    ast.NamedExpr: ("`:=`", "assign in a statement of its own"),
+    ast.Slice: ("a slice", "index one element, in a loop"),
+    ast.Starred: ("`*`", "write the arguments one by one"),
+    ast.Await: ("`await`", "kernels are plain functions"),
+    ast.Yield: ("`yield`", "store to an `out` array instead"),
+    ast.YieldFrom: ("`yield`", "store to an `out` array instead"),
+}
+
+
+NOT_STATEMENTS: Final[dict[str, tuple[str, str]]] = {
+    "While": ("a `while` loop", "write `for i in range(...)` with static bounds, and `if` inside it"),
+    "Break": ("`break`", "guard the rest of the body with `if`"),
+    "Continue": ("`continue`", "guard the rest of the body with `if`"),
+    "Try": ("`try`", "kernels raise nothing"),
+    "TryStar": ("`try`", "kernels raise nothing"),
+    "With": ("`with`", "kernels are plain loops and conditions"),
+    "Raise": ("`raise`", "kernels raise nothing"),
+    "Assert": ("`assert`", "what must hold goes into the specification"),
+    "Delete": ("`del`", "leave the variable alone"),
+    "Global": ("`global`", "a module-level constant can be read without it"),
+    "Nonlocal": ("`nonlocal`", "an outer constant can be read without it"),
+    "Import": ("`import`", "import at module level"),
+    "ImportFrom": ("`import`", "import at module level"),
+    "FunctionDef": ("a function inside the kernel", "write its body where it is used"),
+    "AsyncFunctionDef": ("a function inside the kernel", "write its body where it is used"),
+    "ClassDef": ("a class inside the kernel", "kernels have numbers and arrays only"),
+    "Match": ("`match`", "write if/elif/else"),
+    "AnnAssign": ("an annotated variable", "write it without the annotation: the type comes from the value"),
+    "AsyncFor": ("`async for`", "write `for`"),
+    "AsyncWith": ("`async with`", "kernels are plain loops and conditions"),
+}

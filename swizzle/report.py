@@ -1,0 +1,112 @@
+"""A result for people and for machines: the text that `solve` prints, and the JSON object of `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from typing_extensions import assert_never
+
+from swizzle.console import count
+from swizzle.solution import HoleFormula, Result, Solution, Status
+
+
+def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False) -> dict[str, Any]:
+    """Return the object that `--json` prints; `all_solutions` adds the key 'all'."""
+    best = result.solutions[0] if result.solutions else None
+    certificate = dict(result.certificate)
+    if result.reason:
+        certificate["reason"] = result.reason
+    answer: dict[str, Any] = {
+        "sketch": result.sketch,
+        "status": result.status,
+        "space": result.space,
+        "optimal": result.optimal,
+        "cost": dict(best.cost) if best else {},
+        "solutions": len(result.solutions),
+        "holes": holes_as_json(best.holes) if best else [],
+        "warp_size": result.warp_size,
+        "seconds": {
+            part: round(result.seconds.get(part, 0.0), 4) for part in ("total", "interpret", "search", "verify")
+        },
+        "certificate": certificate,
+        "files": list(files),
+    }
+    if all_solutions:
+        answer["all"] = [
+            {"holes": holes_as_json(solution.holes), "cost": dict(solution.cost)} for solution in result.solutions
+        ]
+    return answer
+
+
+def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
+    """Return each hole's name, place and formula."""
+    return [{"name": hole.name, "place": str(hole.place), "formula": hole.formula} for hole in holes]
+
+
+def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False, every_space: bool = False) -> str:
+    """Return what `solve` prints, without colour; the first line is the headline.
+
+    `every_space` says that all spaces were searched, whichever holds the best solution.
+    """
+    match result.status:
+        case "sat":
+            lines = [f"{result.sketch}: solved, verified for all inputs"]
+            lines += _solution_lines(result.best)
+            lines.append(f"  cost    {cost_text(result.best.cost)}, {optimality(result, every_space)}")
+            if all_solutions:
+                lines.append(f"  all     {count(len(result.solutions), 'distinct solution')}")
+                for number, solution in enumerate(result.solutions[1:], start=2):
+                    lines.append(f"  solution {number}, {cost_text(solution.cost)}")
+                    lines += _solution_lines(solution)
+        case "unsat":
+            where = f"in Space {result.space}" if result.space else "for any choice of its holes"
+            lines = [f"{result.sketch}: proved that there is no solution {where}"]
+        case "unknown":
+            lines = [f"{result.sketch}: undecided"]
+            if result.space:
+                lines.append(f"  space   Space {result.space} was being searched")
+        case _:
+            assert_never(result.status)
+    if result.reason:
+        lines.append(f"  reason  {result.reason}")
+    lines.append(f"  time    {seconds_text(result.seconds)}")
+    lines += [f"  wrote   {file}" for file in files]
+    return "\n".join(lines) + "\n"
+
+
+def _solution_lines(solution: Solution) -> list[str]:
+    """Return one line a hole: its name, its formula, its place, in columns."""
+    if not solution.holes:
+        return ["  (no holes)"]
+    names = max(len(hole.name) for hole in solution.holes)
+    formulas = max(len(hole.formula) for hole in solution.holes)
+    return [f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}" for hole in solution.holes]
+
+
+def cost_text(cost: Mapping[str, int]) -> str:
+    """Return '3 accumulates' and the like; each key of a cost is a plural noun.
+
+    >>> cost_text({"accumulates": 3}), cost_text({"accumulates": 1})
+    ('3 accumulates', '1 accumulate')
+    """
+    return ", ".join(count(number, noun.removesuffix("s")) for noun, number in cost.items())
+
+
+def optimality(result: Result, every_space: bool) -> str:
+    """Return 'proved minimal in Space 1', or what else is known of the cost of the best solution."""
+    where = "over all spaces" if every_space else f"in Space {result.space}"
+    return f"proved minimal {where}" if result.optimal else f"not proved minimal {where}"
+
+
+def seconds_text(seconds: Mapping[str, float]) -> str:
+    """Return '0.42 s (interpret 0.05, search 0.30, verify 0.02)'."""
+    parts = ", ".join(f"{part} {seconds[part]:.2f}" for part in ("interpret", "search", "verify") if part in seconds)
+    return f"{seconds.get('total', 0.0):.2f} s" + (f" ({parts})" if parts else "")
+
+
+def coloured(text: str, status: Status) -> str:
+    """Return the text of an answer for a terminal: the headline bold, green, red or yellow."""
+    colour = {"sat": 32, "unsat": 31, "unknown": 33}[status]
+    head, rest = text.split("\n", 1)
+    return f"\x1b[1;{colour}m{head}\x1b[0m\n{rest}"

@@ -1,0 +1,296 @@
+"""Sketches and specifications: what `@sketch(...)` and `@spec` make.
+
+A sketch is data: the kernel as a `Program`, the specification as a callable, the parameters it was made with. It is
+solved or checked, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+import types
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Final, NoReturn
+
+from swizzle.element_types import ArrayRole, ArrayType, ElementType, caller_place
+from swizzle.frontend import build_program
+from swizzle.names import Launch
+from swizzle.parameters import MODULE_KEY, Parameters
+from swizzle.sequential import SequentialFunction
+from swizzle.source import KernelSource, Source, parse, split_lines
+from swizzle.suggest import near
+from symbolic.errors import Place, SwizzleError
+from symbolic.program import Program
+
+MAX_THREADS: Final = 1024
+WARP_SIZES: Final = (1, 2, 4, 8, 16, 32)
+OPTIONS: Final = ("spec", "block", "grid", "warp_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A specification: a sequential function of the kernel's input arrays, which gives the output arrays.
+
+    `parameters` are the names of its array arguments; `constants` its int arguments that the sketch has fixed.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    parameters: tuple[str, ...]
+    place: Place | None
+    constants: Mapping[str, int] = field(default_factory=dict)
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        if not self.constants:
+            return self.function(*arrays, **named)
+        return self.function(**dict(zip(self.parameters, arrays, strict=False)), **named, **self.constants)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketch:
+    """A kernel with its specification, ready to be solved (or checked, when it has no holes).
+
+    `spec` takes the `in`, `const` and `inout` arrays in the kernel's order; it gives the `out` and `inout` arrays:
+    one array, a tuple in the kernel's order, or a dict by name. `parameters` are the declared parameters' values.
+    """
+
+    name: str
+    program: Program
+    spec: Spec
+    parameters: Mapping[str, int]
+    place: Place
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise SwizzleError(
+            f"the sketch {self.name} is not run directly",
+            place=caller_place(),
+            expected="a solution of it",
+            mend=f"solve it: solve({self.name}), or `swizzle solve FILE:{self.name}`",
+        )
+
+
+def spec(function: Callable[..., Any]) -> Spec:
+    """Mark a sequential function as a specification; it can still be called."""
+    if isinstance(function, Spec):
+        return function
+    if isinstance(function, SequentialFunction):
+        place = function.source.place(function.node)
+        return Spec(function.name, function, function.parameters, place)
+    if not isinstance(function, types.FunctionType):
+        raise SwizzleError(f"@spec on {function!r}", place=caller_place(), expected="a function defined with `def`")
+    code = function.__code__
+    names = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            raise SwizzleError(
+                f"the specification {function.__name__} has the parameter {parameter}",
+                place=Place(code.co_filename, code.co_firstlineno, 1),
+                expected="plain parameters: the kernel's input arrays",
+            )
+        names.append(parameter.name)
+    return Spec(function.__name__, function, tuple(names), Place(code.co_filename, code.co_firstlineno, 1))
+
+
+def sketch(
+    *bare: Any,
+    spec: Callable[..., Any] | None = None,
+    block: int | tuple[int, ...] | None = None,
+    grid: int | tuple[int, ...] = 1,
+    warp_size: int = 32,
+    **arguments: ArrayType | int,
+) -> Callable[[Callable[..., Any]], Sketch]:
+    """Make a sketch of the kernel below: its specification, its launch shape, the type of each parameter.
+
+    `block` and `grid` are an int or up to three; a parameter is an array type such as `f32[130]`, or an int that is
+    a constant in the kernel.
+    """
+    if bare:
+        raise SwizzleError(
+            "@sketch without its arguments",
+            place=caller_place(),
+            expected="@sketch(spec=..., block=..., grid=..., x=f32[130], y=f32.out[128])",
+        )
+    options = {"spec": spec, "block": block, "grid": grid, "warp_size": warp_size}
+
+    def decorate(function: Callable[..., Any]) -> Sketch:
+        if not isinstance(function, types.FunctionType):
+            raise SwizzleError(f"@sketch on {function!r}", place=caller_place(), expected="a kernel defined with `def`")
+        declared = function.__globals__.get(MODULE_KEY, Parameters())
+        return make_sketch(kernel_source(function), options, arguments, declared.values)
+
+    return decorate
+
+
+def kernel_source(function: types.FunctionType) -> KernelSource:
+    """Find the text of a Python function, and what its free names stand for."""
+    file, line = function.__code__.co_filename, function.__code__.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
+    if not lines:
+        raise SwizzleError(
+            f"the text of the kernel {function.__name__} is not at hand",
+            place=Place(file, line, 1),
+            expected="a kernel in a file or a notebook cell: its text is read, not run",
+        )
+    text = "".join(lines)
+    for node in ast.walk(parse(text, file)):
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first == line:
+                source = Source(file, split_lines(text))
+                return KernelSource(source, node, _decorator(node), _environment(function))
+    raise SwizzleError(
+        f"the text of the kernel {function.__name__} is not where Python says it is",
+        place=Place(file, line, 1),
+        expected="a kernel defined with `def`, in a file that has not changed since it was loaded",
+    )
+
+
+def _decorator(node: ast.FunctionDef) -> ast.Call | None:
+    calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+    likely = [call for call in calls if any(keyword.arg in OPTIONS for keyword in call.keywords)]
+    return next(iter(likely or calls), None)
+
+
+def _environment(function: types.FunctionType) -> Mapping[str, object]:
+    closure: dict[str, object] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            closure[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return ChainMap(closure, function.__globals__, vars(builtins))
+
+
+def make_sketch(
+    kernel: KernelSource, options: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Mapping[str, int]
+) -> Sketch:
+    """Check a sketch's declaration and build its program."""
+    launch = _launch(kernel, options)
+    ordered = _arguments(kernel, arguments)
+    specification = _specification(kernel, options["spec"], ordered)
+    program = build_program(kernel, ordered, launch)
+    return Sketch(program.name, program, specification, dict(parameters), program.place)
+
+
+def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
+    if options["block"] is None:
+        raise SwizzleError(
+            f"the sketch {kernel.definition.name} has no block size",
+            place=kernel.keyword_place("block"),
+            expected="block=, the threads of a block: an int or up to three",
+            mend="write @sketch(..., block=64, grid=2, ...)",
+        )
+    shapes = []
+    for name in ("block", "grid"):
+        given = options[name]
+        sizes = given if isinstance(given, tuple) else (given,)
+        if not 1 <= len(sizes) <= 3 or not all(_is_int(size) and size >= 1 for size in sizes):
+            raise SwizzleError(
+                f"{name} is {given!r}",
+                place=kernel.keyword_place(name),
+                expected="an int or up to three, each at least 1",
+            )
+        x, y, z = (*map(int, sizes), 1, 1)[:3]
+        shapes.append((x, y, z))
+    warp_size = options["warp_size"]
+    if warp_size not in WARP_SIZES or not _is_int(warp_size):
+        raise SwizzleError(
+            f"warp_size is {warp_size!r}",
+            place=kernel.keyword_place("warp_size"),
+            expected=f"one of {', '.join(map(str, WARP_SIZES))}",
+        )
+    launch = Launch(shapes[0], shapes[1], int(warp_size))
+    if launch.threads > MAX_THREADS:
+        raise SwizzleError(
+            f"a block of {launch.threads} threads",
+            place=kernel.keyword_place("block"),
+            expected=f"at most {MAX_THREADS} threads",
+            mend="use a larger grid of smaller blocks",
+        )
+    return launch
+
+
+def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, ArrayType | int]:
+    """Return what the sketch declares for each kernel parameter, in the kernel's order."""
+    definition, source = kernel.definition, kernel.source
+    a = definition.args
+    if a.vararg or a.kwarg or a.kwonlyargs or a.posonlyargs or a.defaults:
+        source.mistake(
+            definition, "a kernel's parameters with `*`, `/` or defaults", "plain names: def kernel(x, w, y):"
+        )
+    names = [argument.arg for argument in a.args]
+    for argument in a.args:
+        if argument.arg not in arguments:
+            source.mistake(
+                argument,
+                f"the kernel's parameter {argument.arg} is not declared",
+                "a type for each parameter",
+                f"write @sketch(..., {argument.arg}=f32[...]), with its shape",
+            )
+    for name in arguments:
+        if name not in names:
+            raise SwizzleError(
+                f"the kernel {definition.name} has no parameter {name}",
+                place=kernel.keyword_place(name),
+                expected=f"one of {', '.join(names)}, or an option: {', '.join(OPTIONS)}",
+                mend=near(name, [*names, *OPTIONS]),
+            )
+    ordered = {name: _argument(kernel, name, arguments[name]) for name in names}
+    if not any(isinstance(value, ArrayType) and value.role in ("out", "inout") for value in ordered.values()):
+        raise SwizzleError(
+            f"the kernel {definition.name} has no output",
+            place=kernel.keyword_place("out"),
+            expected="an out or inout array among its parameters",
+            mend="declare one: y=f32.out[128]",
+        )
+    return ordered
+
+
+def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
+    if isinstance(value, ArrayType):
+        return value
+    if _is_int(value):
+        return int(value)
+    kind = value.dtype.value if isinstance(value, ElementType | ArrayRole) else ""
+    raise SwizzleError(
+        f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
+        place=kernel.keyword_place(name),
+        expected="an array type, such as f32[130] or f32.out[128], or an int",
+        mend=f"write {name}={kind}[...] with its shape" if kind else "",
+    )
+
+
+def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, ArrayType | int]) -> Spec:
+    """Return the specification, with the kernel's int parameters that it names filled in."""
+    if given is None:
+        raise SwizzleError(
+            f"the sketch {kernel.definition.name} has no specification",
+            place=kernel.keyword_place("spec"),
+            expected="spec=, the function that says what the kernel computes",
+            mend="write a function marked @spec above it, and @sketch(spec=its_name, ...)",
+        )
+    if not isinstance(given, Spec | SequentialFunction | types.FunctionType):
+        raise SwizzleError(
+            f"the specification is {given!r}", place=kernel.keyword_place("spec"), expected="a function marked @spec"
+        )
+    made = spec(given)
+    constants = {name: value for name, value in arguments.items() if isinstance(value, int) and name in made.parameters}
+    arrays = tuple(name for name in made.parameters if name not in constants)
+    inputs = [n for n, value in arguments.items() if isinstance(value, ArrayType) and value.role != "out"]
+    if len(arrays) != len(inputs):
+        raise SwizzleError(
+            f"the specification {made.name} takes {len(arrays)} arrays ({', '.join(arrays) or 'none'})",
+            place=kernel.keyword_place("spec"),
+            expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}; it returns the out arrays",
+        )
+    return Spec(made.name, made.function, arrays, made.place, constants)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

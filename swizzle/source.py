@@ -1,0 +1,94 @@
+"""Source text and the places in it: what a kernel was parsed from, with columns counted in characters."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from symbolic.errors import Place, SwizzleError
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file's text. `marks` holds the (line, column) of each hole's `?` in a `.swz` file; None for Python."""
+
+    file: str
+    lines: tuple[str, ...]
+    marks: frozenset[tuple[int, int]] | None = None
+
+    def place(self, node: ast.AST) -> Place:
+        """Return the span of `node` (its first line, when it has several)."""
+        line: int = getattr(node, "lineno", 1)
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        start = _characters(text, getattr(node, "col_offset", 0))
+        end_line: int = getattr(node, "end_lineno", None) or line
+        end = _characters(text, getattr(node, "end_col_offset", 0)) if end_line == line else len(text.rstrip())
+        return Place(self.file, line, start + 1, max(end, start + 1) + 1)
+
+    def is_marked(self, node: ast.AST) -> bool:
+        """Say whether `node` begins with a hole's `?`."""
+        place = self.place(node)
+        return self.marks is not None and (place.line, place.column) in self.marks
+
+    def mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
+        """Raise the user's mistake at `node`."""
+        raise SwizzleError(found, place=self.place(node), expected=expected, mend=mend)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """A kernel as text: its definition, the `@sketch(...)` call above it, and what its free names stand for."""
+
+    source: Source
+    definition: ast.FunctionDef
+    decorator: ast.Call | None
+    environment: Mapping[str, object]
+
+    def keyword_place(self, name: str) -> Place:
+        """Return the place of the decorator's argument `name`, or of the decorator when it has none."""
+        for keyword in self.decorator.keywords if self.decorator else []:
+            if keyword.arg == name:
+                return self.source.place(keyword)
+        return self.source.place(self.decorator or self.definition)
+
+    @property
+    def place(self) -> Place:
+        """The place of the kernel's name."""
+        header = self.source.place(self.definition)
+        column = header.column + len("def ")
+        return Place(header.file, header.line, column, column + len(self.definition.name))
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Split as Python's parser counts lines."""
+    return tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+def parse(text: str, file: str) -> ast.Module:
+    """Parse Python text; what is not Python is a `SwizzleError` with its place."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text, filename=file)
+    except SyntaxError as error:
+        raise syntax_mistake(error, file) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
+        raise SwizzleError(f"the file cannot be parsed: {reason}", place=Place(file, 1, 1)) from None
+
+
+def syntax_mistake(error: SyntaxError, file: str) -> SwizzleError:
+    """Say where Python's parser stopped."""
+    line, column = error.lineno or 1, max(error.offset or 1, 1)
+    end = error.end_offset or 0
+    end = end if error.end_lineno == error.lineno and end > column else column + 1
+    return SwizzleError(f"the text is not Python: {error.msg}", place=Place(file, line, column, end))
+
+
+def _characters(text: str, byte_column: int) -> int:
+    if text.isascii():
+        return byte_column
+    return len(text.encode()[:byte_column].decode(errors="ignore"))

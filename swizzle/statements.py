@@ -1,0 +1,198 @@
+"""A kernel's statements, read in order: calls, declarations, loops and conditions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from swizzle.accumulators import read_accumulate, read_accumulator, read_element_type
+from swizzle.assignments import assign_tuple, augmented, kind, store
+from swizzle.calls import DECLARATIONS, bind, called, read_mask
+from swizzle.expressions import ExpressionReader
+from swizzle.language import FUNCTION_NAMES, LOAD_STORE
+from swizzle.load_store import lower_load_store
+from swizzle.names import MISSING
+from swizzle.operators import INDEX
+from swizzle.outside import NOT_STATEMENTS
+from swizzle.scope import AccumulatorName, ArrayName, LoopName, Scope
+from symbolic.program import Barrier, Const, DeclareArray, For, If, Stmt
+
+
+@dataclass(slots=True)
+class StatementReader:
+    """Reads a kernel's statements; `depth` counts the loops and conditions around the one being read."""
+
+    expressions: ExpressionReader
+    depth: int = 0
+    conditions: int = 0
+
+    @property
+    def scope(self) -> Scope:
+        return self.expressions.scope
+
+    def block(self, nodes: Sequence[ast.stmt]) -> tuple[Stmt, ...]:
+        """Read the statements of one block."""
+        return tuple(
+            statement for position, node in enumerate(nodes) for statement in self._statement(node, nodes, position)
+        )
+
+    def _statement(self, node: ast.stmt, nodes: Sequence[ast.stmt], position: int) -> tuple[Stmt, ...]:
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())) if position == 0 and self.depth == 0:
+                return ()
+            case ast.Pass():
+                return ()
+            case ast.Expr(value=ast.Call() as call):
+                return self._call(call)
+            case ast.Assign(targets=[target], value=value):
+                return self._assign(target, value, node)
+            case ast.Assign():
+                self._mistake(node, "two assignments in one statement", "one target", "write a line for each")
+            case ast.AugAssign():
+                return (augmented(self.expressions, node),)
+            case ast.For():
+                return (self._for(node),)
+            case ast.If():
+                return self._if(node)
+            case ast.Return(value=None) if self.depth == 0 and position == len(nodes) - 1:
+                return ()
+            case ast.Return(value=None):
+                self._mistake(
+                    node, "an early `return`", "kernels that run to their end", "put the rest of the body under `if`"
+                )
+            case ast.Return():
+                self._mistake(node, "a kernel returns no value", mend="store the result to an `out` array: y[i] = ...")
+            case ast.Expr():
+                self._mistake(node, "an expression without an effect", "an assignment, a store or a call")
+            case _:
+                kind = type(node).__name__
+                found, mend = NOT_STATEMENTS.get(kind, (f"`{kind}`", ""))
+                self._mistake(node, f"{found} is not part of the kernel language", mend=mend)
+
+    def _mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
+        self.expressions.mistake(node, found, expected, mend)
+
+    # ---- calls ----
+
+    def _call(self, node: ast.Call) -> tuple[Stmt, ...]:
+        reader, function = self.expressions, node.func
+        place = reader.kernel.source.place(node)
+        if isinstance(function, ast.Attribute):
+            base = function.value.value if isinstance(function.value, ast.Subscript) else function.value
+            if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), AccumulatorName):
+                return (read_accumulate(reader, node),)
+        name, found = called(reader, node)
+        if name in LOAD_STORE:
+            return lower_load_store(reader, name, bind(reader, name, found, node), node)
+        if name == "cuda.syncthreads":
+            bind(reader, name, found, node)
+            return (Barrier("block", place),)
+        if name == "cuda.syncwarp":
+            arguments = bind(reader, name, found, node)
+            if "mask" in arguments and read_mask(reader, arguments["mask"]) is not None:
+                self._mistake(node, "a syncwarp of some lanes", "all lanes of the warp", "write cuda.syncwarp()")
+            return (Barrier("warp", place),)
+        if name in DECLARATIONS:
+            self._mistake(node, f"{name}(...) without a name", f"a declaration: a_name = {name}(...)")
+        self._mistake(node, f"the value of {name}(...) is not used", "an assignment: v = ...")
+
+    def _declaration(self, value: ast.expr) -> str | None:
+        """Return 'accumulator', 'cuda.local.array' or 'cuda.shared.array' when `value` calls it."""
+        if not isinstance(value, ast.Call):
+            return None
+        found = self.expressions.resolve(value.func)
+        name = FUNCTION_NAMES.get(id(found)) if found is not MISSING else None
+        return name if name in DECLARATIONS else None
+
+    def _declare(self, target: ast.expr, value: ast.expr, what: str, node: ast.stmt) -> Stmt:
+        reader = self.expressions
+        if not isinstance(target, ast.Name):
+            self._mistake(target, f"{what}(...) stored in an element", f"a name of its own: a_name = {what}(...)")
+        if not self.scope.is_bound_once(target.id) or target.id in self.scope.meanings:
+            self._mistake(target, f"{target.id} is declared and also assigned elsewhere", "one meaning for each name")
+        assert isinstance(value, ast.Call)
+        arguments = bind(reader, what, DECLARATIONS[what], value)
+        place = reader.kernel.source.place(node)
+        if what == "accumulator":
+            if self.conditions:
+                self._mistake(node, "an accumulator declared under `if`", mend="declare it before the `if`")
+            declared = read_accumulator(reader, target.id, arguments, node)
+            self.scope.declare(target.id, AccumulatorName(declared.dtype, declared.shape, declared.inner is not None))
+            return declared
+        if self.depth:
+            self._mistake(node, f"{what}(...) inside a loop or an `if`", mend="declare arrays at the top of the kernel")
+        memory: Literal["local", "shared"] = "local" if what == "cuda.local.array" else "shared"
+        shape = reader.shape(arguments["shape"], f"a {memory} array")
+        dtype = read_element_type(reader, arguments["dtype"])
+        self.scope.declare(target.id, ArrayName(dtype, shape, memory))
+        return DeclareArray(target.id, memory, shape, dtype, place)
+
+    # ---- assignments ----
+
+    def _assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> tuple[Stmt, ...]:
+        what = self._declaration(value)
+        if what is not None:
+            return (self._declare(target, value, what, node),)
+        if isinstance(target, ast.Tuple | ast.List):
+            return assign_tuple(self.expressions, target, value, node)
+        return (store(self.expressions, target, self.expressions.value(value), node),)
+
+    # ---- loops and conditions ----
+
+    def _for(self, node: ast.For) -> For:
+        reader = self.expressions
+        place = reader.kernel.source.place(node)
+        if node.orelse:
+            self._mistake(node.orelse[0], "`else` of a loop", mend="write it after the loop")
+        is_range = isinstance(node.iter, ast.Call) and reader.resolve(node.iter.func) is range
+        if not is_range:
+            self._mistake(
+                node.iter, f"a loop over {ast.unparse(node.iter)}", "range(...)", "write `for i in range(n):`"
+            )
+        assert isinstance(node.iter, ast.Call)
+        bounds = node.iter.args
+        if node.iter.keywords or not 1 <= len(bounds) <= 3:
+            self._mistake(
+                node.iter, "a wrong call of range", "range(stop), range(start, stop) or range(start, stop, step)"
+            )
+        if not isinstance(node.target, ast.Name):
+            self._mistake(node.target, "a loop variable that is not a name", "one name")
+        variable = node.target.id
+        meaning = self.scope.meanings.get(variable)
+        if not isinstance(meaning, LoopName | None) or variable in self.scope.assigned:
+            self._mistake(
+                node.target, f"{variable} is {kind(meaning)} already", "a name of its own", "use another name"
+            )
+        exprs = [reader.index(bound, "a loop bound") for bound in bounds]
+        for expr in exprs:
+            reader.require_steady(expr, "a loop bound")
+        zero, one = (Const(number, INDEX, place) for number in (0, 1))
+        start, stop, step = [(zero, exprs[0], one), (*exprs, one), exprs][len(exprs) - 1]
+        if reader.known(step) == 0:
+            self._mistake(bounds[2], "a step of 0", "a step up or down")
+        numbers = [reader.known(expr) for expr in (start, stop, step)]
+        runs = None not in numbers and len(range(*numbers)) > 0  # type: ignore[arg-type]
+        self.depth += 1
+        with self.scope.loop(variable, runs):
+            self.scope.steady.add(variable)
+            body = self.block(node.body)
+        self.depth -= 1
+        return For(variable, start, stop, step, body, place)
+
+    def _if(self, node: ast.If) -> tuple[Stmt, ...]:
+        condition = self.expressions.condition(node.test, "the condition of `if`")
+        if isinstance(condition, Const):
+            self.depth += 1
+            live = self.block(node.body if condition.value else node.orelse)
+            self.depth -= 1
+            return live
+        before = set(self.scope.assigned)
+        self.depth, self.conditions = self.depth + 1, self.conditions + 1
+        then = self.block(node.body)
+        after_then, self.scope.assigned = self.scope.assigned, before
+        otherwise = self.block(node.orelse)
+        self.scope.join([after_then, self.scope.assigned])
+        self.depth, self.conditions = self.depth - 1, self.conditions - 1
+        return (If(condition, then, otherwise, self.expressions.kernel.source.place(node)),)

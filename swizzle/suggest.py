@@ -1,0 +1,12 @@
+"""'Did you mean ...?'"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def near(name: str, names: Iterable[str], prefix: str = "") -> str:
+    """Return a suggestion, or '' when no name is like this one."""
+    close = difflib.get_close_matches(name, list(names), n=1)
+    return f"did you mean {prefix}{close[0]}?" if close else ""

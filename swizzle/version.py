@@ -1,0 +1,3 @@
+"""The version of swizzle; setup.cfg says the same."""
+
+__version__ = "0.1.0"

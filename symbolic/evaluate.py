@@ -1,0 +1,156 @@
+"""What a formula means: its value when every symbol has one, computed in Python integers.
+
+This is the definition that the engines' answers are held against. Bit-vectors are unsigned Python integers;
+division follows SMT-LIB (the remainder is never negative), and by zero it gives what SMT-LIB gives bit-vectors;
+an integer divided by zero, which SMT-LIB leaves open, is 0 here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import pysmt.operators as op
+from pysmt.fnode import FNode
+
+Value: TypeAlias = bool | int | Fraction
+
+
+def evaluate(formula: FNode, lookup: Callable[[FNode], Value]) -> Value:
+    """Return the value of `formula`; `lookup` gives the value of each symbol in it."""
+    known: dict[FNode, Value] = {}
+    pending = [formula]
+    while pending:
+        node = pending[-1]
+        if node in known:
+            pending.pop()
+            continue
+        missing = [argument for argument in node.args() if argument not in known]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        known[node] = lookup(node) if node.is_symbol() else _apply(node, [known[a] for a in node.args()])
+    return known[formula]
+
+
+def default_value(symbol: FNode) -> Value:
+    """Return what an unconstrained symbol is taken to be: False or zero."""
+    kind = symbol.symbol_type()
+    if kind.is_bool_type():
+        return False
+    return Fraction(0) if kind.is_real_type() else 0
+
+
+def as_signed(value: int, width: int) -> int:
+    """Read an unsigned `width`-bit number as two's complement.
+
+    >>> as_signed(0xFF, 8), as_signed(0x7F, 8)
+    (-1, 127)
+    """
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def _apply(node: FNode, arguments: list[Any]) -> Value:
+    kind = node.node_type()
+    if kind in _BIT_VECTORS:
+        width = node.arg(0).bv_width()
+        size: int = node.bv_width()
+        return _BIT_VECTORS[kind](node, width, *arguments) % (1 << size)
+    if kind in _PREDICATES:
+        return _PREDICATES[kind](node.arg(0).bv_width(), *arguments)
+    if kind in op.CONSTANTS:
+        constant: Value = node.constant_value()
+        return constant
+    assert kind in _PLAIN, f"no meaning for {op.op_to_str(kind)}"
+    value: Value = _PLAIN[kind](*arguments)
+    return value
+
+
+def _product(*factors: Any) -> Any:
+    result: Any = 1
+    for factor in factors:
+        result = result * factor
+    return result
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if b == 0:
+        return 0
+    if isinstance(a, Fraction):
+        return a / b
+    return a // b if b > 0 else -(a // -b)
+
+
+def _truncated(a: int, b: int) -> int:
+    """Divide as C does: towards zero."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _signed_quotient(_: FNode, w: int, a: int, b: int) -> int:
+    if b == 0:
+        return 1 if a >> (w - 1) else -1
+    return _truncated(as_signed(a, w), as_signed(b, w))
+
+
+def _signed_remainder(_: FNode, w: int, a: int, b: int) -> int:
+    if b == 0:
+        return a
+    x, y = as_signed(a, w), as_signed(b, w)
+    return x - y * _truncated(x, y)
+
+
+def _rotated(value: int, width: int, left: int) -> int:
+    left %= width
+    return value << left | value >> (width - left)
+
+
+_PLAIN: dict[int, Callable[..., Any]] = {
+    op.AND: lambda *a: all(a),
+    op.OR: lambda *a: any(a),
+    op.NOT: lambda a: not a,
+    op.IMPLIES: lambda a, b: not a or b,
+    op.IFF: lambda a, b: a == b,
+    op.ITE: lambda c, a, b: a if c else b,
+    op.EQUALS: lambda a, b: a == b,
+    op.LE: lambda a, b: a <= b,
+    op.LT: lambda a, b: a < b,
+    op.PLUS: lambda *a: sum(a),
+    op.MINUS: lambda a, b: a - b,
+    op.TIMES: _product,
+    op.DIV: _divide,
+    op.POW: lambda a, b: a**b,
+    op.TOREAL: lambda a: Fraction(a),
+    op.BV_TONATURAL: lambda a: a,
+}
+_PREDICATES: dict[int, Callable[..., bool]] = {
+    op.BV_ULT: lambda w, a, b: a < b,
+    op.BV_ULE: lambda w, a, b: a <= b,
+    op.BV_SLT: lambda w, a, b: as_signed(a, w) < as_signed(b, w),
+    op.BV_SLE: lambda w, a, b: as_signed(a, w) <= as_signed(b, w),
+}
+_BIT_VECTORS: dict[int, Callable[..., int]] = {
+    op.BV_AND: lambda n, w, a, b: a & b,
+    op.BV_OR: lambda n, w, a, b: a | b,
+    op.BV_XOR: lambda n, w, a, b: a ^ b,
+    op.BV_NOT: lambda n, w, a: ~a,
+    op.BV_NEG: lambda n, w, a: -a,
+    op.BV_ADD: lambda n, w, a, b: a + b,
+    op.BV_SUB: lambda n, w, a, b: a - b,
+    op.BV_MUL: lambda n, w, a, b: a * b,
+    op.BV_UDIV: lambda n, w, a, b: a // b if b else -1,
+    op.BV_UREM: lambda n, w, a, b: a % b if b else a,
+    op.BV_SDIV: _signed_quotient,
+    op.BV_SREM: _signed_remainder,
+    op.BV_LSHL: lambda n, w, a, b: a << min(b, w),
+    op.BV_LSHR: lambda n, w, a, b: a >> min(b, w),
+    op.BV_ASHR: lambda n, w, a, b: as_signed(a, w) >> min(b, w),
+    op.BV_CONCAT: lambda n, w, a, b: a << n.arg(1).bv_width() | b,
+    op.BV_EXTRACT: lambda n, w, a: a >> n.bv_extract_start(),
+    op.BV_ROL: lambda n, w, a: _rotated(a, w, n.bv_rotation_step()),
+    op.BV_ROR: lambda n, w, a: _rotated(a, w, -n.bv_rotation_step()),
+    op.BV_ZEXT: lambda n, w, a: a,
+    op.BV_SEXT: lambda n, w, a: as_signed(a, w),
+    op.BV_COMP: lambda n, w, a, b: int(a == b),
+}

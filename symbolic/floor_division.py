@@ -1,0 +1,63 @@
+"""Python's `//` and `%` as formulas, from the divisions that the solvers have; the only definition of them here.
+
+`//` rounds towards minus infinity and `%` takes the divisor's sign. Both are total: by zero, `//` gives 0 and `%`
+gives the dividend.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+
+
+def manager() -> Any:
+    """Return what builds formulas."""
+    return get_env().formula_manager
+
+
+def floor_div(a: FNode, b: FNode) -> FNode:
+    """SMT-LIB's div never leaves a negative remainder, which is the floor when the divisor is positive;
+    a / b = -a / -b settles the rest."""
+    m = manager()
+    zero = m.Int(0)
+    if b.is_constant():
+        value = b.constant_value()
+        return zero if value == 0 else m.Div(a, b) if value > 0 else m.Div(m.Minus(zero, a), m.Int(-value))
+    is_zero, negative = m.Equals(b, zero), m.LT(b, zero)
+    # The divisor handed to Div is never zero, whatever b becomes: PySMT warns of one, and SMT-LIB leaves it open.
+    divisor = m.Ite(is_zero, m.Int(1), m.Ite(negative, m.Minus(zero, b), b))
+    return m.Ite(is_zero, zero, m.Div(m.Ite(negative, m.Minus(zero, a), a), divisor))
+
+
+def floor_mod(a: FNode, b: FNode) -> FNode:
+    m = manager()
+    return m.Minus(a, m.Times(b, floor_div(a, b)))
+
+
+def unsigned_floor_div(a: FNode, b: FNode) -> FNode:
+    m = manager()
+    zero = m.BV(0, b.bv_width())
+    return m.Ite(m.Equals(b, zero), zero, m.BVUDiv(a, b))
+
+
+def signed_floor_mod(a: FNode, b: FNode) -> FNode:
+    """SMT-LIB's remainder has the dividend's sign: add the divisor where the signs differ."""
+    m = manager()
+    zero = m.BV(0, b.bv_width())
+    remainder = m.BVSRem(a, b)
+    wrong = m.And(m.Not(m.Equals(b, zero)), m.Not(m.Equals(remainder, zero)),
+                  m.Not(m.Iff(m.BVSLT(remainder, zero), m.BVSLT(b, zero))))  # fmt: skip
+    return m.Ite(wrong, m.BVAdd(remainder, b), remainder)
+
+
+def signed_floor_div(a: FNode, b: FNode) -> FNode:
+    """SMT-LIB's quotient rounds towards zero: one less where the remainder had to be mended."""
+    m = manager()
+    width = b.bv_width()
+    zero, one = m.BV(0, width), m.BV(1, width)
+    remainder = m.BVSRem(a, b)
+    wrong = m.And(m.Not(m.Equals(remainder, zero)), m.Not(m.Iff(m.BVSLT(remainder, zero), m.BVSLT(b, zero))))
+    quotient = m.BVSDiv(a, b)
+    return m.Ite(m.Equals(b, zero), zero, m.Ite(wrong, m.BVSub(quotient, one), quotient))

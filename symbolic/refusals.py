@@ -1,0 +1,56 @@
+"""What a symbolic value cannot do in Python, and the call that does it instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from symbolic.errors import SwizzleError
+
+
+def refuse(found: str, mend: str) -> NoReturn:
+    """Raise the error for a value that is only known once a query has answered."""
+    raise SwizzleError(found, expected="a value that is known while Python runs", mend=mend)
+
+
+class Refusals:
+    """What a symbolic value cannot do, each with the call that can."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        refuse(
+            f"a symbolic {type(self).__name__} has no truth value: `if`, `while`, `and`, `or`, `not`, `in` and chained "
+            "comparisons need one",
+            "select(condition, a, b) for `if`, `&` `|` `~` for `and` `or` `not`, all_of(...) and any_of(...) for many",
+        )
+
+    def __index__(self) -> int:
+        refuse(
+            f"a symbolic {type(self).__name__} cannot index, slice or count a native sequence",
+            "lookup(sequence, index), or outcome[value] once a query has answered",
+        )
+
+    def __int__(self) -> int:
+        refuse(f"a symbolic {type(self).__name__} is not a Python number", "outcome[value] once a query has answered")
+
+    def __float__(self) -> float:
+        self.__int__()
+        raise AssertionError
+
+    def __hash__(self) -> int:
+        refuse(
+            f"a symbolic {type(self).__name__} has no hash: its == builds a formula and does not compare",
+            "keep symbolic values in lists, or key dictionaries by name",
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        refuse(f"a symbolic {type(self).__name__} cannot be iterated over", "range over a Python integer")
+
+    def __len__(self) -> int:
+        refuse(f"a symbolic {type(self).__name__} has no length", "use a Python sequence of symbolic values")
+
+    def __truediv__(self, other: object) -> NoReturn:
+        refuse("`/` makes fractions, which symbolic values do not have", "`//`, which rounds down as in Python")
+
+    __rtruediv__ = __truediv__

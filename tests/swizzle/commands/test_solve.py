@@ -1,0 +1,207 @@
+"""`swizzle solve`: exit statuses, what is printed, what is written. The engine is replaced only where it says so."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from swizzle.commands.solve import SolveArguments, solve
+from swizzle.commands.target import split_target
+from swizzle.search import solve as search
+from swizzle.sketch import Sketch
+from swizzle.solution import Limits, Progress, Result
+from symbolic.errors import SwizzleError
+
+CASES = Path(__file__).resolve().parents[3] / "case_studies"
+SHIFT = """
+from swizzle import cuda, f32, parameter, sketch, spec, sw_xform
+
+LANES = parameter("lanes", 8, domain=(4, 8))
+
+@spec
+def right_neighbour(x):
+    return [x[(i + 1) % LANES] for i in range(LANES)]
+
+@sketch(spec=right_neighbour, block=LANES, warp_size=LANES, x=f32[LANES], y=f32.out[LANES])
+def shift(x, y):
+    lane = cuda.laneid
+    y[lane] = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, LANES))
+
+@spec
+def three_apart(x):
+    return [x[(i * i) % LANES] for i in range(LANES)]
+
+@sketch(spec=three_apart, block=LANES, warp_size=LANES, x=f32[LANES], y=f32.out[LANES])
+def squares(x, y):
+    lane = cuda.laneid
+    y[lane] = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, LANES))
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of two sketches: `shift` has a solution, `squares` has none."""
+    path = tmp_path / "moves.py"
+    path.write_text(SHIFT)
+    return path
+
+
+def call(target: object, **options: object) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    status = solve(SolveArguments(str(target), **options), out, err)  # type: ignore[arg-type]
+    return status, out.getvalue(), err.getvalue()
+
+
+def engine(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Result], Result]) -> None:
+    """Let the engine give another answer than it would."""
+
+    def solving(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None]) -> Result:
+        progress(Progress("1", "pretending", None, 0, 0.5))
+        return answer(search(sketch, limits))
+
+    monkeypatch.setattr("swizzle.search.solve", solving)
+
+
+def test_a_solved_sketch(file: Path) -> None:
+    """Status 0; the answer on stdout, the news on stderr."""
+    status, out, err = call(f"{file}:shift")
+    assert status == 0
+    assert out.startswith("shift: solved, verified for all inputs\n")
+    assert "proved minimal" in out
+    assert err.startswith("shift: Space 1 · ")
+
+
+def test_no_solution(file: Path) -> None:
+    """A sketch that cannot work is proved to have no solution: status 1."""
+    status, out, _ = call(f"{file}:squares")
+    assert (status, out.splitlines()[0]) == (1, "squares: proved that there is no solution in Space 3")
+
+
+def test_every_sketch_of_a_file(file: Path) -> None:
+    """Without a name all sketches are solved; the worst status wins."""
+    status, out, _ = call(file, quiet=True)
+    assert status == 1
+    assert "shift: solved" in out
+    assert "squares: proved that there is no solution" in out
+
+
+def test_json_is_one_object(file: Path) -> None:
+    """stdout holds the object and nothing else, even when the sketch's own file prints."""
+    file.write_text(SHIFT + "\nprint('hello from the file')\n")
+    status, out, err = call(f"{file}:shift", json_object=True, quiet=True)
+    answer = json.loads(out)
+    assert (status, answer["status"], answer["optimal"], answer["warp_size"]) == (0, "sat", True, 8)
+    assert [hole["formula"] for hole in answer["holes"]] == ["(lane + 1) % 8"]
+    assert err == "hello from the file\n"
+
+
+def test_json_wants_one_sketch(file: Path) -> None:
+    """Two sketches and --json: the error names both and says how to choose."""
+    with pytest.raises(SwizzleError) as caught:
+        call(file, json_object=True)
+    assert str(caught.value) == (
+        f"error: {file} holds 2 sketches: shift, squares\n  expected: one sketch\n  mend: name it: {file}:shift"
+    )
+
+
+def test_parameters_reach_the_sketch(file: Path) -> None:
+    """-D changes what is solved."""
+    _, out, _ = call(f"{file}:shift", overrides={"lanes": 4}, json_object=True)
+    assert json.loads(out)["warp_size"] == 4
+
+
+def test_all_solutions(file: Path) -> None:
+    """--all lists every distinct solution in the object."""
+    _, out, _ = call(f"{file}:shift", all_solutions=True, json_object=True)
+    answer = json.loads(out)
+    assert len(answer["all"]) == answer["solutions"] >= 1
+
+
+def test_files_are_written(file: Path, tmp_path: Path) -> None:
+    """-o DIR gets NAME.cu and NAME.json; the .cu says what was solved and proved."""
+    status, out, _ = call(f"{file}:shift", output=tmp_path / "out")
+    cu, saved = tmp_path / "out" / "shift.cu", tmp_path / "out" / "shift.json"
+    assert status == 0
+    assert f"  wrote   {cu}\n  wrote   {saved}\n" in out
+    text = cu.read_text()
+    assert "__global__" in text
+    assert "= (lane + 1) % 8" in text
+    assert "Verified for all inputs" in text
+    assert json.loads(saved.read_text())["sketch"] == "shift"
+
+
+def test_nothing_is_written_without_a_solution(file: Path, tmp_path: Path) -> None:
+    """Proved to have none: the output folder is not even made."""
+    call(f"{file}:squares", output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_best_so_far(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut short with a solution in hand: it is printed as not proved minimal, status 3."""
+    engine(monkeypatch, lambda result: replace(result, optimal=False, reason="interrupted"))
+    status, out, _ = call(f"{file}:shift")
+    assert status == 3
+    assert "shift: solved, verified for all inputs" in out
+    assert "not proved minimal" in out
+    assert "reason  interrupted" in out
+
+
+def test_undecided(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut short with nothing in hand: status 3, and the object says unknown and why."""
+    nothing = {"status": "unknown", "solutions": (), "optimal": False, "reason": "out of time"}
+    engine(monkeypatch, lambda result: replace(result, **nothing))
+    status, out, _ = call(f"{file}:shift", json_object=True)
+    answer = json.loads(out)
+    assert (status, answer["status"], answer["certificate"]["reason"]) == (3, "unknown", "out of time")
+
+
+def test_limits_reach_the_engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every limit of the command line is passed on."""
+    seen: list[Limits] = []
+
+    def solving(sketch: Sketch, limits: Limits, progress: object) -> Result:
+        seen.append(limits)
+        return search(sketch)
+
+    monkeypatch.setattr("swizzle.search.solve", solving)
+    call(f"{file}:shift", space="2", all_solutions=True, timeout=9.0, solver="cvc5", certify=True)
+    assert seen == [Limits("2", True, 9.0, "cvc5", True)]
+
+
+def test_quiet_has_no_news(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """-q leaves stderr empty."""
+    engine(monkeypatch, lambda result: result)
+    assert call(f"{file}:shift")[2] == "shift: Space 1 · pretending · 0.5 s\n"
+    assert call(f"{file}:shift", quiet=True)[2] == ""
+
+
+@pytest.mark.parametrize("name", ["conv1d.py", "conv1d.swz"])
+def test_the_running_example(name: str) -> None:
+    """1-D convolution at warp size 32 is solved and proved minimal, by both front doors."""
+    status, out, _ = call(CASES / name, json_object=True, quiet=True)
+    answer = json.loads(out)
+    assert (status, answer["status"], answer["optimal"], answer["warp_size"]) == (0, "sat", True, 32)
+    assert answer["cost"] == {"accumulates": 1}
+    assert len(answer["holes"]) == 3
+
+
+def test_one_register_too_few() -> None:
+    """The running example with one register per lane cannot work."""
+    status, out, _ = call(CASES / "conv1d.py", overrides={"rounds": 1, "warp_size": 8}, quiet=True)
+    assert (status, "no solution" in out) == (1, True)
+
+
+def test_a_target_is_a_file_and_perhaps_a_sketch(tmp_path: Path) -> None:
+    """The last colon parts file and sketch, unless a file of the whole name exists."""
+    assert split_target("a/b.py") == (Path("a/b.py"), None)
+    assert split_target("a/b.py:k") == (Path("a/b.py"), "k")
+    assert split_target("a:b/c.py:k") == (Path("a:b/c.py"), "k")
+    assert split_target("a:b/c.py") == (Path("a:b/c.py"), None)
+    odd = tmp_path / "odd:name"
+    odd.write_text("")
+    assert split_target(str(odd)) == (odd, None)

@@ -1,0 +1,73 @@
+"""News from a search: where they go, and when they are silent."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from swizzle.console import headline, news, wants_colour
+from swizzle.solution import Progress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+SEARCHING = Progress("1", "searching", None, 0, 0.25)
+LOWERING = Progress("2", "lowering the cost", 5, 3, 1.5)
+
+
+def test_a_headline_says_space_doing_cost_and_counterexamples() -> None:
+    """Every field has its words; what is not known yet is left out."""
+    assert headline(SEARCHING) == "Space 1 · searching"
+    assert headline(LOWERING) == "Space 2 · lowering the cost · best 5 accumulates · 3 counterexamples"
+
+
+def test_a_pipe_gets_plain_lines_once_each() -> None:
+    """Piped news are lines without escapes; the same news twice is one line."""
+    stream = io.StringIO()
+    with news("conv1d", stream, quiet=False) as hear:
+        hear(SEARCHING)
+        hear(SEARCHING)
+        hear(LOWERING)
+    assert stream.getvalue().splitlines() == [
+        "conv1d: Space 1 · searching · 0.2 s",
+        "conv1d: Space 2 · lowering the cost · best 5 accumulates · 3 counterexamples · 1.5 s",
+    ]
+
+
+def test_quiet_is_silent() -> None:
+    """With -q not a character is written, terminal or not."""
+    for stream in (io.StringIO(), Terminal()):
+        with news("conv1d", stream, quiet=True) as hear:
+            hear(LOWERING)
+        assert stream.getvalue() == ""
+
+
+def test_a_terminal_gets_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the news are redrawn in place and wiped at the end."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
+    stream = Terminal()
+    with news("conv1d", stream, quiet=False) as hear:
+        hear(LOWERING)
+    text = stream.getvalue()
+    assert "best 5 accumulates" in text
+    assert text.rstrip().endswith("\x1b[2K")
+
+
+@pytest.mark.parametrize(
+    ("term", "no_colour", "expected"), [("xterm", "", True), ("xterm", "1", False), ("dumb", "", False)]
+)
+def test_colour_is_for_terminals_that_want_it(
+    monkeypatch: pytest.MonkeyPatch, term: str, no_colour: str, expected: bool
+) -> None:
+    """NO_COLOR and a dumb terminal switch colour off; a pipe never has it."""
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("NO_COLOR", no_colour)
+    assert wants_colour(Terminal()) is expected
+    assert wants_colour(io.StringIO()) is False

@@ -1,0 +1,129 @@
+"""Trials of a printed kernel: what they accept, and that they catch what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from swizzle.trial import Array, Arrays, random_argument, stays_whole, trials
+from symbolic.errors import Place
+from symbolic.program import Assign, Binary, Const, DType, Parameter, Program, Role, Stmt
+
+HERE = Place("kernel.py", 1, 1)
+
+
+def parameter(name: str, role: Role, dtype: DType = DType.F32, size: int = 64) -> Parameter:
+    return Parameter(name, dtype, (size,), role, HERE)
+
+
+def kernel(dtype: DType, *body: Stmt) -> Program:
+    """A kernel y = f(x); its body only says whether whole numbers stay whole, the runner computes."""
+    parameters = (parameter("x", "in", dtype), parameter("y", "out", dtype))
+    return Program("kernel", parameters, body, (), (32, 1, 1), (2, 1, 1), 32, HERE)
+
+
+def sums(inputs: Arrays) -> Arrays:
+    """The specification of these tests: each element plus its right neighbour, around the corner."""
+    return {"y": inputs["x"] + np.roll(inputs["x"], -1)}
+
+
+def right(arguments: list[Array]) -> None:
+    x, y = arguments
+    y[...] = np.roll(x, -1) + x
+
+
+@pytest.mark.parametrize("dtype", [DType.F16, DType.F32, DType.F64])
+def test_a_right_float_kernel_is_equal_on_both_kinds_of_data(dtype: DType) -> None:
+    """Whole numbers exactly, arbitrary ones within a tolerance that is not 0."""
+    whole, arbitrary = trials(kernel(dtype), sums, right, seed=1)
+    assert (whole.data, whole.equal, whole.tolerance, whole.compared) == ("whole numbers", True, 0.0, 64)
+    assert (arbitrary.data, arbitrary.equal, arbitrary.compared) == ("arbitrary numbers", True, 64)
+    assert 0 < arbitrary.tolerance < 0.1
+
+
+@pytest.mark.parametrize("dtype", [DType.I32, DType.U32, DType.I64, DType.U64])
+def test_integers_are_tried_once_and_bit_for_bit(dtype: DType) -> None:
+    """Integer kernels have one kind of data."""
+    (trial,) = trials(kernel(dtype), sums, right, seed=1)
+    assert (trial.equal, trial.tolerance) == (True, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.I32])
+def test_one_wrong_element_is_found_and_named(dtype: DType) -> None:
+    """The first wrong element is in the report, with both values."""
+
+    def wrong(arguments: list[Array]) -> None:
+        right(arguments)
+        arguments[1][7] += 1
+
+    for trial in trials(kernel(dtype), sums, wrong, seed=1):
+        assert trial.wrong == 1
+        assert trial.first_wrong.startswith("y[7] is ")
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.I32])
+def test_an_output_that_was_never_written_is_wrong(dtype: DType) -> None:
+    """Outputs start as a value that no specification gives for long."""
+
+    def lazy(arguments: list[Array]) -> None:
+        kept = arguments[1][3]
+        right(arguments)
+        arguments[1][3] = kept
+
+    assert not any(trial.equal for trial in trials(kernel(dtype), sums, lazy, seed=1))
+
+
+def test_an_input_that_the_kernel_changed_does_not_reach_the_specification() -> None:
+    """The specification reads its own copy of the inputs."""
+
+    def spoils(arguments: list[Array]) -> None:
+        arguments[0][...] = 0
+        right(arguments)
+
+    assert not any(trial.equal for trial in trials(kernel(DType.F32), sums, spoils, seed=1))
+
+
+def test_rounding_is_tolerated_only_on_arbitrary_numbers() -> None:
+    """One unit in the last place is a mistake on whole numbers and rounding on the others."""
+
+    def rounds(arguments: list[Array]) -> None:
+        right(arguments)
+        arguments[1][...] = np.nextafter(arguments[1], np.float32(np.inf))
+
+    whole, arbitrary = trials(kernel(DType.F32), sums, rounds, seed=1)
+    assert (whole.equal, arbitrary.equal) == (False, True)
+
+
+def test_division_ends_the_comparison_bit_for_bit() -> None:
+    """A kernel that divides is compared within the tolerance, on whole numbers too."""
+    one = Const(1.0, DType.F32, HERE)
+    divides = kernel(DType.F32, Assign("a", Binary("/", one, one, DType.F32, HERE), HERE))
+    fraction = kernel(DType.F32, Assign("a", Const(0.5, DType.F32, HERE), HERE))
+    whole = kernel(DType.F32, Assign("a", one, HERE))
+    assert [stays_whole(program) for program in (divides, fraction, whole)] == [False, False, True]
+    assert trials(divides, sums, right, seed=1)[0].tolerance > 0
+
+
+def test_the_seed_decides_the_data() -> None:
+    """Equal seeds give equal data, other seeds other data."""
+    seen: list[Array] = []
+
+    def remember(arguments: list[Array]) -> None:
+        seen.append(arguments[0].copy())
+        right(arguments)
+
+    for seed in (1, 1, 2):
+        trials(kernel(DType.I32), sums, remember, seed)
+    assert (seen[0] == seen[1]).all()
+    assert (seen[0] != seen[2]).any()
+
+
+def test_data_has_the_parameters_type_and_shape() -> None:
+    """Every dtype and role gets an array of its own type."""
+    rng = np.random.default_rng(0)
+    for dtype in (DType.F16, DType.F32, DType.F64, DType.I32, DType.U32, DType.I64, DType.U64):
+        array = random_argument(parameter("x", "in", dtype, 10), rng, "whole numbers")
+        assert (array.shape, array.dtype.name.replace("float", "f").replace("uint", "u").replace("int", "i")) == (
+            (10,),
+            dtype.value,
+        )

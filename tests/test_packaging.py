@@ -1,0 +1,106 @@
+"""What is installed, what is pinned, and what an import costs."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swizzle.version import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("swizzle", "symbolic", "templates", "cuda_out")
+
+
+def configuration() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    return parser
+
+
+def requirement_names(text: str) -> set[str]:
+    """Return the normalised distribution names of one requirement a line."""
+    lines = (line.split("#")[0].strip() for line in text.splitlines())
+    heads = (re.match(r"[A-Za-z0-9._-]+", line) for line in lines)
+    return {re.sub(r"[-_.]+", "-", head.group()).lower() for head in heads if head}
+
+
+def declared_names() -> set[str]:
+    """Return every distribution that setup.cfg asks for, extras included."""
+    parser = configuration()
+    return requirement_names(
+        "\n".join([parser["options"]["install_requires"], *parser["options.extras_require"].values()])
+    )
+
+
+def imported_by(statement: str, *candidates: str) -> set[str]:
+    """Run a statement in a fresh interpreter and return which of the candidate modules it brought in."""
+    program = f"import sys\n{statement}\nprint(*(name for name in {candidates!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["swizzle", "swizzle.solution", "cuda_out.emulate", "cuda_out.launch"])
+def test_running_a_solved_kernel_needs_no_solver(module: str) -> None:
+    """A GPU machine without PySMT, z3 or cvc5 can run what was solved elsewhere."""
+    assert imported_by(f"import {module}", "pysmt", "z3", "cvc5", "pysat", "numba") == set()
+
+
+def test_the_command_line_starts_light() -> None:
+    """`swizzle --help` answers before anything heavy is imported."""
+    heavy = ("numpy", "numba", "pysmt", "z3", "cvc5", "rich.console", "rich.live", "swizzle.search", "cuda_out.printer")
+    assert imported_by("import swizzle.cli", *heavy) == set()
+
+
+def test_a_heavy_import_would_be_seen() -> None:
+    """The probe of the two tests above reports what is really imported."""
+    assert imported_by("import numpy", "numpy", "z3") == {"numpy"}
+
+
+def test_every_dependency_is_pinned() -> None:
+    """The constraints file names each distribution that setup.cfg asks for, at one version."""
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert declared_names() <= requirement_names(text)
+    assert all("==" in line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def test_every_dependency_is_justified() -> None:
+    """docs/dependencies.md has a row for each distribution, and for nothing else."""
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = [row.strip("| ").split(" | ") for row in text.splitlines() if row.startswith("|")]
+    cells = [row[1] if row[0].startswith("`") else row[0] for row in rows if row[0] not in ("package", "extra")]
+    justified = requirement_names("\n".join(cell for cell in cells if not cell.startswith("--")))
+    assert justified == declared_names()
+
+
+def test_every_folder_of_code_is_a_package() -> None:
+    """A folder with modules but no `__init__.py` would be left out of the installed packages."""
+    folders = {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_the_packages_are_typed() -> None:
+    """Each of the four packages tells type checkers that it has hints."""
+    assert all((ROOT / package / "py.typed").exists() for package in PACKAGES)
+
+
+def test_one_version_everywhere() -> None:
+    """The code, setup.cfg and the changelog agree."""
+    version = configuration()["metadata"]["version"]
+    assert __version__ == version
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_every_data_file_is_installed() -> None:
+    """Whatever lies beside the modules is matched by a pattern of setup.cfg's package_data."""
+    data = configuration()["options.package_data"]
+    for package in PACKAGES:
+        root = ROOT / package
+        installed = {path for pattern in data[package].split(",") for path in root.glob(pattern.strip())}
+        files = {path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+        assert {path for path in files if path.suffix not in (".py", ".pyc")} <= installed
