@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.trial import random_argument
+from swizzle.commands.trial import random_argument
 
 ROOT = Path(__file__).resolve().parent.parent
 SKETCHES = ["case_studies/conv1d.py"]
@@ -21,9 +21,9 @@ def test_launch(benchmark: Any, file: str) -> None:
     from numba import cuda
 
     from cuda_out.launch import launch
-    from swizzle.emit import cuda_source
+    from swizzle.commands.emit import cuda_source
     from swizzle.loading import load
-    from swizzle.search import solve
+    from swizzle.search.metasketch import solve
 
     (sketch,) = load(ROOT / file, None, {})
     program = solve(sketch).best.program

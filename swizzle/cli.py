@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import click
 
-from swizzle.exit_status import BUG, DONE, MISTAKE, UNDECIDED
+from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.version import __version__
 
 EPILOG = """Exit status: 0 solved or equal, 1 proved that no solution exists or not equal, 2 a mistake in what was

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from swizzle.frontend.source import syntax_mistake
+from swizzle.frontend.suggest import near
+from swizzle.frontend.swz_file import read_swz
 from swizzle.parameters import MODULE_KEY, Parameters
 from swizzle.sketch import Sketch
-from swizzle.source import syntax_mistake
-from swizzle.suggest import near
-from swizzle.swz_file import read_swz
 from symbolic.errors import Place, SwizzleError
 
 MAX_BYTES: Final = 1 << 20

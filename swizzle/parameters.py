@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import Any, Final, NoReturn
 
 from swizzle.element_types import caller_place
-from swizzle.suggest import near
+from swizzle.frontend.suggest import near
 from symbolic.errors import Place, SwizzleError
 
 MODULE_KEY: Final = "__swizzle_parameters__"

@@ -14,8 +14,8 @@ from typing import Any
 
 from typing_extensions import assert_never
 
+from swizzle.commands.report import holes_as_json
 from swizzle.loading import load
-from swizzle.report import holes_as_json
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Result, Solution
 from swizzle.version import __version__

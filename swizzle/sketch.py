@@ -18,12 +18,12 @@ from numbers import Integral
 from typing import Any, Final, NoReturn
 
 from swizzle.element_types import ArrayRole, ArrayType, ElementType, caller_place
-from swizzle.frontend import build_program
-from swizzle.names import Launch
+from swizzle.frontend.kernel import build_program
+from swizzle.frontend.names import Launch
+from swizzle.frontend.source import KernelSource, Source, parse, split_lines
+from swizzle.frontend.suggest import near
 from swizzle.parameters import MODULE_KEY, Parameters
-from swizzle.sequential import SequentialFunction
-from swizzle.source import KernelSource, Source, parse, split_lines
-from swizzle.suggest import near
+from swizzle.sequential.interpreter import SequentialFunction
 from symbolic.errors import Place, SwizzleError
 from symbolic.program import Program
 

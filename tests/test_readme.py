@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from swizzle.loading import load
-from swizzle.search import solve
+from swizzle.search.metasketch import solve
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from typing import TextIO
 
+from swizzle.commands.console import count
+from swizzle.commands.emit import cuda_source
+from swizzle.commands.exit_status import DONE, NO
 from swizzle.commands.run import try_kernel
 from swizzle.commands.target import Filled, load_kernel
-from swizzle.console import count
-from swizzle.emit import cuda_source
-from swizzle.exit_status import DONE, NO
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError
 
@@ -28,7 +28,7 @@ class CheckArguments:
 
 def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
     """Verify a kernel without holes, or a saved solution, for all inputs; on request try its printed text too."""
-    from swizzle.verify import explain_mismatch, verify
+    from swizzle.search.verify import explain_mismatch, verify
 
     with redirect_stdout(err):
         filled = load_kernel(arguments.target, arguments.overrides)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TextIO
 
+from swizzle.commands.console import count, wants_colour
+from swizzle.commands.emit import cuda_source, proved, provenance
+from swizzle.commands.exit_status import DONE, NO
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import Filled, load_kernel
-from swizzle.console import count, wants_colour
-from swizzle.emit import cuda_source, proved, provenance
-from swizzle.exit_status import DONE, NO
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError
 from symbolic.program import Program
@@ -66,8 +66,8 @@ def try_kernel(filled: Filled, device: Literal["cpu", "cuda"], why: str, seed: i
     """Run the printed text on random data and say how it compares."""
     from cuda_out.emulate import EmulationError, emulate_checked
     from cuda_out.launch import launch
-    from swizzle.specification import numbers
-    from swizzle.trial import Array, Arrays, trials
+    from swizzle.commands.trial import Array, Arrays, trials
+    from swizzle.search.specification import numbers
 
     program = filled.program
     source = cuda_source(program, filled.head)

@@ -11,12 +11,12 @@ from typing import Literal, TextIO
 
 from typing_extensions import assert_never
 
+from swizzle.commands.console import news, wants_colour
+from swizzle.commands.emit import cuda_source, proved, provenance
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.files import write_whole
+from swizzle.commands.report import as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
-from swizzle.console import news, wants_colour
-from swizzle.emit import cuda_source, proved, provenance
-from swizzle.exit_status import DONE, NO, UNDECIDED
-from swizzle.files import write_whole
-from swizzle.report import as_json, as_text, coloured
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits, Result
 
@@ -68,11 +68,11 @@ def exit_status(result: Result) -> int:
 
 
 def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
-    from swizzle import search
+    from swizzle.search.metasketch import solve as search
 
     limits = Limits(arguments.space, arguments.all_solutions, arguments.timeout, arguments.solver, arguments.certify)
     with news(sketch.name, err, quiet=arguments.quiet) as hear:
-        return search.solve(sketch, limits, progress=hear)
+        return search(sketch, limits, progress=hear)
 
 
 def answer(result: Result, files: list[str], arguments: SolveArguments, *, colour: bool) -> str:

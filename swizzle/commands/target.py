@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle.emit import origin, provenance
+from swizzle.commands.emit import origin, provenance
 from swizzle.loading import load
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError

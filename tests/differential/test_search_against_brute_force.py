@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.problem import Problem, live_accumulates
-from swizzle.search import solve
+from swizzle.search.metasketch import solve
+from swizzle.search.problem import Problem, live_accumulates
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits
 from symbolic.algebra import Canonical

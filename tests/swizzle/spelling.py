@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from swizzle.frontend.swz_file import read_swz
 from swizzle.parameters import Parameters
 from swizzle.sketch import Sketch
-from swizzle.swz_file import read_swz
 from symbolic.program import (
     Accumulate,
     Assign,

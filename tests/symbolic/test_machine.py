@@ -2,9 +2,9 @@
 
 import pytest
 
-from swizzle.problem import Problem
+from swizzle.search.problem import Problem
+from swizzle.search.verify import explain_mismatch, verify
 from swizzle.sketch import Sketch
-from swizzle.verify import explain_mismatch, verify
 from symbolic.errors import SwizzleError
 from tests.sketches import kernel
 

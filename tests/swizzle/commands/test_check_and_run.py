@@ -227,7 +227,7 @@ def test_auto_says_why_not_the_gpu(solved: Path, monkeypatch: pytest.MonkeyPatch
 def test_no_gpu_is_said_before_solving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--device cuda without a GPU: the reason, at once."""
     monkeypatch.setattr("cuda_out.launch.gpu_available", lambda: (False, "no driver"))
-    monkeypatch.setattr("swizzle.search.solve", lambda *_, **__: pytest.fail("solved first"))
+    monkeypatch.setattr("swizzle.search.metasketch.solve", lambda *_, **__: pytest.fail("solved first"))
     with pytest.raises(SwizzleError, match="no driver"):
         ran(kernel(tmp_path), device="cuda")
 

@@ -12,7 +12,7 @@ import pytest
 
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
-from swizzle.search import solve as search
+from swizzle.search.metasketch import solve as search
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits, Progress, Result
 from symbolic.errors import SwizzleError
@@ -64,7 +64,7 @@ def engine(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Result], Result]) 
         progress(Progress("1", "pretending", None, 0, 0.5))
         return answer(search(sketch, limits))
 
-    monkeypatch.setattr("swizzle.search.solve", solving)
+    monkeypatch.setattr("swizzle.search.metasketch.solve", solving)
 
 
 def test_a_solved_sketch(file: Path) -> None:
@@ -168,7 +168,7 @@ def test_limits_reach_the_engine(file: Path, monkeypatch: pytest.MonkeyPatch) ->
         seen.append(limits)
         return search(sketch)
 
-    monkeypatch.setattr("swizzle.search.solve", solving)
+    monkeypatch.setattr("swizzle.search.metasketch.solve", solving)
     call(f"{file}:shift", space="2", all_solutions=True, timeout=9.0, solver="cvc5", certify=True)
     assert seen == [Limits("2", True, 9.0, "cvc5", True)]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.cegis import Candidate, Cegis
-from swizzle.certificate import Claim, confirm
-from swizzle.problem import Problem
+from swizzle.search.cegis import Candidate, Cegis
+from swizzle.search.certificate import Claim, confirm
+from swizzle.search.problem import Problem
+from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName
-from swizzle.verify import verify
 from symbolic.solver import Unknown, Unsat
 from templates.formula import constants, fill, formula
 from templates.holes import SPACES, Template, template

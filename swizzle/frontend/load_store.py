@@ -14,11 +14,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from swizzle import operators
-from swizzle.calls import Arguments, require_whole_warps
-from swizzle.expressions import ExpressionReader
-from swizzle.operators import INDEX
-from swizzle.scope import ArrayName, ScalarName
+from swizzle.frontend import operators
+from swizzle.frontend.calls import Arguments, require_whole_warps
+from swizzle.frontend.expressions import ExpressionReader
+from swizzle.frontend.operators import INDEX
+from swizzle.frontend.scope import ArrayName, ScalarName
 from symbolic.errors import Place
 from symbolic.program import (
     Assign,

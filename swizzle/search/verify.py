@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.specification import outputs, postcondition, symbolic_inputs
+from swizzle.search.specification import outputs, postcondition, symbolic_inputs
 from symbolic.algebra import Canonical
 from symbolic.machine import HoleFunction, Machine, Run, Violation
 from symbolic.program import Program

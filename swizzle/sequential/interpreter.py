@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from swizzle.sequential_builtins import BUILTINS, Builtin, call_builtin, kind, shape_of
-from swizzle.sequential_syntax import check_sequential
-from swizzle.source import Source
-from swizzle.suggest import near
+from swizzle.frontend.source import Source
+from swizzle.frontend.suggest import near
+from swizzle.sequential.builtins import BUILTINS, Builtin, call_builtin, kind, shape_of
+from swizzle.sequential.syntax import check_sequential
 from symbolic.errors import SwizzleError
 
 MAX_STEPS: Final = 50_000_000

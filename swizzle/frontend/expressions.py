@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
-from swizzle import calls, operators
 from swizzle.element_types import checked_shape
-from swizzle.names import MISSING, NameReader, element, spell
-from swizzle.operators import BOOL, INDEX, Value, coerce, settled
-from swizzle.outside import NOT_EXPRESSIONS
-from swizzle.scope import AccumulatorName, ArrayName
+from swizzle.frontend import calls, operators
+from swizzle.frontend.names import MISSING, NameReader, element, spell
+from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
+from swizzle.frontend.outside import NOT_EXPRESSIONS
+from swizzle.frontend.scope import AccumulatorName, ArrayName
 from symbolic.program import (
     AccumulatorValue,
     BinaryOp,

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from swizzle.element_types import ArrayType, checked_shape
-from swizzle.hole_marks import find_marks
+from swizzle.frontend.hole_marks import find_marks
+from swizzle.frontend.source import KernelSource, Source, parse, split_lines
+from swizzle.frontend.suggest import near
 from swizzle.language import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.parameters import Parameters
-from swizzle.sequential import SequentialFunction, define, evaluate
-from swizzle.sequential_builtins import BUILTINS
+from swizzle.sequential.builtins import BUILTINS
+from swizzle.sequential.interpreter import SequentialFunction, define, evaluate
 from swizzle.sketch import OPTIONS, Sketch, make_sketch
-from swizzle.source import KernelSource, Source, parse, split_lines
-from swizzle.suggest import near
 from symbolic.program import Role
 
 RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch"})

@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from swizzle.console import count
+from swizzle.commands.console import count
 from swizzle.solution import HoleFormula, Result, Solution, Status
 
 

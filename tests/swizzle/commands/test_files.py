@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.files import write_whole
+from swizzle.commands.files import write_whole
 from symbolic.errors import SwizzleError
 
 

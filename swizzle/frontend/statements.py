@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-from swizzle.accumulators import read_accumulate, read_accumulator, read_element_type
-from swizzle.assignments import assign_tuple, augmented, kind, store
-from swizzle.calls import DECLARATIONS, bind, called, read_mask
-from swizzle.expressions import ExpressionReader
+from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
+from swizzle.frontend.assignments import assign_tuple, augmented, kind, store
+from swizzle.frontend.calls import DECLARATIONS, bind, called, read_mask
+from swizzle.frontend.expressions import ExpressionReader
+from swizzle.frontend.load_store import lower_load_store
+from swizzle.frontend.names import MISSING
+from swizzle.frontend.operators import INDEX
+from swizzle.frontend.outside import NOT_STATEMENTS
+from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
 from swizzle.language import FUNCTION_NAMES, LOAD_STORE
-from swizzle.load_store import lower_load_store
-from swizzle.names import MISSING
-from swizzle.operators import INDEX
-from swizzle.outside import NOT_STATEMENTS
-from swizzle.scope import AccumulatorName, ArrayName, LoopName, Scope
 from symbolic.program import Barrier, Const, DeclareArray, For, If, Stmt
 
 

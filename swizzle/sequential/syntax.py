@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from swizzle.source import Source
+from swizzle.frontend.source import Source
 
 STATEMENTS: Final = (ast.FunctionDef, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Expr, ast.Pass)
 EXPRESSIONS: Final = (

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle import SwizzleError, maximum, minimum, zeros
-from swizzle.sequential import MAX_STEPS, Run, SequentialFunction, define
-from swizzle.source import Source, split_lines
+from swizzle.frontend.source import Source, split_lines
+from swizzle.sequential.interpreter import MAX_STEPS, Run, SequentialFunction, define
 
 
 def function(text: str, **environment: Any) -> SequentialFunction:
@@ -250,7 +250,7 @@ def test_mistakes_at_run_time_have_their_place(body: str, message: str) -> None:
 )
 def test_abuse_is_bounded(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Depth, sizes and steps end in an error, not in an exhausted machine."""
-    monkeypatch.setattr("swizzle.sequential.MAX_LENGTH", 10_000)
+    monkeypatch.setattr("swizzle.sequential.interpreter.MAX_LENGTH", 10_000)
     monkeypatch.setattr(Run.__init__, "__defaults__", (200_000, *(Run.__init__.__defaults__ or ())[1:]))
     with pytest.raises(SwizzleError, match=message):
         function(f"def f(x):\n    {body}")(1)

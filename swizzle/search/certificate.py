@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swizzle.cegis import Candidate, Cegis
-from swizzle.problem import Problem
+from swizzle.search.cegis import Candidate, Cegis
+from swizzle.search.problem import Problem
 from swizzle.solution import SpaceName
 from symbolic.solver import SolverName, Unsat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from swizzle.report import as_json, as_text, coloured
+from swizzle.commands.report import as_json, as_text, coloured
 from swizzle.solution import HoleFormula, Result, Solution
 from symbolic.errors import Place
 from symbolic.program import Program

@@ -1,8 +1,7 @@
 """The front end: a kernel's source text becomes a `Program` (paper, sections 3 and 6.1).
 
-The text is parsed once. `swizzle.statements` reads the statements in order, `swizzle.expressions` the expressions in
-them, `swizzle.load_store` lowers the load and store helpers. What is outside the language raises one `SwizzleError`
-with its place.
+The text is parsed once. `statements` reads the statements in order, `expressions` the expressions in them, and
+`load_store` lowers the load and store helpers. What is outside the language raises one `SwizzleError` with its place.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from dataclasses import replace
 from itertools import count
 
 from swizzle.element_types import ArrayType
-from swizzle.expressions import ExpressionReader
-from swizzle.hole_flow import check_hole_arguments
-from swizzle.names import Launch
-from swizzle.scope import ArrayName, Scope, StaticName
-from swizzle.source import KernelSource
-from swizzle.statements import StatementReader
+from swizzle.frontend.expressions import ExpressionReader
+from swizzle.frontend.hole_flow import check_hole_arguments
+from swizzle.frontend.names import Launch
+from swizzle.frontend.scope import ArrayName, Scope, StaticName
+from swizzle.frontend.source import KernelSource
+from swizzle.frontend.statements import StatementReader
 from symbolic.program import Expr, HoleCall, Parameter, Program
 from symbolic.rewrite import rewrite_program
 

@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-from swizzle import operators
 from swizzle.cuda_namespace import cuda
+from swizzle.frontend import operators
+from swizzle.frontend.names import MISSING, element_type
+from swizzle.frontend.operators import BOOL, INDEX, Value
+from swizzle.frontend.scope import AccumulatorName, ArrayName
+from swizzle.frontend.suggest import near
 from swizzle.language import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES, LOAD_STORE, accumulator
-from swizzle.names import MISSING, element_type
-from swizzle.operators import BOOL, INDEX, Value
-from swizzle.scope import AccumulatorName, ArrayName
-from swizzle.sequential import SequentialFunction
-from swizzle.suggest import near
+from swizzle.sequential.interpreter import SequentialFunction
 from symbolic.errors import Place
 from symbolic.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
 
 if TYPE_CHECKING:
-    from swizzle.expressions import ExpressionReader
+    from swizzle.frontend.expressions import ExpressionReader
 
 STATEMENTS: Final = frozenset({*LOAD_STORE, "cuda.syncthreads", "cuda.syncwarp"})
 DECLARATIONS: Final[dict[str, Any]] = {

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from swizzle.console import headline, news, wants_colour
+from swizzle.commands.console import headline, news, wants_colour
 from swizzle.solution import Progress
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from swizzle.problem import Demand, Problem, live_accumulates
+from swizzle.search.problem import Demand, Problem, live_accumulates
 from symbolic.guard import FALSE, Guard, Guards
 from symbolic.machine import Run, forbid_race
 from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from swizzle.language import maximum, minimum, zeros
 
 if TYPE_CHECKING:
-    from swizzle.sequential import Run
+    from swizzle.sequential.interpreter import Run
 
 
 @dataclass(frozen=True, slots=True)

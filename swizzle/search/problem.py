@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from swizzle.specification import outputs, postcondition, symbolic_inputs
-from swizzle.verify import Mismatch, compare, run_canonical
+from swizzle.search.specification import outputs, postcondition, symbolic_inputs
+from swizzle.search.verify import Mismatch, compare, run_canonical
 from symbolic.algebra import Canonical
 from symbolic.data import require
 from symbolic.errors import SwizzleError

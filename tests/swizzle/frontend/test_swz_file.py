@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle import SwizzleError, load
-from swizzle.hole_marks import find_marks
+from swizzle.frontend.hole_marks import find_marks
+from swizzle.frontend.swz_file import read_swz
 from swizzle.parameters import Parameters
-from swizzle.swz_file import read_swz
 from symbolic.program import Program
 from symbolic.rewrite import rewrite_program
 from tests.swizzle.spelling import lines
 
-CASES = Path(__file__).parents[2] / "case_studies"
+CASES = Path(__file__).parents[3] / "case_studies"
 GOOD = """
 N = 64
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from swizzle import operators
-from swizzle.calls import Arguments
-from swizzle.expressions import ExpressionReader
-from swizzle.names import element_type
-from swizzle.scope import AccumulatorName
-from swizzle.suggest import near
+from swizzle.frontend import operators
+from swizzle.frontend.calls import Arguments
+from swizzle.frontend.expressions import ExpressionReader
+from swizzle.frontend.names import element_type
+from swizzle.frontend.scope import AccumulatorName
+from swizzle.frontend.suggest import near
 from symbolic.program import (
     Accumulate,
     Binary,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from swizzle.report import cost_text, optimality
+from swizzle.commands.report import cost_text, optimality
 from swizzle.solution import Result, Solution
 from swizzle.version import __version__
 from symbolic.program import Program

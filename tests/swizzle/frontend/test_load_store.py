@@ -2,9 +2,9 @@
 
 import pytest
 
+from swizzle.frontend.swz_file import read_swz
 from swizzle.parameters import Parameters
-from swizzle.swz_file import read_swz
-from swizzle.verify import verify
+from swizzle.search.verify import verify
 
 
 def is_equal(kernel: str, spec: str, arrays: str, launch: str) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from swizzle import operators
-from swizzle.expressions import BINARY_OPS, ExpressionReader
-from swizzle.operators import INDEX, Value, coerce, settled
-from swizzle.scope import AccumulatorName, ArrayName, LoopName, ScalarName, StaticName
+from swizzle.frontend import operators
+from swizzle.frontend.expressions import BINARY_OPS, ExpressionReader
+from swizzle.frontend.operators import INDEX, Value, coerce, settled
+from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, StaticName
 from symbolic.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
 
 

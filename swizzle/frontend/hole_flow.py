@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from typing_extensions import assert_never
 
-from swizzle.calls import nested_hole
-from swizzle.operators import walk
+from swizzle.frontend.calls import nested_hole
+from swizzle.frontend.operators import walk
 from symbolic.program import (
     Accumulate,
     Assign,
