@@ -77,17 +77,22 @@ def accumulator(
 
 # ---- load and store helpers ------------------------------------------------------------------------------------
 
-Shuffling: TypeAlias = Callable[..., int] | int | None
+Count: TypeAlias = int | tuple[int, ...]
+"""One int, or one for each dimension of the arrays."""
+Shuffling: TypeAlias = Callable[..., int] | int | tuple[Callable[..., int] | int | None, ...] | None
+"""Whose slice a thread moves: a function of its number, and of the round where it wants; one for each dimension."""
 
 
 def warp_load(
     source: Any,
     destination: Any,
-    offset: int = 0,
-    stride: int = 1,
-    rounds: int | None = None,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
     shfl: Shuffling = None,
     fill: float = 0,
+    shape: Count | None = None,
+    transpose: bool = False,
 ) -> None:
     """Each warp loads a contiguous chunk of `source`, spread over its lanes' local arrays."""
     kernel_only("warp_load")
@@ -96,10 +101,12 @@ def warp_load(
 def warp_store(
     source: Any,
     destination: Any,
-    offset: int = 0,
-    stride: int = 1,
-    rounds: int | None = None,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
     shfl: Shuffling = None,
+    shape: Count | None = None,
+    transpose: bool = False,
 ) -> None:
     """Each warp stores its lanes' local arrays to a contiguous chunk of `destination`."""
     kernel_only("warp_store")
@@ -108,11 +115,13 @@ def warp_store(
 def block_load(
     source: Any,
     destination: Any,
-    offset: int = 0,
-    stride: int = 1,
-    rounds: int | None = None,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
     shfl: Shuffling = None,
     fill: float = 0,
+    shape: Count | None = None,
+    transpose: bool = False,
 ) -> None:
     """The whole block loads a contiguous chunk of `source` into a shared array (no barrier is implied)."""
     kernel_only("block_load")
@@ -121,13 +130,20 @@ def block_load(
 def block_store(
     source: Any,
     destination: Any,
-    offset: int = 0,
-    stride: int = 1,
-    rounds: int | None = None,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
     shfl: Shuffling = None,
+    shape: Count | None = None,
+    transpose: bool = False,
 ) -> None:
     """The whole block stores a shared array to a contiguous chunk of `destination` (no barrier is implied)."""
     kernel_only("block_store")
+
+
+def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
+    """Reorder each thread's local array in place: element i becomes what element shfl(i) was (a column shuffle)."""
+    kernel_only("permute_local")
 
 
 # ---- the sequential part ---------------------------------------------------------------------------------------
@@ -177,6 +193,7 @@ KERNEL_NAMES: Final[dict[str, Any]] = {
     **ELEMENT_TYPES,
     **HOLES,
     **LOAD_STORE,
+    "permute_local": permute_local,
     "accumulator": accumulator,
     "cuda": cuda,
     **{builtin.__name__: builtin for builtin in (range, len, min, max, abs)},

@@ -265,6 +265,9 @@ class Reduced(Data):
             if constant is not None:
                 constants.append(constant)
                 continue
+            if self._pairs(entry, t):
+                self._use_pairs(encoding, entry, t, active, when, uses)
+                continue
             fits = []
             for guard, items in self._contributions(encoding, entry, t, wanted):
                 fits.append(guard)
@@ -281,6 +284,37 @@ class Reduced(Data):
                 guards.add([-when, *uses[item]])
             else:
                 guards.exactly(count, uses[item], when)
+
+    def _pairs(self, entry: Entry, t: int) -> bool:
+        """Say whether an entry is a product of two values that do not fold, so that its items name its factors."""
+        sets = [possible(o, t) for o in entry.operands]
+        return len(sets) == 2 and all(s is None or self._plain(s) for s in sets)
+
+    def _use_pairs(
+        self, encoding: Encoding, entry: Entry, t: int, active: Guard, when: Guard, uses: dict[Term, list[Guard]]
+    ) -> None:
+        """Say what a product contributes: each wanted left factor calls for one of its wanted partners.
+
+        With one partner, 'active and the left factor is a' is itself the use of the item, as it implies the partner.
+        """
+        guards, (left, right) = encoding.guards, entry.operands
+        partners: dict[Term, list[tuple[Term, Term]]] = {}
+        for item in uses:
+            for a, b in self._factors(item):
+                partners.setdefault(a, []).append((b, item))
+        lefts = []
+        for a, found in partners.items():
+            is_left = equals(left, encoding, t, a)
+            if is_left == FALSE:
+                continue
+            lefts.append(is_left)
+            here = guards.both(active, is_left)
+            rights = [(equals(right, encoding, t, b), item) for b, item in found]
+            guards.add([-when, -here, *(g for g, _ in rights)])
+            for g, item in rights:
+                if g != FALSE:
+                    uses[item].append(here if len(rights) == 1 else guards.both(here, g))
+        guards.add([-when, -active, *lefts])
 
     def _definite_constant(self, entry: Entry, t: int, active: Guard) -> Term | None:
         """Return the number that an entry always contributes, if it is one."""
@@ -316,13 +350,6 @@ class Reduced(Data):
                     yield (term,), term
             return
         assert self.inner is not None
-        plain = all(s is None or self._plain(s) for s in sets)
-        if plain and len(operands) == 2:
-            for item in wanted:
-                for a, b in self._factors(item):
-                    if all(s is None or v in s for s, v in zip(sets, (a, b), strict=True)):
-                        yield (a, b), item
-            return
         if any(s is None for s in sets) or prod(len(s) for s in sets if s is not None) > EXPANSION_LIMIT:
             raise too_many(self.place)
         for chosen in itertools.product(*(sorted(s) for s in sets if s is not None)):

@@ -36,6 +36,9 @@ class Chooser(Protocol[T]):
     def compare(self, a: T, component: int) -> T:
         """Return -1, 0 or 1: how an integer stands to the constant of a component of integers."""
 
+    def shared(self, key: Hashable, build: Callable[[], T]) -> T:
+        """Return a value that several points have in common, built once."""
+
 
 def sign(a: int, b: int) -> int:
     return (a > b) - (a < b)
@@ -55,6 +58,9 @@ class OneChoice:
 
     def compare(self, a: Any, component: int) -> Hashable:
         return sign(a, self.choice[component])
+
+    def shared(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        return build()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,9 @@ class Columns:
     def compare(self, a: Column, component: int) -> Column:
         return self.both(sign, a, self.pick(component, lambda c: c))
 
+    def shared(self, key: Hashable, build: Callable[[], Column]) -> Column:
+        return build()
+
 
 def _column(values: list[Any], codes: npt.NDArray[Any]) -> Column:
     numbers: dict[Any, int] = {}
@@ -111,6 +120,7 @@ class Open(Generic[T]):
         self.guards, self.components = guards, components
         self.choices: list[list[Guard]] = []
         self._from: dict[tuple[int, int], Guard] = {}
+        self._shared: dict[Hashable, Union] = {}
         for constants in components:
             if len(constants) == 1:
                 self.choices.append([TRUE])
@@ -128,6 +138,11 @@ class Open(Generic[T]):
 
     def both(self, function: Callable[[Any, Any], Hashable], a: Union, b: Union) -> Union:
         return combine(self.guards, function, a, b)
+
+    def shared(self, key: Hashable, build: Callable[[], Union]) -> Union:
+        if key not in self._shared:
+            self._shared[key] = build()
+        return self._shared[key]
 
     def compare(self, a: Union, component: int) -> Union:
         guards, constants = self.guards, self.components[component]

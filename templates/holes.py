@@ -51,6 +51,30 @@ class CondChoice:
     negated: bool
     threshold: int
 
+    def holds(self, arguments: Sequence[Any]) -> Any:
+        """Return whether the condition holds, for ints or for lanes of them."""
+        value = arguments[self.left] + self.sign * arguments[self.right]
+        raw = value <= self.threshold if self.relation == "<=" else value == self.threshold
+        return raw != self.negated
+
+
+_TESTS_OF_SPACE_1: tuple[tuple[Literal["<=", "=="], bool, int], ...] = (
+    ("<=", False, 0),
+    ("<=", True, 0),
+    ("<=", False, -1),
+    ("<=", True, -1),
+    ("==", False, 0),
+    ("==", True, 0),
+)
+
+
+def _cond_complexity(cond: CondChoice) -> tuple[Any, ...]:
+    """Order conditions by how they read: constants, then comparisons without a number, of one variable, ..."""
+    constant = cond.left == cond.right and cond.sign < 0
+    single = cond.left == cond.right and cond.sign > 0
+    shown = cond.threshold + (cond.threshold == -1 and cond.relation == "<=")
+    return (not constant, shown != 0, not single, cond.relation == "==", cond.sign, abs(shown), cond.negated)
+
 
 class Template:
     """A finite space of functions from points to values."""
@@ -114,8 +138,12 @@ class Xform(Template):
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         i, k = point[0], point[1] if len(point) > 1 else 0
-        turn = chooser.pick(1, lambda rate: self._turn(rate, k))
-        amount = chooser.both(lambda a, c: rot(self.n, a, c), turn, chooser.pick(2, lambda c: c))
+
+        def build() -> T:
+            turn = chooser.pick(1, lambda rate: self._turn(rate, k))
+            return chooser.both(lambda a, c: rot(self.n, a, c), turn, chooser.pick(2, lambda c: c))
+
+        amount = chooser.shared(k, build)
         shape = chooser.pick(0, lambda s: self._behaviour(s, i))
         return chooser.both(lambda s, r: s[0] + (s[2] + r) % s[1], shape, amount)
 
@@ -146,7 +174,8 @@ class Cond(Template):
     """`?sw_cond(v, ...)`: `v cmp (I + v')` or `v cmp (I - v')` (section 5.1).
 
     Space 1: I is 0. Spaces 2 and 3: I is every integer that makes a difference. The six comparisons are
-    `<=` and `==`, negated or not, with I shifted by one for the strict ones.
+    `<=` and `==`, negated or not, with I shifted by one for the strict ones. Space 1 is so small that its distinct
+    functions are its only component.
     """
 
     def __init__(self, arity: int, points: Sequence[Point], space: Space) -> None:
@@ -157,15 +186,9 @@ class Cond(Template):
             forms.append((0, -1, 0))
         kept = _distinct(forms, lambda form: tuple(_linear(form, p) for p in points))
         if space == "1":
-            tests = [
-                ("<=", False, 0),
-                ("<=", True, 0),
-                ("<=", False, -1),
-                ("<=", True, -1),
-                ("==", False, 0),
-                ("==", True, 0),
-            ]
-            self.components = (kept, tuple(tests))
+            functions = [CondChoice(*form, *test) for form in kept for test in _TESTS_OF_SPACE_1]
+            functions.sort(key=_cond_complexity)
+            self.components = (_distinct(functions, lambda f: tuple(f.holds(p) for p in points)),)
         else:
             reach = [_linear(form, p) for form in kept for p in points] or [0]
             self.components = (
@@ -175,36 +198,29 @@ class Cond(Template):
             )
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
-        value = chooser.pick(0, lambda form: _linear(form, point))
         if self.space == "1":
-            return chooser.both(_test, value, chooser.pick(1, lambda test: test))
+            return chooser.pick(0, lambda function: function.holds(point))
+        value = chooser.pick(0, lambda form: _linear(form, point))
         stands = chooser.compare(value, 2)
         return chooser.both(
             lambda s, r: ((s <= 0) if r[0] == "<=" else (s == 0)) != r[1], stands, chooser.pick(1, lambda r: r)
         )
 
     def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
-        named = self.named(choice)
-        value = arguments[named.left] + named.sign * arguments[named.right]
-        raw = value <= named.threshold if named.relation == "<=" else value == named.threshold
-        return raw != named.negated
+        return self.named(choice).holds(arguments)
 
     def named(self, choice: Choice) -> CondChoice:
-        (left, way, right), *rest = choice
-        relation, negated, threshold = rest[0] if self.space == "1" else (*rest[0], rest[1])
-        return CondChoice(left, way, right, relation, negated, threshold)
+        if self.space == "1":
+            (function,) = choice
+            assert isinstance(function, CondChoice)
+            return function
+        form, test, threshold = choice
+        return CondChoice(*form, *test, threshold)
 
     def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
         found = matching(self, points, values)
-        best = min(range(len(found)), key=lambda row: self._complexity(found.choice(row)), default=None)
+        best = min(range(len(found)), key=lambda row: _cond_complexity(self.named(found.choice(row))), default=None)
         return None if best is None else found.choice(best)
-
-    def _complexity(self, choice: Choice) -> tuple[Any, ...]:
-        named = self.named(choice)
-        constant = named.left == named.right and named.sign < 0
-        single = named.left == named.right and named.sign > 0
-        shown = named.threshold + (named.threshold == -1 and named.relation == "<=")
-        return (not constant, shown != 0, not single, named.relation == "==", named.sign, abs(shown), named.negated)
 
 
 class Part(Template):
@@ -268,6 +284,9 @@ class _Shifted:
     def compare(self, a: Any, component: int) -> Any:
         return self.chooser.compare(a, component + self.start)
 
+    def shared(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        return self.chooser.shared((self.start, key), build)
+
 
 def template(hole: Hole, points: Sequence[Point], space: Space) -> Template:
     """Return the template of a hole for the points at which it is asked."""
@@ -296,11 +315,6 @@ def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Co
 def _linear(form: tuple[int, int, int], point: Point) -> int:
     left, way, right = form
     return point[left] + way * point[right]
-
-
-def _test(value: int, test: tuple[str, bool, int]) -> bool:
-    relation, negated, threshold = test
-    return (value <= threshold if relation == "<=" else value == threshold) != negated
 
 
 def _by_size(n: int) -> list[int]:

@@ -22,7 +22,7 @@ from symbolic.program import Binary, Const, Coordinate, CoordinateName, Expr, Ho
 if TYPE_CHECKING:
     from swizzle.frontend.expressions import ExpressionReader
 
-STATEMENTS: Final = frozenset({*LOAD_STORE, "cuda.syncthreads", "cuda.syncwarp"})
+STATEMENTS: Final = frozenset({*LOAD_STORE, "permute_local", "cuda.syncthreads", "cuda.syncwarp"})
 DECLARATIONS: Final[dict[str, Any]] = {
     "accumulator": accumulator,
     "cuda.local.array": cuda.local.array,

@@ -129,12 +129,15 @@ class ExpressionReader(NameReader):
             )
         return number
 
-    def shape(self, node: ast.expr, what: str) -> tuple[int, ...]:
-        """Read a shape: one to three static ints."""
-        use = f"the shape of {what}"
+    def statics(self, node: ast.expr, what: str) -> tuple[int, ...]:
+        """Read one int or a tuple of ints that are known now."""
         parts = self.several(node)
         values = [self.value(node)] if parts is None else parts
-        sizes = tuple(self._static_value(value, node, use) for value in values)
+        return tuple(self._static_value(value, node, what) for value in values)
+
+    def shape(self, node: ast.expr, what: str) -> tuple[int, ...]:
+        """Read a shape: one to three static ints."""
+        sizes = self.statics(node, f"the shape of {what}")
         return checked_shape(sizes if len(sizes) != 1 else sizes[0], what, self.kernel.source.place(node))
 
     def several(self, node: ast.expr) -> Sequence[Value] | None:

@@ -1,7 +1,8 @@
 """The front end: a kernel's source text becomes a `Program` (paper, sections 3 and 6.1).
 
-The text is parsed once. `statements` reads the statements in order, `expressions` the expressions in them, and
-`load_store` lowers the load and store helpers. What is outside the language raises one `SwizzleError` with its place.
+The text is parsed once. `statements` reads the statements in order, `expressions` the expressions in them;
+`load_store` and `permute_local` lower the helpers. What is outside the language raises one `SwizzleError` with its
+place.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
     reader = StatementReader(expressions)
     try:
         body = reader.block(kernel.definition.body)
+        body = (*reader.scratch, *body)
         check_hole_arguments(body)
     except RecursionError:
         kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", mend="split its expressions")

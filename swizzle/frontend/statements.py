@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
@@ -15,6 +15,7 @@ from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.names import MISSING
 from swizzle.frontend.operators import INDEX
 from swizzle.frontend.outside import NOT_STATEMENTS
+from swizzle.frontend.permute_local import lower_permute_local
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
 from swizzle.language import FUNCTION_NAMES, LOAD_STORE
 from symbolic.program import Barrier, Const, DeclareArray, For, If, Stmt
@@ -22,11 +23,15 @@ from symbolic.program import Barrier, Const, DeclareArray, For, If, Stmt
 
 @dataclass(slots=True)
 class StatementReader:
-    """Reads a kernel's statements; `depth` counts the loops and conditions around the one being read."""
+    """Reads a kernel's statements; `depth` counts the loops and conditions around the one being read.
+
+    `scratch` collects the arrays that helpers need besides the kernel's own; they belong to the top of the kernel.
+    """
 
     expressions: ExpressionReader
     depth: int = 0
     conditions: int = 0
+    scratch: list[DeclareArray] = field(default_factory=list)
 
     @property
     def scope(self) -> Scope:
@@ -86,6 +91,10 @@ class StatementReader:
         name, found = called(reader, node)
         if name in LOAD_STORE:
             return lower_load_store(reader, name, bind(reader, name, found, node), node)
+        if name == "permute_local":
+            scratch, statements = lower_permute_local(reader, bind(reader, name, found, node), node)
+            self.scratch.append(scratch)
+            return statements
         if name == "cuda.syncthreads":
             bind(reader, name, found, node)
             return (Barrier("block", place),)
