@@ -71,7 +71,13 @@ def cli() -> None:
 )
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
 @click.option("--timeout", metavar="S", type=click.FloatRange(min=0, min_open=True), help="Stop after S seconds.")
-@click.option("--solver", type=click.Choice(["z3", "cvc5", "portfolio"]), default="z3", show_default=True)
+@click.option(
+    "--solver",
+    type=click.Choice(["auto", "z3", "cvc5", "cadical", "portfolio"]),
+    default="auto",
+    show_default=True,
+    help="auto: CaDiCaL where python-sat is installed, else z3.",
+)
 @click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")

@@ -15,17 +15,19 @@ from symbolic.program import Program
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Literal["1", "2", "3"]
+SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "portfolio"]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
-    'all' goes on to Space 3 and proves the optimum there. `timeout` in seconds of wall time, None for none."""
+    'all' goes on to Space 3 and proves the optimum there. `timeout` in seconds of wall time, None for none.
+    `solver` 'auto' is CaDiCaL where python-sat is installed, else z3."""
 
     space: Literal["1", "2", "3", "all"] | None = None
     all_solutions: bool = False
     timeout: float | None = None
-    solver: Literal["z3", "cvc5", "portfolio"] = "z3"
+    solver: SolverChoice = "auto"
     certify: bool = False
 
 

@@ -381,7 +381,7 @@ class Reduced(Data):
     def _plain(self, some: frozenset[Term]) -> bool:
         """Say whether no value folds with another one under `inner`."""
         terms = self.terms
-        return not any(terms.is_const(v) or terms.nodes[v][0] in (self.inner, "unwritten") for v in some)
+        return not any(terms.is_const(v) or terms.nodes[v][0] == self.inner for v in some)
 
     def _refuse_constant(self, term: Term) -> None:
         if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:

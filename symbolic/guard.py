@@ -139,15 +139,20 @@ class Guards:
 
     def formula(self, guard: Guard) -> FNode:
         """Return the guard as a PySMT formula (a symbol or its negation)."""
-        manager = _manager()
-        n = abs(guard)
-        while len(self._symbols) <= n:
-            symbol = manager.Symbol(f"g{len(self._symbols)}")
-            self._symbols.append(symbol)
-            self._negations.append(manager.Not(symbol))
-        found = self._symbols[n] if guard > 0 else self._negations[n]
+        self._name_all()
+        found = self._symbols[guard] if guard > 0 else self._negations[-guard]
         assert found is not None
         return found
+
+    def _name_all(self) -> None:
+        """Give every guard its PySMT symbol and the symbol's negation."""
+        from pysmt.environment import get_env
+
+        if len(self._symbols) <= self.variables:
+            manager = get_env().formula_manager
+            fresh = [manager.Symbol(f"g{n}") for n in range(len(self._symbols), self.variables + 1)]
+            self._symbols += fresh
+            self._negations += [manager.Not(symbol) for symbol in fresh]
 
     def reader(self, model: Model) -> Callable[[Guard], bool]:
         """Return the function that tells whether a guard holds in a model."""
@@ -161,16 +166,20 @@ class Guards:
 
     def drain(self) -> list[FNode]:
         """Return the clauses added since the last call, as PySMT formulas."""
+        from pysmt.environment import get_env
+        from pysmt.operators import OR
+
         from symbolic.solver import unchecked_formulas
 
-        manager = _manager()
-        formula = self.formula
         batch, self._pending = self._pending, []
         with unchecked_formulas():
-            return [manager.Or([formula(g) for g in clause]) for clause in batch]
+            self._name_all()
+            yes, no, node = self._symbols, self._negations, get_env().formula_manager.create_node
+            literals = ([yes[g] if g > 0 else no[-g] for g in clause] for clause in batch)
+            return [node(OR, tuple(some)) if len(some) > 1 else self._short(some) for some in literals]
 
+    def _short(self, literals: list[Any]) -> Any:
+        """Return a clause of one literal or none."""
+        from pysmt.environment import get_env
 
-def _manager() -> Any:
-    from pysmt.environment import get_env
-
-    return get_env().formula_manager
+        return literals[0] if literals else get_env().formula_manager.FALSE()

@@ -28,7 +28,18 @@ from symbolic.errors import SwizzleError
 from symbolic.interrupt import gc_paused
 from symbolic.portfolio import race
 
-__all__ = ["Answer", "EngineName", "Model", "Sat", "Solver", "SolverName", "Unknown", "Unsat", "unchecked_formulas"]
+__all__ = [
+    "Answer",
+    "EngineName",
+    "Model",
+    "Sat",
+    "Solver",
+    "SolverName",
+    "Unknown",
+    "Unsat",
+    "quickest_boolean",
+    "unchecked_formulas",
+]
 
 EngineName: TypeAlias = Literal["z3", "cvc5", "cadical"]
 SolverName: TypeAlias = Literal["z3", "cvc5", "cadical", "portfolio"]
@@ -36,6 +47,11 @@ Fragment: TypeAlias = Literal["boolean", "bits", "any"]
 
 _MODULE: dict[EngineName, str] = {"z3": "z3", "cvc5": "cvc5", "cadical": "pysat"}
 _PACKAGE: dict[EngineName, str] = {"z3": "z3-solver", "cvc5": "cvc5", "cadical": "python-sat"}
+
+
+def quickest_boolean() -> EngineName:
+    """Return the engine that is quickest on Boolean problems among those installed."""
+    return "cadical" if find_spec(_MODULE["cadical"]) else "z3"
 
 
 class Solver:

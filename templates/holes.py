@@ -186,7 +186,11 @@ class Cond(Template):
             forms.append((0, -1, 0))
         kept = _distinct(forms, lambda form: tuple(_linear(form, p) for p in points))
         if space == "1":
-            functions = [CondChoice(*form, *test) for form in kept for test in _TESTS_OF_SPACE_1]
+            functions = [
+                CondChoice(left, way, right, relation, negated, bound)
+                for left, way, right in kept
+                for relation, negated, bound in _TESTS_OF_SPACE_1
+            ]
             functions.sort(key=_cond_complexity)
             self.components = (_distinct(functions, lambda f: tuple(f.holds(p) for p in points)),)
         else:
@@ -214,8 +218,8 @@ class Cond(Template):
             (function,) = choice
             assert isinstance(function, CondChoice)
             return function
-        form, test, threshold = choice
-        return CondChoice(*form, *test, threshold)
+        (left, way, right), (relation, negated), threshold = choice
+        return CondChoice(left, way, right, relation, negated, threshold)
 
     def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
         found = matching(self, points, values)

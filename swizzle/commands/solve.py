@@ -18,7 +18,7 @@ from swizzle.commands.files import write_whole
 from swizzle.commands.report import as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Result
+from swizzle.solution import Limits, Result, SolverChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class SolveArguments:
     space: Literal["1", "2", "3", "all"] | None = None
     all_solutions: bool = False
     timeout: float | None = None
-    solver: Literal["z3", "cvc5", "portfolio"] = "z3"
+    solver: SolverChoice = "auto"
     certify: bool = False
     json_object: bool = False
     no_cache: bool = False

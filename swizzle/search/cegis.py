@@ -1,8 +1,9 @@
 """One space, one question: is there a filling of the holes, of at most this cost?
 
 Counterexamples are output elements. Kernels are input-independent, so what the solver sees is the requirement for
-a few output elements only; a candidate is run for all threads by the concrete machine, and an element that comes
-out wrong (or a rule that a thread breaks) is added. Two to five elements are usually enough.
+the output elements of a few threads only; a candidate is run for all threads by the concrete machine, and the
+elements that come out wrong for one thread (or a rule that a thread breaks) are added. A thread that was looked at
+before is preferred: what its holes may be is built already. Two to five threads are usually enough.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Cegis:
         self._dead = {statement: self.guards.fresh() for statement in problem.accumulates()}
         self._live_always: set[int] = set()
         self._noted = 0
+        self._threads: set[int] = set()
         live = [-g for g in self._dead.values()]
         self._at_least = self.guards.counter(live, len(live)) if live else []
         for demand in problem.first_demands():
@@ -132,6 +134,7 @@ class Cegis:
     def _look_at(self, demand: Demand) -> None:
         assert demand not in self.stats.looked_at, "a candidate fails on something that the solver was told of"
         self.stats.looked_at.add(demand)
+        self._threads.add(self.problem.thread_of(demand))
         self.problem.require(self.encoding, demand)
         self._note_active()
 
@@ -155,7 +158,11 @@ class Cegis:
             return True
         if not wrong:
             return False
-        self._look_at(self.problem.demand_for(run, *self._random.choice(wrong)))
+        demands = [self.problem.demand_for(run, *some) for some in wrong]
+        known = [d for d in demands if self.problem.thread_of(d) in self._threads]
+        thread = self.problem.thread_of(known[0] if known else self._random.choice(demands))
+        for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
+            self._look_at(demand)
         return True
 
     def _refute_cost(self, run: Run, holds: Callable[[Guard], bool]) -> bool:

@@ -39,7 +39,7 @@ class Claim:
 
 def second_solver(solver: SolverName) -> SolverName:
     """Return a solver that shares no code with the one that was used."""
-    return "z3" if solver == "cvc5" else "cvc5"
+    return "cvc5" if solver == "z3" else "z3"
 
 
 def confirm(problem: Problem, claims: Sequence[Claim], deadline: float | None) -> list[dict[str, Any]]:

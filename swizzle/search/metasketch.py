@@ -18,7 +18,7 @@ from swizzle.search.problem import Problem
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName
-from symbolic.solver import Unknown, Unsat
+from symbolic.solver import SolverName, Unknown, Unsat, quickest_boolean
 from templates.formula import constants, fill, formula
 from templates.holes import SPACES, Template, template
 
@@ -30,6 +30,7 @@ class _Search:
 
     def __init__(self, sketch: Sketch, limits: Limits, news: News | None) -> None:
         self.sketch, self.limits, self.news = sketch, limits, news
+        self.solver: SolverName = quickest_boolean() if limits.solver == "auto" else limits.solver
         self.started = time.monotonic()
         self.deadline = None if limits.timeout is None else self.started + limits.timeout
         self.seconds = {"interpret": 0.0, "search": 0.0, "verify": 0.0}
@@ -101,7 +102,7 @@ class _Search:
             self.counterexamples = cegis.stats.counterexamples
             self.tell(space, doing)
 
-        with Cegis(self.problem, space, self.limits.solver, self.deadline, news) as cegis:
+        with Cegis(self.problem, space, self.solver, self.deadline, news) as cegis:
             while True:
                 bound = None if self.best is None else self.best.cost - 1
                 if bound is not None and bound < self.floor:
@@ -152,7 +153,7 @@ class _Search:
             "queries": cegis.stats.queries,
             "clauses": cegis.guards.clauses,
         }
-        self.claims.append(Claim(space, at_most, known, self.limits.solver, evidence))
+        self.claims.append(Claim(space, at_most, known, self.solver, evidence))
 
     # -- result ---------------------------------------------------------------------------------------------
 

@@ -115,6 +115,12 @@ class Problem:
                 hit = hit_at(write, encoding, demand.thread, address)
                 require(write.value, encoding, demand.thread, wanted[address], hit)
 
+    def thread_of(self, demand: Demand) -> int:
+        """Return the thread that stores what a demand is about."""
+        if isinstance(demand, Stored):
+            return demand.thread
+        return int(self.finals[demand.array].writer[demand.address])
+
     def first_demands(self) -> list[Demand]:
         """Return a few demands that are likely to differ: the ends of the first block's share of each output."""
         found: list[Demand] = []
