@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from symbolic.errors import Place
-from symbolic.program import Program
+from symbolic.program import HoleKind, Program
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Literal["1", "2", "3"]
@@ -48,7 +48,7 @@ class HoleFormula:
     `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform)."""
 
     name: str
-    kind: Literal["xform", "part", "cond"]
+    kind: HoleKind
     place: Place
     formula: str
     constants: Mapping[str, int]

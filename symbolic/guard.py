@@ -10,6 +10,7 @@ docstring says one direction; simplification happens while a guard is built (con
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,10 +24,18 @@ TRUE: Guard = 1
 FALSE: Guard = -1
 
 
-class Guards:
-    """A growing set of clauses over guards, and the memory that makes equal guards one."""
+class OutOfTime(Exception):
+    """The deadline passed while guards were being built."""
 
-    def __init__(self) -> None:
+
+class Guards:
+    """A growing set of clauses over guards, and the memory that makes equal guards one.
+
+    With a deadline (of `time.monotonic`), building past it raises `OutOfTime`.
+    """
+
+    def __init__(self, deadline: float | None = None) -> None:
+        self.deadline = deadline
         self.variables = 1
         self.clauses = 1
         self._pending: list[list[Guard]] = [[TRUE]]
@@ -40,6 +49,8 @@ class Guards:
     def fresh(self) -> Guard:
         """Return a new choice."""
         self.variables += 1
+        if self.variables % 1024 == 0 and self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
         return self.variables
 
     def add(self, clause: Iterable[Guard]) -> None:

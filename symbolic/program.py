@@ -312,6 +312,9 @@ Stmt: TypeAlias = Assign | Store | DeclareArray | DeclareAccumulator | Accumulat
 # ---- programs --------------------------------------------------------------------------------------------------
 
 
+HoleKind: TypeAlias = Literal["xform", "part", "cond"]
+
+
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A hole of the sketch.
@@ -322,7 +325,7 @@ class Hole:
     """
 
     name: str
-    kind: Literal["xform", "part", "cond"]
+    kind: HoleKind
     size: int
     arguments: tuple[str, ...]
     place: Place

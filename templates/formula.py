@@ -148,20 +148,35 @@ def _sum(terms: Sequence[Expr | None], place: Place, offset: int = 0) -> Expr:
         if term is None or (isinstance(term, Const) and term.value == 0):
             continue
         if isinstance(term, Binary) and term.op == "*" and isinstance(term.left, Const) and term.left.value < 0:
-            factor = -int(term.left.value)
-            split.append((-1, term.right if factor == 1 else replace(term, left=_int(factor, place))))
+            split.append((-1, term))
         else:
             split.append((1, term))
     if offset:
-        split.append((1 if offset > 0 else -1, _int(abs(offset), place)))
+        split.append((1 if offset > 0 else -1, _int(offset, place)))
     split.sort(key=lambda part: -part[0])
     total: Expr = _int(0, place)
     for number, (way, term) in enumerate(split):
-        if number == 0:
-            total = term if way > 0 else Unary("-", term, DType.INDEX, place)
+        if way > 0:
+            total = term if number == 0 else _op("+", total, term)
+        elif number == 0:
+            total = Unary("-", _positive(term), DType.INDEX, place) if _factor(term) == -1 else term
         else:
-            total = _op("+" if way > 0 else "-", total, term)
+            total = _op("-", total, _positive(term))
     return total
+
+
+def _factor(term: Expr) -> int:
+    """Return the constant that a term is a multiple of."""
+    return int(term.left.value) if isinstance(term, Binary) and isinstance(term.left, Const) else 1
+
+
+def _positive(term: Expr) -> Expr:
+    """Return the negation of a negative term."""
+    if isinstance(term, Const):
+        return _int(-int(term.value), term.place)
+    assert isinstance(term, Binary)
+    factor = -_factor(term)
+    return term.right if factor == 1 else replace(term, left=_int(factor, term.place))
 
 
 def _mod(node: Expr, modulus: int) -> Expr:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from typing_extensions import assert_never
 
-from symbolic.program import Hole
+from symbolic.program import Hole, HoleKind
 from templates.chooser import Choice, Chooser, Columns
 from templates.primitives import fan, rot, xform
 
@@ -232,7 +234,7 @@ class Part(Template):
 
     def __init__(self, n: int, arity: int, points: Sequence[Point], space: Space) -> None:
         self.n = n
-        self.conditions = [Cond(arity, points, space) for _ in range(n - 1)]
+        self.conditions = [Cond(arity, points, space)] * (n - 1)
         self.components = tuple(c for condition in self.conditions for c in condition.components) or ((None,),)
 
     def slices(self) -> list[slice]:
@@ -293,14 +295,21 @@ class _Shifted:
 
 
 def template(hole: Hole, points: Sequence[Point], space: Space) -> Template:
-    """Return the template of a hole for the points at which it is asked."""
-    match hole.kind:
+    """Return the template of a hole for the points at which it is asked; holes that are alike share it."""
+    return _template(hole.kind, hole.size, len(hole.arguments), tuple(points), space)
+
+
+@lru_cache(maxsize=256)
+def _template(kind: HoleKind, size: int, arity: int, points: tuple[Point, ...], space: Space) -> Template:
+    match kind:
         case "xform":
-            return Xform(hole.size, points, space)
+            return Xform(size, points, space)
         case "part":
-            return Part(hole.size, len(hole.arguments), points, space)
+            return Part(size, arity, points, space)
         case "cond":
-            return Cond(len(hole.arguments), points, space)
+            return Cond(arity, points, space)
+        case _:
+            assert_never(kind)
 
 
 def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Columns:

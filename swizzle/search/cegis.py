@@ -53,7 +53,7 @@ class Cegis:
         self, problem: Problem, space: Space, solver: SolverName, deadline: float | None, news: Callable[[str], None]
     ) -> None:
         self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
-        self.guards = Guards()
+        self.guards = Guards(deadline)
         self.templates = [template(h, p, space) for h, p in zip(problem.program.holes, problem.points, strict=True)]
         self.open = [Open[Union](self.guards, t.components) for t in self.templates]
         self.encoding = Encoding(self.guards, problem.terms, self._hole)

@@ -14,7 +14,8 @@ from typing import Any
 from swizzle.search.cegis import Candidate, Cegis
 from swizzle.search.problem import Problem
 from swizzle.solution import SpaceName
-from symbolic.solver import SolverName, Unsat
+from symbolic.guard import OutOfTime
+from symbolic.solver import SolverName, Unknown, Unsat
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,20 @@ def second_solver(solver: SolverName) -> SolverName:
 
 def confirm(problem: Problem, claims: Sequence[Claim], deadline: float | None) -> list[dict[str, Any]]:
     """Pose every claim again to a second solver; say for each whether it was confirmed, refuted or left open."""
-    found = []
-    for claim in claims:
-        solver = second_solver(claim.solver)
+    return [_confirm(problem, claim, deadline) for claim in claims]
+
+
+def _confirm(problem: Problem, claim: Claim, deadline: float | None) -> dict[str, Any]:
+    solver = second_solver(claim.solver)
+    try:
         with Cegis(problem, claim.space, solver, deadline, lambda _: None) as cegis:
             for candidate in claim.known:
                 cegis.forbid(candidate)
             answer = cegis.find(claim.at_most)
-        assert not isinstance(answer, Candidate), f"{solver} refutes the claim of {claim.solver}: {claim.text()}"
-        verdict = "confirmed" if isinstance(answer, Unsat) else f"open: {answer.reason}"
-        found.append({"space": claim.space, "claim": claim.text(), "solver": solver, "verdict": verdict})
-    return found
+    except OutOfTime:
+        answer = Unknown("out of time")
+    except KeyboardInterrupt:
+        answer = Unknown("interrupted")
+    assert not isinstance(answer, Candidate), f"{solver} refutes the claim of {claim.solver}: {claim.text()}"
+    verdict = "confirmed" if isinstance(answer, Unsat) else f"open: {answer.reason}"
+    return {"space": claim.space, "claim": claim.text(), "solver": solver, "verdict": verdict}

@@ -18,6 +18,7 @@ from swizzle.search.problem import Problem
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName
+from symbolic.guard import OutOfTime
 from symbolic.solver import SolverName, Unknown, Unsat, quickest_boolean
 from templates.formula import constants, fill, formula
 from templates.holes import SPACES, Template, template
@@ -61,14 +62,17 @@ class _Search:
         last: SpaceName = self._spaces()[-1]
         try:
             for space in self._spaces():
-                done = self._search_space(space)
                 last = space
+                done = self._search_space(space)
                 if self.best is not None and (self.limits.space != "all" or not done):
                     optimal = done
                     break
                 if not done:
                     break
                 optimal = self.best is not None
+        except OutOfTime:
+            self.reason = f"timeout after {self.limits.timeout:g} s"
+            optimal = False
         except KeyboardInterrupt:
             self.reason = "interrupted"
             optimal = False
@@ -113,7 +117,7 @@ class _Search:
                     self.best, self.best_space = answer, space
                     continue
                 if isinstance(answer, Unknown):
-                    self.reason = answer.reason
+                    self.reason = self._why(answer)
                     return False
                 self._claim(space, cegis, bound)
                 break
@@ -127,7 +131,7 @@ class _Search:
         while True:
             answer = cegis.find()
             if isinstance(answer, Unknown):
-                self.reason = answer.reason
+                self.reason = self._why(answer)
                 self.all = found
                 return False
             if isinstance(answer, Unsat):
@@ -146,6 +150,10 @@ class _Search:
             any(isinstance(e.mask, np.ndarray) and e.mask.any() for e in entries)
             for entries in self.problem.accumulates().values()
         )
+
+    def _why(self, answer: Unknown) -> str:
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        return f"timeout after {self.limits.timeout:g} s" if late else answer.reason
 
     def _claim(self, space: SpaceName, cegis: Cegis, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
         evidence = {

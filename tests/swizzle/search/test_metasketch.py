@@ -1,0 +1,130 @@
+"""The search: order of spaces, least cost, all solutions, what is claimed and when it is not."""
+
+import pytest
+
+from swizzle.search.metasketch import solve
+from swizzle.search.verify import verify
+from swizzle.sketch import Sketch
+from swizzle.solution import Limits, Progress
+from symbolic.errors import SwizzleError
+from tests.sketches import kernel
+
+ROTATE = "i = cuda.grid(1)\nlane = cuda.laneid\ny[i] = cuda.shfl_sync(cuda.FULL_MASK, x[i], ?sw_xform(lane, 4))"
+SUM = """
+i = cuda.grid(1)
+lane = cuda.laneid
+v = x[i]
+a = accumulator(i32, outer="+")
+for k in range(4):
+    s = cuda.shfl_sync(cuda.FULL_MASK, v, (lane + k) % 4)
+    a.accumulate(s, when=?sw_cond(lane, k))
+    a.accumulate(s, when=?sw_cond(lane, k))
+y[i] = a.value
+"""
+PREFIX = "[sum(x[w * 4 + j] for j in range({})) for w in range(2) for t in range(4)]"
+
+
+def rotate(amount: str) -> Sketch:
+    return kernel(ROTATE, spec=f"[x[w * 4 + ({amount})] for w in range(2) for t in range(4)]")
+
+
+def test_the_first_space_with_an_answer_wins() -> None:
+    """A rotation is in Space 1; a fan that is not co-prime is in Space 3."""
+    plain, fanned = solve(rotate("(t + 3) % 4")), solve(rotate("t % 2 * 2 + t // 2"))
+    assert (plain.status, plain.space, plain.best.holes[0].formula) == ("sat", "1", "(lane + 3) % 4")
+    assert (fanned.status, fanned.space) == ("sat", "3")
+    assert [claim["space"] for claim in fanned.certificate["proved"]][:1] == ["1"]
+
+
+def test_a_named_space_is_the_only_one_searched() -> None:
+    """`--space 1` on a sketch that needs Space 3 is a proof about Space 1."""
+    found = solve(rotate("t % 2 * 2 + t // 2"), Limits(space="1"))
+    assert (found.status, found.space, found.solutions) == ("unsat", "1", ())
+    assert found.certificate["proved"][0]["claim"] == "no filling exists"
+
+
+def test_no_solution_in_any_space() -> None:
+    """Clamping is in no space of sw_xform; every space says so."""
+    found = solve(rotate("min(t, 2)"))
+    assert found.status == "unsat" and not found.optimal
+    assert {claim["space"] for claim in found.certificate["proved"]} == {"1", "3"}
+
+
+def test_the_cost_is_lowered_to_a_proof() -> None:
+    """Two accumulates are sketched, one is enough, and that none is not enough is evident or proved."""
+    found = solve(kernel(SUM, spec=PREFIX.format(4)))
+    assert found.status == "sat" and found.optimal and found.best.cost == {"accumulates": 1}
+    assert "False" in [hole.formula for hole in found.best.holes]
+    assert found.certificate["proved"][-1]["claim"] == "no filling costs 0 or less"
+
+
+def test_all_solutions_are_distinct_functions_and_right() -> None:
+    """`--all` lists each filling once, the cheapest first; every one verifies."""
+    sketch = kernel(SUM, spec=PREFIX.format(4))
+    found = solve(sketch, Limits(space="1", all_solutions=True))
+    texts = [tuple(h.formula for h in s.holes) for s in found.solutions]
+    assert len(texts) == len(set(texts)) > 2
+    costs = [s.cost["accumulates"] for s in found.solutions]
+    assert costs == sorted(costs) and set(costs) == {1, 2}
+    assert all(verify(s.program, sketch.spec).equal for s in found.solutions)
+    assert found.certificate["proved"][-1]["claim"] == f"these {len(texts)} fillings are all there are"
+
+
+def test_space_all_proves_the_optimum_over_every_space() -> None:
+    """`--space all` goes on after the first answer until Space 3 is done or nothing cheaper can be."""
+    found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="all"))
+    assert found.optimal and found.best.cost == {"accumulates": 1}
+    assert {claim["space"] for claim in found.certificate["proved"]} >= {"1", "2"}
+
+
+@pytest.mark.parametrize("solver", ["z3", "cvc5", "cadical", "portfolio"])
+def test_every_solver_gives_the_same_answer(solver) -> None:  # type: ignore[no-untyped-def]
+    """Status and least cost do not depend on the engine."""
+    assert solve(rotate("(t + 1) % 4"), Limits(solver=solver)).best.holes[0].formula == "(lane + 1) % 4"
+    assert solve(rotate("min(t, 2)"), Limits(solver=solver)).status == "unsat"
+
+
+def test_certify_confirms_each_claim_with_another_solver() -> None:
+    """Every claim is posed again to a solver that was not used."""
+    found = solve(rotate("t % 2 * 2 + t // 2"), Limits(solver="z3", certify=True))
+    assert [c["verdict"] for c in found.certificate["confirmed"]] == ["confirmed"]
+    assert found.certificate["confirmed"][0]["solver"] == "cvc5"
+
+
+def test_out_of_time_is_unknown() -> None:
+    """A deadline that has passed gives unknown with a reason, never a claim."""
+    found = solve(rotate("(t + 1) % 4"), Limits(timeout=0.0))
+    assert (found.status, found.reason, found.optimal) == ("unknown", "timeout after 0 s", False)
+    assert found.certificate["proved"] == []
+
+
+def test_an_interrupt_keeps_the_best_so_far() -> None:
+    """Ctrl-C after the first answer returns it, not proved."""
+
+    def interrupt(news: Progress) -> None:
+        if news.best_cost is not None:
+            raise KeyboardInterrupt
+
+    found = solve(kernel(SUM, spec=PREFIX.format(4)), progress=interrupt)
+    assert (found.status, found.optimal, found.reason) == ("sat", False, "interrupted")
+
+
+def test_a_kernel_without_holes_is_checked() -> None:
+    """No holes: sat if it is equal to its specification, unsat if it is not."""
+    assert solve(kernel("i = cuda.grid(1)\ny[i] = x[i]", spec="[v for v in x]")).status == "sat"
+    assert solve(kernel("i = cuda.grid(1)\ny[i] = x[7 - i]", spec="[v for v in x]")).status == "unsat"
+
+
+def test_an_index_outside_its_size_is_the_users_mistake() -> None:
+    """The first argument of sw_xform must be below its second."""
+    body = "i = cuda.grid(1)\ny[i] = x[?sw_xform(i, 4)]"
+    with pytest.raises(SwizzleError, match="the first argument of this .sw_xform, i, is 4 somewhere"):
+        solve(kernel(body, spec="[v for v in x]"))
+
+
+def test_stores_that_holes_place_must_not_race() -> None:
+    """A scatter has solutions where its addresses are a permutation, and only there."""
+    body = "i = cuda.grid(1)\ny[?sw_xform(i, 8)] = x[i]"
+    found = solve(kernel(body, spec="[x[7 - i] for i in range(8)]"), Limits(all_solutions=True))
+    assert [s.holes[0].formula for s in found.solutions] == ["(7 - i) % 8"]
+    assert solve(kernel(body, spec="[x[0] for i in range(8)]")).status == "unsat"
