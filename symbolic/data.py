@@ -296,8 +296,11 @@ class Reduced(Data):
         """Say what a product contributes: each wanted left factor calls for one of its wanted partners.
 
         With one partner, 'active and the left factor is a' is itself the use of the item, as it implies the partner.
+        A factor that makes the product vanish frees the other one.
         """
         guards, (left, right) = encoding.guards, entry.operands
+        zero = self._vanishing()
+        vanishes = [FALSE if zero is None else equals(o, encoding, t, zero) for o in (left, right)]
         partners: dict[Term, list[tuple[Term, Term]]] = {}
         for item in uses:
             for a, b in self._factors(item):
@@ -310,11 +313,12 @@ class Reduced(Data):
             lefts.append(is_left)
             here = guards.both(active, is_left)
             rights = [(equals(right, encoding, t, b), item) for b, item in found]
-            guards.add([-when, -here, *(g for g, _ in rights)])
+            guards.add([-when, -here, *(g for g, _ in rights), vanishes[1]])
+            implied = len(rights) == 1 and vanishes[1] == FALSE
             for g, item in rights:
                 if g != FALSE:
-                    uses[item].append(here if len(rights) == 1 else guards.both(here, g))
-        guards.add([-when, -active, *lefts])
+                    uses[item].append(here if implied else guards.both(here, g))
+        guards.add([-when, -active, *lefts, *vanishes])
 
     def _definite_constant(self, entry: Entry, t: int, active: Guard) -> Term | None:
         """Return the number that an entry always contributes, if it is one."""
@@ -379,9 +383,15 @@ class Reduced(Data):
         return found
 
     def _plain(self, some: frozenset[Term]) -> bool:
-        """Say whether no value folds with another one under `inner`."""
-        terms = self.terms
-        return not any(terms.is_const(v) or terms.nodes[v][0] == self.inner for v in some)
+        """Say whether no value folds with another one under `inner`, but for one that makes the product vanish."""
+        terms, zero = self.terms, self._vanishing()
+        return not any((terms.is_const(v) and v != zero) or terms.nodes[v][0] == self.inner for v in some)
+
+    def _vanishing(self) -> Term | None:
+        """Return the factor that makes a product contribute nothing: 0 in a sum of products."""
+        assert self.inner is not None
+        zero = REDUCTIONS[self.inner].annihilator
+        return self.terms.const(zero) if zero is not None and zero == REDUCTIONS[self.outer].identity else None
 
     def _refuse_constant(self, term: Term) -> None:
         if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:
