@@ -1,7 +1,10 @@
 """Swizzle: a solver-aided language for GPU kernels with holes.
 
-`from swizzle import sketch, spec, cuda, f32, sw_xform, ...` is all that a sketch needs; nothing here loads a solver.
+`from swizzle import sketch, spec, cuda, f32, sw_xform, ...` is all that a sketch needs; nothing here loads a solver
+until `solve` is asked for.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from swizzle.cuda_namespace import cuda
 from swizzle.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
@@ -23,13 +26,20 @@ from swizzle.language import (
 from swizzle.loading import load
 from swizzle.parameters import parameter
 from swizzle.sketch import Sketch, Spec, sketch, spec
+from swizzle.solution import Limits, Result, Solution
 from symbolic.errors import SwizzleError
+
+if TYPE_CHECKING:
+    from swizzle.search.metasketch import solve
 
 __all__ = [
     "Accumulator",
     "ArrayType",
     "ElementType",
+    "Limits",
+    "Result",
     "Sketch",
+    "Solution",
     "Spec",
     "SwizzleError",
     "accumulator",
@@ -47,6 +57,7 @@ __all__ = [
     "parameter",
     "permute_local",
     "sketch",
+    "solve",
     "spec",
     "sw_cond",
     "sw_part",
@@ -57,3 +68,11 @@ __all__ = [
     "warp_store",
     "zeros",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "solve":
+        from swizzle.search.metasketch import solve
+
+        return solve
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
