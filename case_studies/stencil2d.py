@@ -10,7 +10,8 @@ from swizzle import accumulator, cuda, f32, parameter, sketch, spec, sw_part, sw
 
 K = parameter("K", 3, domain=(3, 5, 7))
 WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32))
-COLUMNS = parameter("warp_columns", 8 if WARP == 32 else 2 if WARP == 4 else 4, domain=(1, 2, 4, 8, 16, 32))
+SIDES = tuple(side for side in (1, 2, 4, 8, 16, 32) if side <= WARP)
+COLUMNS = parameter("warp_columns", SIDES[len(SIDES) // 2], domain=SIDES)
 WARPS = parameter("warps", 2, domain=range(1, 33))
 GRID_X = parameter("grid_x", 1, domain=range(1, 65))
 GRID_Y = parameter("grid_y", 2, domain=range(1, 65))

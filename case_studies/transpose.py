@@ -32,8 +32,8 @@ def transpose(x, y):
     c, r = cuda.threadIdx.x, cuda.threadIdx.y
     first = cuda.blockIdx.x * COLUMNS
     tile = cuda.shared.array((ROWS, COLUMNS), f32)
-    tile[sw_xform(r, ROWS, c), sw_xform(c, COLUMNS, r)] = x[r, first + c]
+    tile[r, sw_xform(c, COLUMNS, r)] = x[r, first + c]
     cuda.syncthreads()
     t = r * COLUMNS + c
     i, j = t // ROWS, t % ROWS
-    y[first + i, j] = tile[sw_xform(j, ROWS, i), sw_xform(i, COLUMNS, j)]
+    y[first + i, j] = tile[j, sw_xform(i, COLUMNS, j)]

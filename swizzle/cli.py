@@ -6,6 +6,7 @@ imported before one of them runs, so `swizzle --help` answers at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,11 @@ from swizzle.version import __version__
 
 EPILOG = """Exit status: 0 solved or equal, 1 proved that no solution exists or not equal, 2 a mistake in what was
 given, 3 undecided (timeout or interrupted), 70 a bug of swizzle."""
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+MAX_SECONDS = 1_000_000
+"""The longest --timeout: engines count milliseconds in 32 bits."""
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -38,6 +44,12 @@ def _parameters(context: click.Context, option: click.Parameter, words: tuple[st
             raise click.BadParameter(f"{name} is given twice, as {values[name]} and as {value}")
         values[name] = value
     return values
+
+
+def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= MAX_SECONDS:
+        raise click.BadParameter(f"expected seconds, more than 0 and at most {MAX_SECONDS}, not {value:g}")
+    return value
 
 
 def _sketch_arguments(command: Any) -> Any:
@@ -70,7 +82,7 @@ def cli() -> None:
     help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, the first answer wins.",
 )
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
-@click.option("--timeout", metavar="S", type=click.FloatRange(min=0, min_open=True), help="Stop after S seconds.")
+@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
 @click.option(
     "--solver",
     type=click.Choice(["auto", "z3", "cvc5", "cadical", "portfolio"]),
@@ -93,6 +105,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
 @cli.command("check", epilog=EPILOG, short_help="Verify a kernel without holes, or a saved solution.")
 @_sketch_arguments
 @click.option("--emitted", is_flag=True, help="Also check the printed CUDA text: compile it and run it.")
+@click.option("-q", "--quiet", is_flag=True, help="No news, as in solve and run; a check has none.")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
     """Verify a kernel without holes, or a saved solution (NAME.json), against its specification."""
@@ -104,7 +117,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @cli.command("run", epilog=EPILOG, short_help="Run the printed kernel on random data against the specification.")
 @_sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random data.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
@@ -131,16 +144,26 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
     except (KeyboardInterrupt, click.Abort):
         print("interrupted", file=stderr)
         return UNDECIDED
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            return _bug(error, stderr)
+        print(f"error: cannot write: {error.strerror}", file=stderr)
+        return MISTAKE
     except SystemExit as stop:  # click's answer to a reader that went away
         raise BrokenPipeError from stop
     except Exception as error:
-        if os.environ.get("SWIZZLE_DEBUG") == "1":
-            import traceback
+        return _bug(error, stderr)
 
-            traceback.print_exception(error, file=stderr)
-        summary = " ".join(f"{type(error).__name__}: {error}".split())
-        print(f"internal error: {summary}; please report it (SWIZZLE_DEBUG=1 shows where)", file=stderr)
-        return BUG
+
+def _bug(error: Exception, stderr: TextIO) -> int:
+    """Say in one line what went wrong inside."""
+    if os.environ.get("SWIZZLE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=stderr)
+    summary = " ".join(f"{type(error).__name__}: {error}".split())
+    print(f"internal error: {summary}; please report it (SWIZZLE_DEBUG=1 shows where)", file=stderr)
+    return BUG
 
 
 def main() -> None:
@@ -150,9 +173,21 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader went away (`swizzle ... | head`): leave as a process that SIGPIPE ended would.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         status = 141
+    except KeyboardInterrupt:
+        _discard_output()
+        status = UNDECIDED
+    except OSError as error:
+        _discard_output()
+        print(f"error: cannot write: {error.strerror}", file=sys.stderr)
+        status = MISTAKE
     sys.exit(status)
+
+
+def _discard_output() -> None:
+    """Let go of what stdout still holds, so that the interpreter does not try to write it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from swizzle.sketch import Sketch
 from symbolic.errors import Place, SwizzleError
 
 MAX_BYTES: Final = 1 << 20
+_ROOT: Final = Path(__file__).parent.parent
+_PACKAGES: Final = tuple(_ROOT / name for name in ("swizzle", "symbolic", "templates", "cuda_out"))
 _serial = itertools.count(1)
 
 
@@ -69,12 +71,24 @@ def _run_module(text: str, file: str, parameters: Parameters) -> dict[str, Sketc
     except SyntaxError as error:
         raise syntax_mistake(error, error.filename or file) from None
     except (Exception, SystemExit) as error:
+        if not _is_theirs(error, file):
+            raise
         raise _module_mistake(error, file) from error
     finally:
         del sys.modules[name]
     return {
         name: value for name, value in vars(module).items() if isinstance(value, Sketch) and value.place.file == file
     }
+
+
+def _is_theirs(error: BaseException, file: str) -> bool:
+    """Tell whether an exception comes from the file, or from what it calls, and not from inside Swizzle."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename == file:
+            return True
+        if any(Path(frame.filename).is_relative_to(package) for package in _PACKAGES):
+            return frame.filename == __file__  # the call of `exec` itself: the file did not compile
+    return True
 
 
 def _module_mistake(error: BaseException, file: str) -> SwizzleError:

@@ -83,6 +83,8 @@ def _content(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SwizzleError(f"cannot read {path}: {error.strerror}", expected="a solution file") from error
+    except RecursionError:
+        raise _no_solution(path, "it is nested too deeply") from None
     except ValueError as error:
         raise _no_solution(path, f"it is not JSON ({error})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:

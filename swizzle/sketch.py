@@ -14,6 +14,7 @@ import types
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from numbers import Integral
 from typing import Any, Final, NoReturn
 
@@ -25,9 +26,13 @@ from swizzle.frontend.suggest import near
 from swizzle.parameters import MODULE_KEY, Parameters
 from swizzle.sequential.interpreter import SequentialFunction
 from symbolic.errors import Place, SwizzleError
-from symbolic.program import Program
+from symbolic.program import DeclareArray, Program
 
 MAX_THREADS: Final = 1024
+MAX_BLOCK: Final = (1024, 1024, 64)
+MAX_GRID: Final = (2**31 - 1, 65535, 65535)
+MAX_GRID_THREADS: Final = 1 << 22
+MAX_SHARED: Final = 48 * 1024
 WARP_SIZES: Final = (1, 2, 4, 8, 16, 32)
 OPTIONS: Final = ("spec", "block", "grid", "warp_size")
 
@@ -171,10 +176,11 @@ def make_sketch(
     kernel: KernelSource, options: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Mapping[str, int]
 ) -> Sketch:
     """Check a sketch's declaration and build its program."""
-    launch = _launch(kernel, options)
     ordered = _arguments(kernel, arguments)
+    launch = _launch(kernel, options)
     specification = _specification(kernel, options["spec"], ordered)
     program = build_program(kernel, ordered, launch)
+    _check_shared(program)
     return Sketch(program.name, program, specification, dict(parameters), program.place)
 
 
@@ -213,7 +219,44 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
             expected=f"at most {MAX_THREADS} threads",
             mend="use a larger grid of smaller blocks",
         )
+    _check_limits(kernel, launch)
     return launch
+
+
+def _check_limits(kernel: KernelSource, launch: Launch) -> None:
+    """Refuse what no GPU launches, and grids that are too large to be solved."""
+    for name, shape, limits in (("block", launch.block, MAX_BLOCK), ("grid", launch.grid, MAX_GRID)):
+        if any(size > limit for size, limit in zip(shape, limits, strict=True)):
+            raise SwizzleError(
+                f"{name} is {shape}",
+                place=kernel.keyword_place(name),
+                expected=f"at most {', '.join(map(str, limits))} along x, y, z, as on a GPU",
+            )
+    threads = launch.threads * prod(launch.grid)
+    if threads > MAX_GRID_THREADS:
+        raise SwizzleError(
+            f"a grid of {threads} threads",
+            place=kernel.keyword_place("grid"),
+            expected=f"at most {MAX_GRID_THREADS} threads",
+            mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+        )
+
+
+def _check_shared(program: Program) -> None:
+    """Refuse more static shared memory than a block can have, where it is declared."""
+    total = 0
+    for array in program.body:  # an array is declared at the top of a kernel
+        if not isinstance(array, DeclareArray) or array.memory != "shared":
+            continue
+        taken = prod(array.shape) * int(array.dtype.value[1:]) // 8
+        total += taken
+        if total > MAX_SHARED:
+            before = f", {total} with the arrays before it" if total > taken else ""
+            raise SwizzleError(
+                f"the shared array {array.name} takes {taken} bytes{before}",
+                place=array.place,
+                expected=f"at most {MAX_SHARED} bytes of shared memory in all",
+            )
 
 
 def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, ArrayType | int]:

@@ -108,6 +108,11 @@ _EXACT = {
 }  # fmt: skip
 
 
+def conversion(source: DType, target: DType) -> str | None:
+    """Return the operator that a cast of data stands for, or None where it loses nothing."""
+    return None if source is target or (source, target) in _EXACT else f"to_{target.value}"
+
+
 class Canonical:
     """Canonical terms; every lane holds the number of a term in one table."""
 
@@ -139,9 +144,8 @@ class Canonical:
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if source is DType.INDEX:
             return np.array([self.terms.const(v) for v in a.tolist()], np.int64)
-        if source is target or (source, target) in _EXACT:
-            return a
-        return self.rows(f"to_{target.value}", a[:, None])
+        op = conversion(source, target)
+        return a if op is None else self.rows(op, a[:, None])
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         start = [] if init is None else [self.terms.const(init)]

@@ -12,6 +12,7 @@ import numpy as np
 from symbolic.program import Coordinate, Program
 from symbolic.vector import Lanes
 
+HARDWARE_WARP = 32
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
@@ -55,6 +56,16 @@ class LaunchShape:
     def warp_base(self) -> Lanes:
         """The number of each thread's lane 0."""
         return self.thread - self.lane
+
+    @property
+    def convergence_base(self) -> Lanes:
+        """The number of the first thread that must be at a warp operation with each thread.
+
+        A sketch's warp may be smaller than the hardware's 32 lanes; a shuffle or syncwarp is printed for all of those.
+        """
+        inner = self.thread % self.block_threads
+        found: Lanes = self.thread - inner % max(self.warp_size, HARDWARE_WARP)
+        return found
 
     @property
     def warp_lanes(self) -> Lanes:

@@ -13,17 +13,18 @@ that a counterexample found concretely can be ruled out symbolically.
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
 
-from symbolic.algebra import Algebra, Canonical
-from symbolic.data import Data, DataVector, Entry, Gathered, Mapped, Number, Reduced, Selected, Shuffled, equals
+from symbolic.algebra import Algebra, Canonical, conversion
+from symbolic.data import Data, DataVector, Entry, Gathered, Mapped, Number, Reduced, Selected, Shuffled
 from symbolic.errors import Place, SwizzleError
-from symbolic.guard import FALSE
+from symbolic.guard import FALSE, TRUE, OutOfTime
 from symbolic.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.launch_shape import LaunchShape
 from symbolic.program import (
@@ -54,10 +55,7 @@ from symbolic.program import (
     Var,
 )
 from symbolic.races import Access, races
-from symbolic.store import Memory, cell_name
-from symbolic.terms import UNWRITTEN
-from symbolic.terms import binary as binary_term
-from symbolic.terms import unary as unary_term
+from symbolic.store import Memory, Read, cell_name
 from symbolic.union import Union, merge
 from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
 
@@ -93,15 +91,25 @@ class Accumulated:
     operands: tuple[DataVector, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A barrier that ran, and for which threads."""
+
+    scope: Literal["block", "warp"]
+    mask: Vector
+
+
 @dataclass(slots=True)
 class Run:
-    """What a run leaves behind."""
+    """What a run leaves behind. An access is its mask, its address and how many barriers ran before it."""
 
+    shape: LaunchShape
     memories: dict[str, Memory]
     accumulated: list[Accumulated]
     violations: list[Violation]
     obligations: dict[Key, Callable[[Encoding, int], None]]
-    accesses: dict[Key, tuple[Vector, Vector]] = field(default_factory=dict)
+    accesses: dict[Key, tuple[Vector, Vector, int]] = field(default_factory=dict)
+    barriers: list[Passed] = field(default_factory=list)
 
 
 class Machine:
@@ -114,8 +122,13 @@ class Machine:
         inputs: Mapping[str, Lanes],
         hole: HoleFunction | None = None,
         violation_limit: int = 32,
+        deadline: float | None = None,
     ) -> None:
-        """`inputs` are flat arrays for the in, const and inout parameters, of the algebra's data."""
+        """`inputs` are flat arrays for the in, const and inout parameters, of the algebra's data.
+
+        Running past a deadline (of `time.monotonic`) raises `OutOfTime`.
+        """
+        self.deadline = deadline
         self.program, self.algebra, self.hole = program, algebra, hole
         self.shape = LaunchShape.of(program)
         self.violation_limit = violation_limit
@@ -124,9 +137,9 @@ class Machine:
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
         self.loops: tuple[int, ...] = ()
-        self.block_epoch = self.warp_epoch = 0
+        self.block_epoch = self.warp_epoch = np.zeros(self.shape.count, np.int64)
         self.shared_accesses: dict[str, list[Access]] = {}
-        self.result = Run(self.memories, [], [], {})
+        self.result = Run(self.shape, self.memories, [], [], {})
         for parameter in program.parameters:
             size = int(np.prod(parameter.shape, dtype=np.int64))
             given = parameter.role != "out"
@@ -158,6 +171,8 @@ class Machine:
 
     def execute(self, statement: Stmt, mask: Vector) -> None:
         """Run one statement for the lanes in `mask`."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
         match statement:
             case Assign(name, value):
                 new = self.value(value, mask)
@@ -214,12 +229,14 @@ class Machine:
             )
         return int(active[0]) if len(active) else 0
 
-    def _barrier(self, statement: Barrier, scope: str, mask: Vector) -> None:
-        groups = self.shape.block_of if scope == "block" else self.shape.warp_base
+    def _barrier(self, statement: Barrier, scope: Literal["block", "warp"], mask: Vector) -> None:
+        groups = self.shape.block_of if scope == "block" else self.shape.convergence_base
         self._all_present(statement, mask, groups, "threads of the block" if scope == "block" else "lanes of the warp")
-        self.warp_epoch += 1
+        self.result.barriers.append(Passed(scope, mask))
+        passed = mask if isinstance(mask, np.ndarray) else self.all  # a race that holes may prevent is not certain
+        self.warp_epoch = self.warp_epoch + passed
         if scope == "block":
-            self.block_epoch += 1
+            self.block_epoch = self.block_epoch + passed
 
     def _all_present(self, node: Any, mask: Vector, groups: Lanes, who: str) -> None:
         """Require that where one thread of a group is on, all of them are."""
@@ -304,11 +321,11 @@ class Machine:
         if node.array not in self.shared_accesses:
             return
         key = self._key(node, "access")
-        self.result.accesses[key] = (mask, address)
+        self.result.accesses[key] = (mask, address, len(self.result.barriers))
         if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
             threads = np.flatnonzero(mask & (address >= 0))
             self.shared_accesses[node.array].append(
-                Access(key, writes, threads, address[threads], self.block_epoch, self.warp_epoch)
+                Access(key, writes, threads, address[threads], self.block_epoch[threads], self.warp_epoch[threads])
             )
 
     def _look_for_races(self, name: str) -> None:
@@ -350,11 +367,17 @@ class Machine:
                     f"{cell} is read before it is written ({self.shape.describe(t)})",
                     "write the cell on every path before this read",
                 )
-        if isinstance(found, Data) or isinstance(mask, Deferred):
-            value = found
+        if isinstance(found, Read) or isinstance(mask, Deferred):
+            never = found.unwritten if isinstance(found, Read) else None
+            certain = memory.unwritten(address) if isinstance(address, np.ndarray) else None
 
             def oblige(encoding: Encoding, t: int) -> None:
-                encoding.guards.add((-guard_at(mask, encoding, t), -equals(value, encoding, t, UNWRITTEN)))
+                if never is not None:
+                    unwritten = never(encoding, t)
+                else:
+                    assert certain is not None
+                    unwritten = TRUE if certain[t] else FALSE
+                encoding.guards.add((-guard_at(mask, encoding, t), -unwritten))
 
             self.result.obligations[self._key(node, "unwritten")] = oblige
         return found
@@ -468,11 +491,11 @@ class Machine:
                 source = operand.dtype
                 if isinstance(inner, np.ndarray):
                     return self.algebra.cast(inner, source, dtype)
-                canonical = self._canonical()
-                cast = lambda v: int(canonical.cast(np.array([v]), source, dtype)[0])  # noqa: E731
+                terms = self._canonical().terms
                 if isinstance(inner, Deferred):
-                    return Number(inner, cast)
-                return Mapped(cast, (inner,), node.place)
+                    return Number(inner, terms.const)
+                convert = conversion(source, dtype)
+                return inner if convert is None else Mapped(terms, convert, (inner,), node.place)
             case Load():
                 return self._load(node, mask)
             case Shuffle():
@@ -513,9 +536,11 @@ class Machine:
                 return self.algebra.unary(op, data[0], node.dtype)
             return self.algebra.binary(op, data[0], data[1], node.dtype)
         terms = self._canonical().terms
-        if len(operands) == 1:
-            return Mapped(lambda a: unary_term(terms, op, a), data, node.place)
-        return Mapped(lambda a, b: binary_term(terms, op, a, b), data, node.place)
+        if op == "-":
+            minus = np.full(self.shape.count, terms.const(-1))
+            negative = Mapped(terms, "*", (minus, data[-1]), node.place)
+            return negative if len(data) == 1 else Mapped(terms, "+", (data[0], negative), node.place)
+        return Mapped(terms, op, data, node.place)
 
     def _select(self, chosen: Vector, yes: Any, no: Any, node: Expr) -> Value:
         if isinstance(chosen, np.ndarray) and isinstance(yes, np.ndarray) and isinstance(no, np.ndarray):
@@ -548,7 +573,7 @@ class Machine:
                     expected="cuda.FULL_MASK",
                     mend="let all lanes take part in the shuffle and ignore what some of them receive",
                 )
-        self._all_present(node, mask, shape.warp_base, "lanes of the warp")
+        self._all_present(node, mask, shape.convergence_base, "lanes of the warp")
         if node.mode == "idx":
             source = lift(lambda i: i % size, lambda i: i % size, lane)
         else:
@@ -599,14 +624,20 @@ class Machine:
 
 
 def forbid_race(run: Run, violation: Violation, encoding: Encoding) -> None:
-    """Require that the two accesses of a race do not meet in one cell."""
+    """Require that the two accesses of a race do not meet in one cell without a barrier between."""
     assert violation.other is not None
-    (mask_a, address_a), (mask_b, address_b) = run.accesses[violation.other[0]], run.accesses[violation.key]
-    a, b = violation.other[1], violation.thread
+    mask_a, address_a, before_a = run.accesses[violation.other[0]]
+    mask_b, address_b, before_b = run.accesses[violation.key]
+    a, b, shape = violation.other[1], violation.thread, run.shape
+    scopes = {"block"} if shape.block_of[a] == shape.block_of[b] else set()
+    scopes |= {"warp"} if shape.warp_base[a] == shape.warp_base[b] else set()
+    between = run.barriers[min(before_a, before_b) : max(before_a, before_b)]
+    ordered = [guard_at(barrier.mask, encoding, a) for barrier in between if barrier.scope in scopes]
     first, second = at(address_a, encoding, a), at(address_b, encoding, b)
     for cell, guard in first.values.items():
         if cell >= 0 and (other := second.is_(cell)) != FALSE:
-            encoding.guards.add((-guard, -other, -guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b)))
+            both_on = (-guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b))
+            encoding.guards.add((-guard, -other, *both_on, *ordered))
 
 
 def _same_mask(encoding: Encoding, mask: Vector, threads: list[int]) -> None:

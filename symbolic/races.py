@@ -17,14 +17,14 @@ from symbolic.vector import Lanes
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One statement's accesses: which threads touched which addresses, in which warp epoch of each."""
+    """One statement's accesses: which threads touched which addresses, each after how many of its barriers."""
 
     key: tuple[Hashable, ...]
     writes: bool
     threads: Lanes
     addresses: Lanes
-    block_epoch: int
-    warp_epoch: int
+    block_epoch: Lanes
+    warp_epoch: Lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +40,32 @@ class Race:
 
 def races(accesses: list[Access], shape: LaunchShape, between_blocks: bool) -> Iterator[Race]:
     """Yield one race for each cell (and epoch) that has one; `between_blocks`: the memory is global."""
-    if not any(a.writes for a in accesses):
+    if not accesses:
         return
     address = np.concatenate([a.addresses for a in accesses])
     thread = np.concatenate([a.threads for a in accesses])
-    which = np.concatenate([np.full(len(a.addresses), i) for i, a in enumerate(accesses)])
-    if not between_blocks:  # a cell in another epoch is another cell: the barrier lies between
-        epochs = 1 + max(a.block_epoch for a in accesses)
-        address = address * epochs + np.array([a.block_epoch for a in accesses])[which]
+    which = np.concatenate([np.full(len(a.addresses), i, np.int64) for i, a in enumerate(accesses)])
+    block_epoch = np.concatenate([a.block_epoch for a in accesses])
+    warp_epoch = np.concatenate([a.warp_epoch for a in accesses])
     writes = np.array([a.writes for a in accesses])[which]
+    if not writes.any():
+        return
+    epochs = 1
+    if not between_blocks:  # a cell in another epoch is another cell: the barrier lies between
+        epochs = 1 + int(block_epoch.max())
+        address = address * epochs + block_epoch
     written = np.unique(address[writes])
     keep = np.isin(address, written)
-    address, thread, which = address[keep], thread[keep], which[keep]
-    order = np.lexsort((which, thread, address))
+    order = np.flatnonzero(keep)[np.lexsort((which[keep], thread[keep], address[keep]))]
     address, thread, which = address[order], thread[order], which[order]
-    starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]]) if len(address) else np.array([], np.int64)
+    block_epoch, warp_epoch = block_epoch[order], warp_epoch[order]
+    starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
     ends = np.r_[starts[1:], len(address)]
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         if thread[start] == thread[end - 1]:
             continue
-        found = _conflict(accesses, thread[start:end], which[start:end], shape)
+        here = slice(start, end)
+        found = _conflict(accesses, shape, thread[here], which[here], block_epoch[here], warp_epoch[here])
         if found is not None:
             i, j = found
             yield Race(
@@ -67,23 +73,23 @@ def races(accesses: list[Access], shape: LaunchShape, between_blocks: bool) -> I
                 int(thread[start + i]),
                 accesses[which[start + j]],
                 int(thread[start + j]),
-                int(address[start]) // (1 if between_blocks else epochs),
+                int(address[start]) // epochs,
             )
 
 
-def _conflict(accesses: list[Access], thread: Lanes, which: Lanes, shape: LaunchShape) -> tuple[int, int] | None:
+def _conflict(
+    accesses: list[Access], shape: LaunchShape, thread: Lanes, which: Lanes, block_epoch: Lanes, warp_epoch: Lanes
+) -> tuple[int, int] | None:
     block, warp = thread // shape.block_threads, shape.warp_base[thread]
     for i in range(len(thread)):
-        a = accesses[which[i]]
-        if not a.writes:
+        if not accesses[which[i]].writes:
             continue
         for j in range(len(thread)):
-            b = accesses[which[j]]
             if thread[j] == thread[i]:
                 continue
-            if block[i] == block[j] and a.block_epoch != b.block_epoch:
+            if block[i] == block[j] and block_epoch[i] != block_epoch[j]:
                 continue
-            if warp[i] == warp[j] and a.warp_epoch != b.warp_epoch:
+            if warp[i] == warp[j] and warp_epoch[i] != warp_epoch[j]:
                 continue
             return (i, j) if which[i] <= which[j] else (j, i)
     return None

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.data import Data, DataVector, Possible, equals, possible, require, union_of
+from symbolic.data import Data, DataVector, Kinds, Possible, equals, kinds_of, possible, require, union_of
 from symbolic.errors import Place
 from symbolic.guard import FALSE, TRUE, Guard
 from symbolic.program import DType
-from symbolic.terms import UNWRITTEN, Term
+from symbolic.terms import UNWRITTEN, Term, Terms
 from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, guard_at, reach
 
 
@@ -145,13 +145,14 @@ class Memory:
             self._data[cells] = value[threads]
             self._version[cells] = -1
 
-    def read(self, address: Vector) -> DataVector:
+    def read(self, address: Vector) -> Lanes | Read:
         """Return what each thread finds at its address; an address below 0 (out of bounds) finds UNWRITTEN."""
         if isinstance(address, np.ndarray):
             inside = address >= 0
             cells = np.where(inside, address, 0)
             if not self._diffuse and bool((self._version[cells] < 0).all()):
-                return np.where(inside, self._data[cells], self._data.dtype.type(0))
+                found: Lanes = np.where(inside, self._data[cells], self._data.dtype.type(0))
+                return found
         return Read(self, self.snapshot(), address)
 
     def unwritten(self, address: Lanes) -> Lanes:
@@ -180,6 +181,12 @@ class Memory:
             settled = seen.values[version].equals(encoding, int(seen.writer[address]), term)
         return guards.any((*found, guards.both(alive, settled)))
 
+    def cell_unwritten(self, encoding: Encoding, seen: Snapshot, address: int) -> Guard:
+        """Return the guard under which one cell was never written."""
+        if seen.written[address]:
+            return FALSE
+        return -encoding.guards.any(hit for _, hits in self._overlay(encoding, seen, address) for _, hit in hits)
+
     def require(self, encoding: Encoding, seen: Snapshot, address: int, term: Term) -> None:
         """Require that a cell holds a term of the specification."""
         guards, alive = encoding.guards, TRUE
@@ -197,16 +204,22 @@ class Memory:
 
     def cell_possible(self, seen: Snapshot, address: int) -> Possible:
         """Return every term that a cell may hold."""
-        parts: list[Possible] = []
+        found = union_of([possible(value, t) for value, t in self.sources(seen, address)])
+        if found is None or seen.written[address]:
+            return found
+        return found | {UNWRITTEN}
+
+    def sources(self, seen: Snapshot, address: int) -> Iterator[tuple[DataVector, int]]:
+        """Yield the values that a cell may hold, each with its thread."""
+        if address < 0:
+            return
         for write in seen.diffuse:
             if write.number > seen.number[address]:
-                parts += [possible(write.value, u) for u in self.sharers(address) if _may_hit(write, u, address)]
-        version = int(seen.version[address])
-        if version >= 0:
-            parts.append(possible(seen.values[version], int(seen.writer[address])))
-        else:
-            parts.append(frozenset((int(seen.data[address]) if seen.written[address] else UNWRITTEN,)))
-        return union_of(parts)
+                yield from ((write.value, u) for u in self.sharers(address) if _may_hit(write, u, address))
+        if seen.version[address] >= 0:
+            yield seen.values[seen.version[address]], int(seen.writer[address])
+        elif seen.written[address]:
+            yield seen.data, address
 
     def instance_possible(self, seen: Snapshot, start: int) -> Possible:
         """Return every term that some cell of the instance beginning at an address may hold."""
@@ -253,6 +266,16 @@ class Read(Data):
                 cells += [a for a in where if a in self.seen.open]
         return guards.any(guards.both(where[a], self.memory.cell_equals(encoding, self.seen, a, term)) for a in cells)
 
+    def unwritten(self, encoding: Encoding, t: int) -> Guard:
+        """Return the guard under which thread t reads a cell that was never written."""
+        guards, where = encoding.guards, at(self.address, encoding, t).values
+        return guards.any(
+            guards.both(g, self.memory.cell_unwritten(encoding, self.seen, a)) for a, g in where.items() if a >= 0
+        )
+
+    def kinds(self, terms: Terms, t: int) -> Kinds:
+        return kinds_of(terms, [s for a in reach(self.address, t) for s in self.memory.sources(self.seen, a)])
+
     def _find_possible(self, t: int) -> Possible:
         memory, seen = self.memory, self.seen
         if isinstance(self.address, np.ndarray):
@@ -262,7 +285,7 @@ class Read(Data):
         if len(cells) < memory.cells:
             return union_of([memory.cell_possible(seen, a) if a >= 0 else frozenset((UNWRITTEN,)) for a in cells])
         found = memory.instance_possible(seen, int(memory.base[t]))
-        return None if found is None else found | {UNWRITTEN}
+        return found if found is None or -1 not in cells else found | {UNWRITTEN}
 
 
 def cell_name(name: str, shape: tuple[int, ...], index: int) -> str:

@@ -122,6 +122,8 @@ class Terms:
         if op in REDUCTIONS:
             args = tuple(sorted(args, key=self._reading_order))
         texts = [self.show(arg) for arg in args]
+        if op == "~":
+            return f"~{texts[0]}"
         if op in ("min", "max") or not (op in REDUCTIONS or len(op) <= 2):
             return f"{op}({', '.join(texts)})"
         if op == "*":

@@ -48,7 +48,7 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
                 value, bool
             ) else _UNARY
         case Var(name):
-            return name, _ATOM if name.replace(".", "").isidentifier() else _SELECT
+            return name, _ATOM if name.isdigit() or name.replace(".", "").isidentifier() else _SELECT
         case Coordinate(name, axis):
             whole = name in ("laneid", "warpid", "warpsize")
             return f"cuda.{name}" if whole else f"cuda.{name}.{axis}", _ATOM

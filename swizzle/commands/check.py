@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from textwrap import indent
@@ -10,7 +10,7 @@ from typing import TextIO
 
 from swizzle.commands.console import count
 from swizzle.commands.emit import cuda_source
-from swizzle.commands.exit_status import DONE, NO
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.run import try_kernel
 from swizzle.commands.target import Filled, load_kernel
 from swizzle.sketch import Sketch
@@ -24,6 +24,7 @@ class CheckArguments:
     target: str
     overrides: Mapping[str, int] = field(default_factory=dict)
     emitted: bool = False
+    quiet: bool = False
 
 
 def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
@@ -42,13 +43,26 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
         verdict = verify(filled.program, filled.spec)
         name = filled.program.name
         if not verdict.equal:
-            out.write(f"{name}: not equal to its specification\n")
-            for line in explain_mismatch(filled.program, filled.spec):
-                out.write(indent(line, "  ") + "\n")
-            return NO
+            lines = explain_mismatch(filled.program, filled.spec)
+            return _say_unequal(filled, lines, out, broken=bool(verdict.violations))
         covered = f"{count(verdict.elements, 'output')} of {count(verdict.blocks, 'block')}"
         out.write(f"{name}: equal to its specification, verified for all inputs ({covered})\n")
         return _check_emitted(filled, out) if arguments.emitted else DONE
+
+
+def _say_unequal(filled: Filled, lines: Sequence[str], out: TextIO, *, broken: bool) -> int:
+    """Say how a kernel differs from its specification; different terms alone leave it undecided."""
+    from swizzle.commands.difference import KINDS, numeric_difference
+
+    found = None if broken else numeric_difference(filled.program, filled.spec)
+    if found is None and not broken:
+        agree = f"the numbers agree on {count(len(KINDS), 'random input')}, but the terms differ"
+        out.write(f"{filled.program.name}: not shown equal: {agree}:\n")
+    else:
+        out.write(f"{filled.program.name}: not equal to its specification\n")
+    for line in ([str(found)] if found else []) + list(lines):
+        out.write(indent(line, "  ") + "\n")
+    return NO if found or broken else UNDECIDED
 
 
 def _check_emitted(filled: Filled, out: TextIO) -> int:

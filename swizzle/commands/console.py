@@ -29,11 +29,14 @@ def wants_colour(stream: TextIO) -> bool:
 
 def headline(progress: Progress) -> str:
     """Return one line of news without the time: space, what is being tried, best cost, counterexamples."""
-    parts = [f"Space {progress.space}", progress.doing]
+    counterexamples = count(progress.counterexamples, "counterexample")
+    parts = [f"Space {progress.space}"]
+    if progress.doing not in (f"{progress.counterexamples} counterexamples", counterexamples):
+        parts.append(progress.doing)
     if progress.best_cost is not None:
         parts.append(f"best {count(progress.best_cost, 'accumulate')}")
     if progress.counterexamples:
-        parts.append(count(progress.counterexamples, "counterexample"))
+        parts.append(counterexamples)
     return " · ".join(parts)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from textwrap import indent
+from typing import Any, Final
 
 from typing_extensions import assert_never
 
 from swizzle.commands.console import count
 from swizzle.solution import HoleFormula, Result, Solution, Status
+
+MISMATCH: Final = "mismatch"
+"""The key of a certificate under which a wrong kernel without holes has the lines that say what is wrong."""
 
 
 def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False) -> dict[str, Any]:
@@ -60,8 +64,12 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                     lines.append(f"  solution {number}, {cost_text(solution.cost)}")
                     lines += _solution_lines(solution)
         case "unsat":
-            where = f"in Space {result.space}" if result.space else "for any choice of its holes"
-            lines = [f"{result.sketch}: proved that there is no solution {where}"]
+            if MISMATCH in result.certificate:
+                lines = [f"{result.sketch}: has no holes, and its terms are not the specification's"]
+                lines += [indent(line, "  ") for line in result.certificate[MISMATCH]]
+            else:
+                where = f" in Space {result.space}" if result.space else " of its holes"
+                lines = [f"{result.sketch}: no choice{where} gives the specification's terms"]
         case "unknown":
             lines = [f"{result.sketch}: undecided"]
             if result.space:
@@ -70,9 +78,23 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             assert_never(result.status)
     if result.reason:
         lines.append(f"  reason  {result.reason}")
+    lines += _confirmation_lines(result.certificate)
     lines.append(f"  time    {seconds_text(result.seconds)}")
     lines += [f"  wrote   {file}" for file in files]
     return "\n".join(lines) + "\n"
+
+
+def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
+    """Return one line a claim that was posed to a second solver; none when that was not asked for."""
+    if "confirmed" not in certificate:
+        return []
+    lines = []
+    for claim in certificate["confirmed"]:
+        verdict, solver = str(claim["verdict"]), claim["solver"]
+        verdict = f"confirmed by {solver}" if verdict == "confirmed" else f"not confirmed by {solver}, {verdict}"
+        lines.append(f"  certify {claim['claim']} in Space {claim['space']}: {verdict}")
+    why = certificate.get("always_run", "no claim rests on a solver")
+    return lines or [f"  certify nothing to confirm: {why}"]
 
 
 def _solution_lines(solution: Solution) -> list[str]:

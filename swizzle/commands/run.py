@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -86,13 +87,23 @@ def try_kernel(filled: Filled, device: Literal["cpu", "cuda"], why: str, seed: i
     try:
         found = trials(program, specification, on_gpu if device == "cuda" else on_cpu, seed)
     except EmulationError as error:
-        out.write(f"  not equal: {error}\n")
+        out.write(f"  not equal: {_with_names(str(error), program)}\n")
         return NO
     if device == "cpu":
         out.write(f"  emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds\n")
     for trial in found:
         out.write(f"  {trial}\n")
     return DONE if all(trial.equal for trial in found) else NO
+
+
+def _with_names(finding: str, program: Program) -> str:
+    """Name the array and its element in a finding about 'argument 1, element (0, 3)'."""
+
+    def name(match: re.Match[str]) -> str:
+        indices = ", ".join(re.findall(r"\d+", match[2]))
+        return f"{program.parameters[int(match[1])].name}[{indices}]"
+
+    return re.sub(r"argument (\d+), element (\d+|\([\d, ]*\))", name, finding)
 
 
 def _launch_text(program: Program) -> str:

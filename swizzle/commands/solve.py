@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -15,7 +15,7 @@ from swizzle.commands.console import news, wants_colour
 from swizzle.commands.emit import cuda_source, proved, provenance
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.files import write_whole
-from swizzle.commands.report import as_json, as_text, coloured
+from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits, Result, SolverChoice
@@ -72,7 +72,13 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
 
     limits = Limits(arguments.space, arguments.all_solutions, arguments.timeout, arguments.solver, arguments.certify)
     with news(sketch.name, err, quiet=arguments.quiet) as hear:
-        return search(sketch, limits, progress=hear)
+        result = search(sketch, limits, progress=hear)
+    if result.status != "unsat" or sketch.program.holes:
+        return result
+    from swizzle.search.verify import explain_mismatch
+
+    lines = explain_mismatch(sketch.program, sketch.spec)
+    return replace(result, certificate={**result.certificate, MISMATCH: lines})
 
 
 def answer(result: Result, files: list[str], arguments: SolveArguments, *, colour: bool) -> str:

@@ -37,6 +37,12 @@ def split_target(target: str) -> tuple[Path, str | None]:
 
 def load_all(target: str, overrides: Mapping[str, int]) -> list[Sketch]:
     path, selector = split_target(target)
+    if path.suffix == ".json":
+        raise SwizzleError(
+            f"{path} is no sketch; a solution file holds what was solved",
+            expected="a .py or a .swz file",
+            mend=f"swizzle check {path}, or swizzle run {path}; solve the sketch that it names",
+        )
     return load(path, selector, overrides)
 
 

@@ -35,6 +35,8 @@ SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_xor_sync": ("xor", "lane_mask"),
 }
 FULL_MASK: Final = 0xFFFFFFFF
+MAX_SIZES: Final = {"xform": 1024, "part": 64, "cond": 2}
+"""The largest size of a hole: a block's threads for ?sw_xform, more registers than a thread indexes for ?sw_part."""
 
 Arguments = Mapping[str, Any]
 
@@ -153,6 +155,8 @@ def _hole(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.C
     size = 2 if kind == "cond" else reader.static(arguments["n"], f"the size n of {mark}{name}")
     if size < 1:
         reader.mistake(arguments["n"], f"the size n of {mark}{name} is {size}", "at least 1")
+    if size > MAX_SIZES[kind]:
+        reader.mistake(arguments["n"], f"the size n of {mark}{name} is {size}", f"at most {MAX_SIZES[kind]}")
     if kind == "xform":
         nodes = [arguments["i"], *([arguments["k"]] if "k" in arguments else [])]
     else:

@@ -53,14 +53,14 @@ class _Search:
 
     def run(self) -> Result:
         started = time.monotonic()
-        self.tell("1", "interpreting the sketch")
-        self.problem = Problem.of(self.sketch.program, self.sketch.spec)
-        self.floor = self._floor()
-        self.seconds["interpret"] = time.monotonic() - started
-        started = time.monotonic()
         optimal = False
-        last: SpaceName = self._spaces()[-1]
+        last: SpaceName = "1"
         try:
+            self.tell("1", "interpreting the sketch")
+            self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline)
+            self.floor = self._floor()
+            self.seconds["interpret"] = time.monotonic() - started
+            started = time.monotonic()
             for space in self._spaces():
                 last = space
                 done = self._search_space(space)

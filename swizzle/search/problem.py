@@ -27,6 +27,8 @@ from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, reach
 from templates.chooser import Choice
 from templates.holes import Point, Template
 
+LARGEST_ARGUMENT = 10_000  # of a condition, whose constant ranges over all sums and differences
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -63,7 +65,7 @@ class Problem:
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
 
     @staticmethod
-    def of(program: Program, spec: Callable[..., Any]) -> Problem:
+    def of(program: Program, spec: Callable[..., Any], deadline: float | None = None) -> Problem:
         """Run a sketch; raises `SwizzleError` where it breaks a rule whatever its holes are."""
         terms = Terms()
         wanted = postcondition(program, spec, terms)
@@ -89,7 +91,7 @@ class Problem:
             )
             return Deferred(compute, lambda t: frozenset(domain))
 
-        machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole)
+        machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole, deadline=deadline)
         run = machine.run()
         if run.violations:
             raise run.violations[0].error()
@@ -155,7 +157,9 @@ class Problem:
         """Return what a candidate's run violates at a wrong output element."""
         seen, final = self.finals[array], set(self.final_writes(array))
         for j in range(len(seen.diffuse) - 1, -1, -1):
-            mask, where = run.accesses.get(seen.diffuse[j].key, (None, None))
+            if seen.diffuse[j].number < seen.number[address]:
+                break
+            mask, where, _ = run.accesses.get(seen.diffuse[j].key, (None, None, 0))
             if isinstance(mask, np.ndarray) and isinstance(where, np.ndarray):
                 writers = np.flatnonzero(mask & (where == address))
                 if len(writers):
@@ -194,6 +198,14 @@ def live_accumulates(run: Run) -> dict[int, Accumulate]:
 def _check_domains(program: Program, points: list[list[Point]]) -> None:
     for hole, some in zip(program.holes, points, strict=True):
         if hole.kind != "xform":
+            reach = max((abs(v) for point in some for v in point), default=0)
+            if reach > LARGEST_ARGUMENT:
+                raise SwizzleError(
+                    f"an argument of this ?sw_{hole.kind} is as large as {reach:,}",
+                    place=hole.place,
+                    expected=f"arguments up to {LARGEST_ARGUMENT:,}, as every distance between them is a choice",
+                    mend="give it the lane, the loop variable or a small index instead",
+                )
             continue
         for point in some:
             if not 0 <= point[0] < hole.size:

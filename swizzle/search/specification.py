@@ -11,6 +11,7 @@ import numpy.typing as npt
 from symbolic.algebra import NUMPY_DTYPES
 from symbolic.errors import Place, SwizzleError
 from symbolic.program import Parameter, Program
+from symbolic.store import cell_name
 from symbolic.terms import Datum, SymbolicArray, Term, Terms
 
 
@@ -55,11 +56,56 @@ def numbers(
         returned = _by_name(program, _call(program, spec, [np.array(arrays[p.name]) for p in inputs(program)]))
     found: dict[str, npt.NDArray[Any]] = {}
     for parameter in outputs(program):
-        value = np.asarray(returned[parameter.name])
-        if value.shape != parameter.shape:
-            raise _wrong_shape(parameter, value.shape, program.place)
-        found[parameter.name] = value.astype(NUMPY_DTYPES[parameter.dtype])
+        found[parameter.name] = _as_declared(parameter, returned[parameter.name], program.place)
     return found
+
+
+def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArray[Any]:
+    """Return an output in its dtype.
+
+    NumPy's integers wrap as the kernel's do; a Python int must fit, and a fraction is no integer.
+    """
+    dtype: np.dtype[Any] = np.dtype(NUMPY_DTYPES[parameter.dtype])
+    array = returned if isinstance(returned, np.ndarray) else np.array(returned, object)
+    if array.shape != parameter.shape:
+        raise _wrong_shape(parameter, array.shape, place)
+    if dtype.kind in "iu" and array.dtype.kind not in "iub":
+        whole = [_whole(parameter, value, at, place) for at, value in enumerate(array.reshape(-1).tolist())]
+        return np.array(whole, dtype).reshape(array.shape)
+    try:
+        with np.errstate(all="ignore"):
+            return array.astype(dtype)
+    except (TypeError, ValueError, OverflowError):
+        kinds = ", ".join(sorted({type(value).__name__ for value in array.reshape(-1).tolist()}))
+        raise _no_number(parameter, kinds, place) from None
+
+
+def _whole(parameter: Parameter, value: Any, address: int, place: Place) -> Any:
+    """Return one element of an integer output as a NumPy integer of its dtype."""
+    dtype = NUMPY_DTYPES[parameter.dtype]
+    if isinstance(value, np.integer):
+        return value.astype(dtype)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if isinstance(value, (int, np.bool_)) and low <= value <= high:
+        return dtype(value)
+    if not isinstance(value, (int, float, np.floating)):
+        raise _no_number(parameter, type(value).__name__, place)
+    raise SwizzleError(
+        f"the specification gives {cell_name(parameter.name, parameter.shape, address)} = {value}",
+        place=place,
+        expected=f"an integer from {low} to {high}: {parameter.name} is {parameter.dtype.value}",
+        mend="divide with `//`" if isinstance(value, (float, np.floating)) else "",
+    )
+
+
+def _no_number(parameter: Parameter, kind: str, place: Place) -> SwizzleError:
+    return SwizzleError(
+        f"the specification gives {kind} as an element of {parameter.name}",
+        place=place,
+        expected="numbers made of the input arrays' elements",
+    )
 
 
 def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
@@ -127,11 +173,7 @@ def _flatten(
         elif isinstance(value, (int, float)) or hasattr(value, "item"):
             flat.append(terms.const(value.item() if hasattr(value, "item") else value))
         else:
-            raise SwizzleError(
-                f"the specification gives {type(value).__name__} as an element of {parameter.name}",
-                place=place,
-                expected="numbers made of the input arrays' elements",
-            )
+            raise _no_number(parameter, type(value).__name__, place)
         return
     if not hasattr(value, "__len__") or len(value) != shape[0]:
         raise _wrong_shape(parameter, _shape_of(value), place)

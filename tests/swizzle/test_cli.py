@@ -87,9 +87,9 @@ def test_the_defaults_of_the_command_line_are_those_of_the_functions(monkeypatch
 def test_options_of_check_and_run_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     """-D is taken by every command."""
     checked, ran = recorded(monkeypatch, "check"), recorded(monkeypatch, "run")
-    call("check", "a.json", "--emitted", "-D", "K=5")
+    call("check", "a.json", "--emitted", "-D", "K=5", "-q")
     call("run", "a.swz", "--device", "cpu", "-D", "K=5", "--seed", "7", "-q")
-    assert checked == [CheckArguments("a.json", {"K": 5}, emitted=True)]
+    assert checked == [CheckArguments("a.json", {"K": 5}, emitted=True, quiet=True)]
     assert ran == [RunArguments("a.swz", {"K": 5}, "cpu", seed=7, quiet=True)]
 
 

@@ -126,7 +126,7 @@ def test_arithmetic_is_asked_by_enumeration() -> None:
     x = [terms.atom("x", i) for i in range(3)]
     a, (g,) = two_way(guards, x[0], x[1])
     b, (h,) = two_way(guards, x[1], x[2])
-    total = Mapped(lambda p, q: terms.apply("+", (p, q)), (a, b), HERE)
+    total = Mapped(terms, "+", (a, b), HERE)
     asked = equals(total, encoding, 0, terms.apply("+", (x[1], x[2])))
     found = {values: holds(asked) for values, holds in assignments(guards, [g, h]) if holds}
     assert found == {(g_, h_): (not g_ and not h_) for g_ in (False, True) for h_ in (False, True)}

@@ -177,16 +177,31 @@ def test_all_lanes_must_be_there(statement: str) -> None:
     assert "block (0, 0, 0), thread (5, 0, 0), lane 1 is missing" in broken(kernel(body, spec="[v for v in x]"))
 
 
-def test_a_whole_warp_may_skip_a_shuffle() -> None:
-    """Conditions that are the same for all lanes of a warp are fine."""
-    body = """
+ONE_WARP = """
 i = cuda.grid(1)
 v = x[i]
 if cuda.warpid == 1:
     v = cuda.shfl_sync(cuda.FULL_MASK, v, 0)
 y[i] = v
 """
-    assert equal(kernel(body, spec="[x[i] if i < 4 else x[4] for i in range(8)]"))
+
+
+def test_a_whole_warp_may_skip_a_shuffle() -> None:
+    """Conditions that are the same for all lanes of a warp are fine."""
+    sketch = kernel(
+        ONE_WARP,
+        spec="[x[i] if i < 32 else x[32] for i in range(64)]",
+        arguments="x=i32[64], y=i32.out[64]",
+        block=64,
+        warp_size=32,
+    )
+    assert equal(sketch)
+
+
+def test_a_part_of_a_hardware_warp_may_not_skip_a_shuffle() -> None:
+    """A sketch's smaller warps share the hardware's 32 lanes, all of which the printed mask names."""
+    message = broken(kernel(ONE_WARP, spec="[x[i] if i < 4 else x[4] for i in range(8)]"))
+    assert message == "not all lanes of the warp get here: block (0, 0, 0), thread (0, 0, 0), lane 0 is missing"
 
 
 def test_division_by_zero_in_an_index_is_refused() -> None:

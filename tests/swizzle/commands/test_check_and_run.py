@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,71 @@ def test_a_wrong_kernel(tmp_path: Path) -> None:
     assert "y[0] is x[0] + x[1], the specification says x[0] + x[2]" in out
 
 
+ONE_ARRAY = """
+from swizzle import cuda, f16, f32, i32, i64, sketch, spec, u32, u64
+
+@spec
+def wanted(x):
+    return [{wanted} for i in range(8)]
+
+@sketch(spec=wanted, block=8, x={dtype}[8], y={dtype}.out[8])
+def k(x, y):
+    t = cuda.threadIdx.x
+    y[t] = {kernel}
+"""
+
+
+def one_array(folder: Path, kernel: str, wanted: str, dtype: str = "i32") -> Path:
+    """A kernel of one line on one array."""
+    path = folder / "k.py"
+    path.write_text(ONE_ARRAY.format(kernel=kernel, wanted=wanted, dtype=dtype))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted", "dtype"),
+    [
+        ("x[t] + x[t]", "2 * x[i]", "i32"),
+        ("x[t] - x[t] + x[t]", "x[i]", "u64"),
+        ("x[t] << 1", "x[i] * 2", "i64"),
+        ("x[t] ^ x[t]", "0", "u32"),
+        ("x[t] * (x[t] + x[0])", "x[i] * x[i] + x[i] * x[0]", "f32"),
+        ("x[t] / x[0] * x[0]", "x[i]", "f16"),
+    ],
+)
+def test_equal_numbers_of_different_terms_are_undecided(tmp_path: Path, kernel: str, wanted: str, dtype: str) -> None:
+    """Terms are equal up to order and grouping; what is equal for other reasons is not called wrong: status 3."""
+    status, out = checked(one_array(tmp_path, kernel, wanted, dtype))
+    assert out.startswith("k: not shown equal: the numbers agree on 4 random inputs, but the terms differ:\n  y[0] is ")
+    assert status == 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted", "dtype"),
+    [
+        ("x[t] // 2 * 2", "x[i]", "i32"),
+        ("abs(x[t])", "x[i]", "f32"),
+        ("x[t] & 127", "x[i]", "u32"),
+        ("abs(x[t] // 2)", "abs(x[i]) // 2", "i64"),
+    ],
+)
+def test_numbers_show_that_a_kernel_is_wrong(tmp_path: Path, kernel: str, wanted: str, dtype: str) -> None:
+    """The evidence is an input, an element and both numbers, then the terms: status 1."""
+    status, out = checked(one_array(tmp_path, kernel, wanted, dtype))
+    lines = out.splitlines()
+    assert (status, lines[0]) == (1, "k: not equal to its specification")
+    assert re.fullmatch(r"  on random input \d \(\w+ numbers\), y\[\d\] is \S+, the specification says \S+", lines[1])
+    assert lines[2].startswith("  y[0] is ")
+
+
+def test_an_output_that_is_never_written_is_wrong(tmp_path: Path) -> None:
+    """Whatever the memory held before, it is not what the specification says."""
+    path = one_array(tmp_path, "x[t]", "x[i]")
+    path.write_text(path.read_text().replace("    y[t]", "    if t < 7:\n        y[t]"))
+    status, out = checked(path)
+    assert (status, "y[7] is never written, the specification says" in out) == (1, True)
+
+
 def test_a_sketch_with_holes_is_not_checked(solved: Path) -> None:
     """The error says how to solve it and what to check then."""
     with pytest.raises(SwizzleError, match="conv has 2 holes") as caught:
@@ -206,7 +272,7 @@ def test_run_says_when_there_is_no_solution(solved: Path) -> None:
     """Nothing to run: the answer of solve, status 1."""
     (solved / "none.swz").write_text(HOLE.replace("?sw_part(2, lane, k)", "0"))
     status, out = ran(solved / "none.swz")
-    assert (status, "no solution" in out) == (1, True)
+    assert (status, "no choice in Space" in out) == (1, True)
 
 
 def test_undefined_behaviour_is_not_equal(tmp_path: Path) -> None:

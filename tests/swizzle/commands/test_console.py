@@ -71,3 +71,10 @@ def test_colour_is_for_terminals_that_want_it(
     monkeypatch.setenv("NO_COLOR", no_colour)
     assert wants_colour(Terminal()) is expected
     assert wants_colour(io.StringIO()) is False
+
+
+def test_counterexamples_are_said_once() -> None:
+    """The search's own count of them is not repeated, and one is not several."""
+    assert headline(Progress("1", "1 counterexamples", None, 1, 0.1)) == "Space 1 · 1 counterexample"
+    assert headline(Progress("1", "3 counterexamples", 5, 3, 0.1)) == "Space 1 · best 5 accumulates · 3 counterexamples"
+    assert headline(Progress("1", "searching", None, 0, 0.1)) == "Space 1 · searching"

@@ -79,7 +79,35 @@ def test_a_solved_sketch(file: Path) -> None:
 def test_no_solution(file: Path) -> None:
     """A sketch that cannot work is proved to have no solution: status 1."""
     status, out, _ = call(f"{file}:squares")
-    assert (status, out.splitlines()[0]) == (1, "squares: proved that there is no solution in Space 3")
+    assert (status, out.splitlines()[0]) == (1, "squares: no choice in Space 3 gives the specification's terms")
+
+
+def test_a_wrong_kernel_without_holes_says_why(file: Path) -> None:
+    """There is no choice to speak of: the answer shows what the kernel computes instead."""
+    file.write_text(SHIFT.replace("sw_xform(lane, LANES)", "lane"))
+    status, out, _ = call(f"{file}:shift", quiet=True)
+    lines = out.splitlines()
+    assert (status, lines[0]) == (1, "shift: has no holes, and its terms are not the specification's")
+    assert lines[1] == "  y[0] is x[0], the specification says x[1]"
+    _, out, _ = call(f"{file}:shift", quiet=True, json_object=True)
+    assert json.loads(out)["certificate"]["mismatch"][0] == "y[0] is x[0], the specification says x[1]"
+
+
+def test_certify_says_what_was_confirmed(file: Path) -> None:
+    """One line for each claim with the solver that confirmed it, or why there is none."""
+    _, out, _ = call(f"{file}:squares", quiet=True, certify=True, solver="z3", space="1")
+    assert "\n  certify no filling exists in Space 1: confirmed by cvc5\n" in out
+    _, out, _ = call(f"{file}:shift", quiet=True, certify=True)
+    assert "\n  certify nothing to confirm: " in out
+    _, out, _ = call(f"{file}:shift", quiet=True)
+    assert "  certify" not in out
+
+
+def test_a_solution_file_is_not_solved(tmp_path: Path) -> None:
+    """The error says what to do with it."""
+    with pytest.raises(SwizzleError) as caught:
+        call(tmp_path / "shift.json")
+    assert f"swizzle check {tmp_path}/shift.json, or swizzle run" in caught.value.mend
 
 
 def test_every_sketch_of_a_file(file: Path) -> None:
@@ -87,7 +115,7 @@ def test_every_sketch_of_a_file(file: Path) -> None:
     status, out, _ = call(file, quiet=True)
     assert status == 1
     assert "shift: solved" in out
-    assert "squares: proved that there is no solution" in out
+    assert "squares: no choice in Space 3" in out
 
 
 def test_json_is_one_object(file: Path) -> None:
@@ -193,7 +221,7 @@ def test_the_running_example(name: str) -> None:
 def test_one_register_too_few() -> None:
     """The running example with one register per lane cannot work."""
     status, out, _ = call(CASES / "conv1d.py", overrides={"rounds": 1, "warp_size": 8}, quiet=True)
-    assert (status, "no solution" in out) == (1, True)
+    assert (status, "no choice in Space" in out) == (1, True)
 
 
 def test_a_target_is_a_file_and_perhaps_a_sketch(tmp_path: Path) -> None:

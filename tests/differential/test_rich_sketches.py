@@ -1,0 +1,64 @@
+"""The search agrees with brute force on random sketches of the whole language, rule-breaking fillings included.
+
+Brute force runs the concrete machine on every filling. A sketch that no filling saves, or that asks for what the
+search refuses by name, is passed over.
+"""
+
+import itertools
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swizzle.search.metasketch import solve
+from swizzle.search.problem import Problem, live_accumulates
+from swizzle.search.specification import outputs
+from swizzle.sketch import Sketch
+from swizzle.solution import Limits
+from symbolic.errors import SwizzleError
+from templates.holes import template
+from tests.differential.random_sketches import RandomSketch, functions, specification_of
+
+
+def compare(seed: int, space: Any, most: int = 400) -> str:
+    """Compare one random sketch's search with brute force on at most so many fillings; return what became of it."""
+    random = Random(seed)
+    sketch = RandomSketch(random).sketch()
+    program = sketch.program
+    sizes = [p.shape[0] for p in outputs(program)]
+    try:
+        probe = Problem.of(program, lambda *arrays: tuple([0] * size for size in sizes))
+    except SwizzleError as error:
+        return f"refused: {error.found}"
+    if not program.holes:
+        return "no holes"
+    made = [template(h, p, space) for h, p in zip(program.holes, probe.points, strict=True)]
+    each = [functions(t, p) for t, p in zip(made, probe.points, strict=True)]
+    if np.prod([len(e) for e in each]) > most:
+        return "too many fillings"
+    fillings = list(itertools.product(*each))
+    truth = random.choice([f for f in fillings if not probe.candidate(made, f)[0].violations] or fillings)
+    spec = specification_of(program, made, truth, random)
+    problem = Problem.of(program, spec)
+    costs = []
+    for choices in fillings:
+        run, wrong = problem.candidate(made, choices)
+        if not run.violations and not wrong:
+            costs.append(len(live_accumulates(run)))
+    posed = Sketch(sketch.name, program, spec, {}, sketch.place)  # type: ignore[arg-type]
+    try:
+        found = solve(posed, Limits(space=space, all_solutions=True))
+        best = solve(posed, Limits(space=space))
+    except SwizzleError as error:
+        return f"refused: {error.found}"
+    assert found.status == best.status == ("sat" if costs else "unsat")
+    assert sorted(s.cost["accumulates"] for s in found.solutions) == sorted(costs)
+    assert not costs or (best.optimal and best.best.cost["accumulates"] == min(costs))
+    return best.status
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_random_sketches(seed: int) -> None:
+    """Status, least cost and number of solutions are what trying every filling gives."""
+    compare(seed, "123"[seed % 3], most=120)

@@ -1,0 +1,143 @@
+"""docs/solving.md is true: every sketch and command on the page gives what the page shows."""
+
+import doctest
+import io
+import itertools
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from swizzle import maximum, minimum, solve
+from swizzle.cli import execute
+from swizzle.loading import load
+from swizzle.solution import Limits
+from symbolic.terms import Datum, Terms
+from templates.chooser import OneChoice
+from templates.holes import SPACES, Cond, Point, Template, Xform
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "solving.md").read_text(encoding="utf-8")
+SKETCHES = dict(re.findall(r"^```python (\w+\.py)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+CONSOLES = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def rows_below(header: str) -> list[list[str]]:
+    """Return the cells of the table with this header, without its backquotes."""
+    _, _, rest = PAGE.partition(f"{header}\n")
+    lines = itertools.takewhile(lambda line: line.startswith("|"), rest.splitlines()[1:])
+    found = [[cell.strip().strip("`") for cell in re.split(r"(?<!`[^`]) \| ", line.strip("| "))] for line in lines]
+    assert found, f"no table {header}"
+    return found
+
+
+def untimed(text: str) -> str:
+    """Blank out every measured time."""
+    text = re.sub(r"^  time .*$", "  time", text, flags=re.MULTILINE)
+    return re.sub(r'("(?:total|interpret|search|verify)": )[\d.e-]+', r"\1_", text)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the page's sketches and the case studies in it."""
+    for name, text in SKETCHES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    shutil.copytree(ROOT / "case_studies", tmp_path / "case_studies", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("console", CONSOLES)
+def test_each_command_prints_what_the_page_says(console: str, workplace: Path) -> None:
+    """What follows each `$` is what the command prints, but for the times; `; echo $?` shows its exit status."""
+    printed = []
+    for command in re.findall(r"^\$ (.*)$", console, re.MULTILINE):
+        program, *arguments = command.removesuffix("; echo $?").split()
+        assert program == "swizzle"
+        out, err = io.StringIO(), io.StringIO()
+        status = execute(arguments, out, err)
+        printed.append(f"$ {command}\n{out.getvalue()}" + (f"{status}\n" if command.endswith("; echo $?") else ""))
+    assert untimed("".join(printed)) == untimed(console)
+
+
+def test_the_sessions_print_what_the_page_says() -> None:
+    """The tables of the primitives are computed."""
+    (text,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    test = doctest.DocTestParser().get_doctest(text, {}, "solving.md", None, 0)
+    report: list[str] = []
+    outcome = doctest.DocTestRunner(verbose=False).run(test, out=report.append)
+    assert outcome.attempted >= 6
+    assert not outcome.failed, "".join(report)
+
+
+def test_the_laws_are_those_of_terms() -> None:
+    """Each row of the table of terms is the same term, or is not, as it says."""
+    terms = Terms()
+    names = {name: Datum(terms, terms.atom(name, 0)) for name in "xyz"}
+    rows = rows_below("| one term | another | the same? |\n|---|---|---|".partition("\n")[0])
+    assert len(rows) >= 15
+    for *pair, verdict in rows:
+        values = [eval(text, {"minimum": minimum, "maximum": maximum, **names}) for text in pair]
+        left, right = (v.term if isinstance(v, Datum) else terms.const(v) for v in values)
+        assert (verdict == "yes") is (left == right), pair
+
+
+def test_the_tables_of_conditions_are_right() -> None:
+    """The formulas have the values that are shown, and their space is the smallest that holds them."""
+    points: list[Point] = [(i,) for i in range(8)]
+    header = f"| `i` | {' | '.join(map(str, range(8)))} | space |"
+    conditions, parts = PAGE.split(header)[1:]
+    shown = re.findall(r"^\| `([^`]+)` \| (.*) \| (\d) \|$", conditions.split("###")[0], re.MULTILINE)
+    assert len(shown) == 3
+    for formula, cells, space in shown:
+        values = [bool(eval(formula, {"i": i})) for i in range(8)]
+        assert values == [cell == "yes" for cell in cells.split(" | ")]
+        assert space == next(s for s in SPACES if Cond(1, points, s).simplest(points, values) is not None)
+    shown = re.findall(r"^\| `([^`]+)` \| (.*) \| (\d) \|$", parts.split("###")[0], re.MULTILINE)
+    assert len(shown) == 2
+    for formula, cells, _ in shown:
+        assert [eval(formula, {"i": i}) for i in range(8)] == [int(cell) for cell in cells.split(" | ")]
+
+
+def test_the_spaces_have_as_many_functions() -> None:
+    """The distinct functions of each space are counted one by one."""
+    lanes: list[Point] = [(i,) for i in range(8)]
+    pairs: list[Point] = [(i, k) for i in range(8) for k in range(4)]
+
+    def functions(of: Template, points: list[Point]) -> int:
+        return len({tuple(of.at(OneChoice(c), p) for p in points) for c in itertools.product(*of.components)})
+
+    header = "| space | `?sw_cond(i)` | `?sw_cond(i, k)` | `?sw_xform(i, 8)` | `?sw_xform(i, 8, k)` |"
+    for space, row in zip(SPACES, rows_below(header), strict=True):
+        made = [
+            functions(Cond(1, lanes, space), lanes),
+            functions(Cond(2, pairs, space), pairs),
+            functions(Xform(8, lanes, space), lanes),
+            functions(Xform(8, pairs, space), pairs),
+        ]
+        assert row == [space, *map(str, made)]
+
+
+def test_all_finds_the_solutions_in_the_table(workplace: Path) -> None:
+    """`--all` lists four fillings of edge.py, and Space 1 has none."""
+    (edge,) = load(workplace / "edge.py")
+    found = solve(edge, Limits(all_solutions=True)).solutions
+    assert [s.cost["accumulates"] for s in found] == [2, 2, 3, 3]
+    table = [[*(h.formula for h in s.holes), str(s.cost["accumulates"])] for s in found]
+    assert sorted(table) == sorted(rows_below("| `cond1` | `cond2` | cost |"))
+    assert solve(edge, Limits(space="1")).status == "unsat"
+
+
+def test_every_key_of_the_json_object_is_explained() -> None:
+    """The table has the keys of the example, and those that only some answers have."""
+    explained = {row[0] for row in rows_below("| key | meaning |")}
+    shown = set(re.findall(r'^  "(\w+)":', "".join(CONSOLES), re.MULTILINE)) - {"certificate"}
+    assert shown <= explained
+    extra = {"certificate." + key for key in ("proved", "always_run", "verified", "confirmed", "reason")}
+    assert explained - shown == extra | {"all"}
+
+
+def test_the_links_lead_somewhere() -> None:
+    """Every link of the page names a file beside it."""
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", PAGE) if not (ROOT / "docs" / link).exists()] == []
