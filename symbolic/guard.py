@@ -102,12 +102,12 @@ class Guards:
     def at_most_one(self, guards: Sequence[Guard]) -> None:
         """Require that at most one of these holds (sequential encoding: linear, unlike PySMT's AtMostOne)."""
         before: Guard | None = None
-        for guard in guards:
+        for position, guard in enumerate(guards):
             if before is None:
                 before = guard
                 continue
             self.add([-before, -guard])
-            if guard is not guards[-1]:
+            if position < len(guards) - 1:
                 after = self.fresh()
                 self.add([-before, after])
                 self.add([-guard, after])

@@ -55,7 +55,7 @@ def _condition_constants(named: CondChoice, suffix: str) -> dict[str, int]:
 def expression(template: Template, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
     """Return the chosen function applied to arguments, as an index expression."""
     if isinstance(template, Xform):
-        return _xform(template.n, template.named(choice), arguments, place)
+        return _xform(template, template.named(choice), arguments, place)
     if isinstance(template, Cond):
         return _cond(template.named(choice), arguments, place)
     assert isinstance(template, Part)
@@ -69,8 +69,8 @@ def expression(template: Template, choice: Choice, arguments: Sequence[Expr], pl
     return value
 
 
-def _xform(n: int, named: XformChoice, arguments: Sequence[Expr], place: Place) -> Expr:
-    i = arguments[0]
+def _xform(template: Xform, named: XformChoice, arguments: Sequence[Expr], place: Place) -> Expr:
+    n, i = template.n, arguments[0]
     k = arguments[1] if len(arguments) > 1 else _int(0, place)
     gs = named.gs
     whole = gs == n
@@ -90,6 +90,8 @@ def _xform(n: int, named: XformChoice, arguments: Sequence[Expr], place: Place) 
         value = _sum([start, _mod(_sum([_op("%", inside, _int(m, place)), *amount], place, offset), m)], place)
     elif named.c_f == 1 and named.d_f == gs and not any(amount) and offset == 0:
         value = inner
+    elif whole and not any(spread) and named.c_r == 1 and not named.d_r and offset == 0 and template.k_is_index:
+        value = k
     else:
         value = _mod(_sum([*spread, *amount], place, offset), gs)
     if whole:

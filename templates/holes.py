@@ -112,6 +112,7 @@ class Xform(Template):
         shifts = sorted({p[1] if len(p) > 1 else 0 for p in points}) or [0]
         indices = sorted({p[0] for p in points})
         extent = max(shifts) + 1
+        self.k_is_index = min(shifts) >= 0 and extent <= n
         shapes: list[tuple[int, int, int, bool]] = []
         for gs in [n] + ([g for g in range(n - 1, 0, -1) if n % g == 0] if space == "3" else []):
             for d_f in [gs] + ([d for d in range(gs - 1, 0, -1) if gs % d == 0] if space == "3" else []):

@@ -29,8 +29,9 @@ MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A verified filling: one choice per hole, and how many accumulate statements stay."""
+    """A verified filling: one choice per hole, of a space's templates, and how many accumulate statements stay."""
 
+    space: Space
     choices: tuple[Choice, ...]
     cost: int
 
@@ -103,7 +104,7 @@ class Cegis:
                 refuted = self._refute_cost(run, holds)
             self.stats.seconds_checking += time.monotonic() - started
             if not refuted:
-                return Candidate(choices, cost)
+                return Candidate(self.space, choices, cost)
             self.stats.counterexamples += 1
             self.news(f"{self.stats.counterexamples} counterexamples")
 

@@ -36,7 +36,6 @@ class _Search:
         self.deadline = None if limits.timeout is None else self.started + limits.timeout
         self.seconds = {"interpret": 0.0, "search": 0.0, "verify": 0.0}
         self.best: Candidate | None = None
-        self.best_space: SpaceName | None = None
         self.all: list[Candidate] = []
         self.claims: list[Claim] = []
         self.floor = 0
@@ -114,7 +113,7 @@ class _Search:
                 self.tell(space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
                 answer = cegis.find(bound)
                 if isinstance(answer, Candidate):
-                    self.best, self.best_space = answer, space
+                    self.best = answer
                     continue
                 if isinstance(answer, Unknown):
                     self.reason = self._why(answer)
@@ -185,7 +184,7 @@ class _Search:
         return Result(
             sketch=self.sketch.name,
             status=status,  # type: ignore[arg-type]
-            space=self.best_space or last,
+            space=self.best.space if self.best else last,
             optimal=optimal and not self.reason,
             solutions=solutions,
             warp_size=self.sketch.program.warp_size,
@@ -199,8 +198,7 @@ class _Search:
         assert self.problem is not None
         program = self.sketch.program
         made: list[tuple[Template, Any]] = [
-            simplest(self.problem, number, self.best_space or "3", choice)
-            for number, choice in enumerate(candidate.choices)
+            simplest(self.problem, number, candidate.space, choice) for number, choice in enumerate(candidate.choices)
         ]
         templates, choices = [m[0] for m in made], [m[1] for m in made]
         holes = tuple(

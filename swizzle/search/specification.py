@@ -69,15 +69,18 @@ def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArr
     array = returned if isinstance(returned, np.ndarray) else np.array(returned, object)
     if array.shape != parameter.shape:
         raise _wrong_shape(parameter, array.shape, place)
+    if array.dtype.kind not in "iufb":
+        for value in array.reshape(-1).tolist():
+            if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+                raise _no_number(parameter, type(value).__name__, place)
     if dtype.kind in "iu" and array.dtype.kind not in "iub":
         whole = [_whole(parameter, value, at, place) for at, value in enumerate(array.reshape(-1).tolist())]
         return np.array(whole, dtype).reshape(array.shape)
     try:
         with np.errstate(all="ignore"):
             return array.astype(dtype)
-    except (TypeError, ValueError, OverflowError):
-        kinds = ", ".join(sorted({type(value).__name__ for value in array.reshape(-1).tolist()}))
-        raise _no_number(parameter, kinds, place) from None
+    except OverflowError:
+        raise _no_number(parameter, "an int beyond all floats", place) from None
 
 
 def _whole(parameter: Parameter, value: Any, address: int, place: Place) -> Any:
@@ -88,10 +91,8 @@ def _whole(parameter: Parameter, value: Any, address: int, place: Place) -> Any:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-    if isinstance(value, (int, np.bool_)) and low <= value <= high:
+    if isinstance(value, (int, np.bool_)) and low <= int(value) <= high:
         return dtype(value)
-    if not isinstance(value, (int, float, np.floating)):
-        raise _no_number(parameter, type(value).__name__, place)
     raise SwizzleError(
         f"the specification gives {cell_name(parameter.name, parameter.shape, address)} = {value}",
         place=place,

@@ -79,6 +79,17 @@ def test_at_most_one(size: int) -> None:
         assert (holds is not None) == (sum(values) <= 1)
 
 
+@pytest.mark.parametrize("shape", [[0, 0], [0, 0, 1, 1], [0, 1, 0], [0, 1, 1]])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_guard_may_be_counted_more_than_once(shape: list[int], count: int) -> None:
+    """The same guard twice counts twice."""
+    guards = Guards()
+    inputs = [guards.fresh(), guards.fresh()]
+    guards.exactly(count, [inputs[i] for i in shape])
+    for values, holds in assignments(guards, inputs):
+        assert (holds is not None) == (sum(values[i] for i in shape) == count)
+
+
 def test_counter_counts_up_to_its_limit() -> None:
     """The j-th output holds exactly when more than j inputs do."""
     guards = Guards()

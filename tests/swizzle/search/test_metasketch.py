@@ -77,6 +77,13 @@ def test_space_all_proves_the_optimum_over_every_space() -> None:
     assert {claim["space"] for claim in found.certificate["proved"]} >= {"1", "2"}
 
 
+def test_all_solutions_over_every_space() -> None:
+    """`--space all --all` reads each solution in the space it was found in."""
+    found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="all", all_solutions=True))
+    assert found.status == "sat" and found.best.cost == {"accumulates": 1}
+    assert len(found.solutions) == len({tuple(h.formula for h in s.holes) for s in found.solutions})
+
+
 @pytest.mark.parametrize("solver", ["z3", "cvc5", "cadical", "portfolio"])
 def test_every_solver_gives_the_same_answer(solver) -> None:  # type: ignore[no-untyped-def]
     """Status and least cost do not depend on the engine."""
@@ -118,7 +125,7 @@ def test_a_kernel_without_holes_is_checked() -> None:
 def test_an_index_outside_its_size_is_the_users_mistake() -> None:
     """The first argument of sw_xform must be below its second."""
     body = "i = cuda.grid(1)\ny[i] = x[?sw_xform(i, 4)]"
-    with pytest.raises(SwizzleError, match="the first argument of this .sw_xform, i, is 4 somewhere"):
+    with pytest.raises(SwizzleError, match=r"the first argument of this \?sw_xform, i, is 4 somewhere"):
         solve(kernel(body, spec="[v for v in x]"))
 
 
