@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from symbolic.program import DType
-from symbolic.terms import REDUCTIONS, UNWRITTEN, Terms
+from symbolic.terms import REDUCTIONS, UNWRITTEN, WIDEN, Terms
 
 Lanes = npt.NDArray[Any]
 
@@ -101,7 +101,7 @@ def identity(op: str, dtype: DType) -> Any:
             return kind(REDUCTIONS[op].identity)
 
 
-# Conversions that lose nothing: the value stays the same term.
+# Conversions that lose nothing.
 _EXACT = {
     (DType.F16, DType.F32), (DType.F16, DType.F64), (DType.F32, DType.F64), (DType.I32, DType.I64),
     (DType.I32, DType.F64), (DType.U32, DType.U64), (DType.U32, DType.I64), (DType.U32, DType.F64),
@@ -109,8 +109,14 @@ _EXACT = {
 
 
 def conversion(source: DType, target: DType) -> str | None:
-    """Return the operator that a cast of data stands for, or None where it loses nothing."""
-    return None if source is target or (source, target) in _EXACT else f"to_{target.value}"
+    """Return the operator that a cast of data stands for, or None where it changes nothing.
+
+    Between floats, which count as exact, a widening changes nothing. Whole numbers wrap: widening a sum is not the sum
+    of what was widened, so it is an operator, which only an input element passes unchanged.
+    """
+    if source is target or (source.is_float and (source, target) in _EXACT):
+        return None
+    return f"{WIDEN}{target.value}" if (source, target) in _EXACT else f"to_{target.value}"
 
 
 class Canonical:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from symbolic.errors import SwizzleError
 
 Term: TypeAlias = int
+WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
 
 
@@ -73,6 +74,8 @@ class Terms:
             return UNWRITTEN
         reduction = REDUCTIONS.get(op)
         if reduction is None:
+            if op.startswith(WIDEN) and self.nodes[args[0]][0] in ("atom", "const"):
+                return args[0]
             return self._intern(op, tuple(args))
         constant = reduction.identity
         items: list[Term] = []

@@ -83,3 +83,12 @@ def test_terms_read_as_python() -> None:
     shown = terms.show((w[1] * x[2] + w[0] * x[1]).term)
     assert shown == "w[0]*x[1] + w[1]*x[2]"
     assert terms.show(terms.apply("min", (x[0].term, x[1].term))) == "min(x[0], x[1])"
+
+
+def test_widening_passes_elements_and_not_sums() -> None:
+    """A narrow sum wraps, so widening it is an operation; widening what was loaded is none."""
+    terms = Terms()
+    a, b = terms.atom("x", 0), terms.atom("x", 1)
+    assert terms.apply("widen_to_u64", (a,)) == a
+    total = terms.apply("+", (a, b))
+    assert terms.apply("widen_to_u64", (total,)) != total
