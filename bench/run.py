@@ -22,7 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("interpret", "search", "verify", "total")
-VERSIONS = ("pysmt", "z3-solver", "cvc5", "numpy")
+VERSIONS = ("pysmt", "z3-solver", "cvc5", "python-sat", "numpy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,27 @@ class Benchmark:
         return ["solve", self.sketch, *defines, *self.flags, "--json", "--no-cache"]
 
 
-CONV1D = "case_studies/conv1d.py"
+def case(file: str, sketch: str = "", space: str = "", status: str = "sat", **overrides: int) -> Benchmark:
+    """Return the row of a case study at warp size 32: to the first space with an answer, or in one space."""
+    values = ", ".join(f"{name}={value}" for name, value in overrides.items())
+    name = " ".join(part for part in (file, sketch, values, space and f"Space {space}") if part)
+    path = f"case_studies/{file}.py{sketch and ':' + sketch}"
+    return Benchmark(name, path, tuple(overrides.items()), ("--space", space) if space else (), status)
+
+
 BENCHMARKS = (
-    Benchmark("conv1d K=3", CONV1D),
     Benchmark("conv1d K=3 .swz", "case_studies/conv1d.swz"),
-    Benchmark("conv1d K=5", CONV1D, (("K", 5),)),
-    Benchmark("conv1d K=9", CONV1D, (("K", 9),)),
-    Benchmark("conv1d K=3, all spaces", CONV1D, flags=("--space", "all")),
+    Benchmark("conv1d K=3, all spaces", "case_studies/conv1d.py", flags=("--space", "all")),
+    case("stencil1d"),
+    case("stencil1d", space="3"),
+    *(case("conv1d", K=k, space=space) for k in (3, 5, 7, 9) for space in ("", "3")),
+    *(case(file, K=k) for file in ("stencil2d", "conv2d") for k in (3, 5, 7)),
+    *(case("mult32", sketch) for sketch in ("register", "shared")),
+    *(case("mult64", sketch, space="1") for sketch in ("register", "shared")),
+    *(case("aos_sum", "crc", struct_size=s) for s in (1, 2, 3, 5, 7)),
+    *(case("aos_store", sketch, struct_size=s) for sketch in ("crc", "rcr") for s in (1, 2, 3, 4, 5, 7)),
+    *(case("aos_store", "crc", status="unsat", struct_size=s) for s in (6, 10, 12)),
+    case("transpose"),
 )
 
 
