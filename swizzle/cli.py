@@ -20,7 +20,7 @@ from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.version import __version__
 
 EPILOG = """Exit status: 0 solved or equal, 1 proved that no solution exists or not equal, 2 a mistake in what was
-given, 3 undecided (timeout or interrupted), 70 a bug of swizzle."""
+given, 3 undecided (timeout, interrupted, or different terms whose numbers agree), 70 a bug of swizzle."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -173,21 +173,24 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader went away (`swizzle ... | head`): leave as a process that SIGPIPE ended would.
-        _discard_output()
-        status = 141
+        status = _abandon(141)
     except KeyboardInterrupt:
-        _discard_output()
-        status = UNDECIDED
+        status = _abandon(UNDECIDED, "interrupted")
     except OSError as error:
-        _discard_output()
-        print(f"error: cannot write: {error.strerror}", file=sys.stderr)
-        status = MISTAKE
+        status = _abandon(MISTAKE, f"error: cannot write: {error.strerror}")
     sys.exit(status)
 
 
-def _discard_output() -> None:
-    """Let go of what stdout still holds, so that the interpreter does not try to write it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _abandon(status: int, complaint: str = "") -> int:
+    """Let go of what the streams still hold, so that the interpreter does not try to write it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    try:
+        if complaint:
+            print(complaint, file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(nowhere, sys.stderr.fileno())
+    return status
 
 
 if __name__ == "__main__":

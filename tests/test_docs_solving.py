@@ -11,11 +11,14 @@ import pytest
 
 from swizzle import maximum, minimum, solve
 from swizzle.cli import execute
+from swizzle.element_types import MAX_ELEMENTS
+from swizzle.frontend.calls import MAX_SIZES
 from swizzle.loading import load
+from swizzle.sketch import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
 from swizzle.solution import Limits
 from symbolic.terms import Datum, Terms
 from templates.chooser import OneChoice
-from templates.holes import SPACES, Cond, Point, Template, Xform
+from templates.holes import SPACES, Cond, Part, Point, Template, Xform
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "solving.md").read_text(encoding="utf-8")
@@ -27,7 +30,7 @@ def rows_below(header: str) -> list[list[str]]:
     """Return the cells of the table with this header, without its backquotes."""
     _, _, rest = PAGE.partition(f"{header}\n")
     lines = itertools.takewhile(lambda line: line.startswith("|"), rest.splitlines()[1:])
-    found = [[cell.strip().strip("`") for cell in re.split(r"(?<!`[^`]) \| ", line.strip("| "))] for line in lines]
+    found = [[cell.strip(" `") for cell in line.strip("| ").split(" | ")] for line in lines]
     assert found, f"no table {header}"
     return found
 
@@ -75,7 +78,7 @@ def test_the_laws_are_those_of_terms() -> None:
     """Each row of the table of terms is the same term, or is not, as it says."""
     terms = Terms()
     names = {name: Datum(terms, terms.atom(name, 0)) for name in "xyz"}
-    rows = rows_below("| one term | another | the same? |\n|---|---|---|".partition("\n")[0])
+    rows = rows_below("| one term | another | the same? |")
     assert len(rows) >= 15
     for *pair, verdict in rows:
         values = [eval(text, {"minimum": minimum, "maximum": maximum, **names}) for text in pair]
@@ -96,8 +99,11 @@ def test_the_tables_of_conditions_are_right() -> None:
         assert space == next(s for s in SPACES if Cond(1, points, s).simplest(points, values) is not None)
     shown = re.findall(r"^\| `([^`]+)` \| (.*) \| (\d) \|$", parts.split("###")[0], re.MULTILINE)
     assert len(shown) == 2
-    for formula, cells, _ in shown:
-        assert [eval(formula, {"i": i}) for i in range(8)] == [int(cell) for cell in cells.split(" | ")]
+    for formula, cells, space in shown:
+        numbers = [eval(formula, {"i": i}) for i in range(8)]
+        assert numbers == [int(cell) for cell in cells.split(" | ")]
+        size = max(numbers) + 1
+        assert space == next(s for s in SPACES if Part(size, 1, points, s).simplest(points, numbers) is not None)
 
 
 def test_the_spaces_have_as_many_functions() -> None:
@@ -119,6 +125,13 @@ def test_the_spaces_have_as_many_functions() -> None:
         assert row == [space, *map(str, made)]
 
 
+def test_the_limits_are_those_of_the_front_end() -> None:
+    """The table of sizes has the numbers that the front end enforces."""
+    shown = [int(limit) for _, limit in re.findall(r"^\| ([^|]+) \| (\d+) \|$", PAGE, re.MULTILINE)[:6]]
+    holes = [MAX_SIZES["xform"], MAX_SIZES["part"]]
+    assert shown == [*holes, MAX_THREADS, MAX_GRID_THREADS, MAX_SHARED, MAX_ELEMENTS]
+
+
 def test_all_finds_the_solutions_in_the_table(workplace: Path) -> None:
     """`--all` lists four fillings of edge.py, and Space 1 has none."""
     (edge,) = load(workplace / "edge.py")
@@ -134,7 +147,7 @@ def test_every_key_of_the_json_object_is_explained() -> None:
     explained = {row[0] for row in rows_below("| key | meaning |")}
     shown = set(re.findall(r'^  "(\w+)":', "".join(CONSOLES), re.MULTILINE)) - {"certificate"}
     assert shown <= explained
-    extra = {"certificate." + key for key in ("proved", "always_run", "verified", "confirmed", "reason")}
+    extra = {"certificate." + key for key in ("proved", "always_run", "verified", "confirmed", "reason", "mismatch")}
     assert explained - shown == extra | {"all"}
 
 

@@ -6,13 +6,13 @@ DONE = 0
 """Solved, or equal."""
 
 NO = 1
-"""Proved that no solution exists, or not equal."""
+"""Proved that no choice gives the specification's terms, or not equal."""
 
 MISTAKE = 2
 """A mistake of the user; stderr says which."""
 
 UNDECIDED = 3
-"""A timeout, or an interruption; what was found until then is printed."""
+"""A timeout, or an interruption; what was found until then is printed. Or different terms whose numbers agree."""
 
 BUG = 70
 """A bug of ours."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from math import prod
@@ -16,7 +16,8 @@ from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import Filled, load_kernel
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError
-from symbolic.program import Program
+from symbolic.program import Parameter, Program
+from symbolic.store import cell_name
 
 ORDERS = (0, 1, 2, 3)
 """In how many orders of lanes, warps and blocks the emulation runs a kernel: up, down, and two at random."""
@@ -87,7 +88,7 @@ def try_kernel(filled: Filled, device: Literal["cpu", "cuda"], why: str, seed: i
     try:
         found = trials(program, specification, on_gpu if device == "cuda" else on_cpu, seed)
     except EmulationError as error:
-        out.write(f"  not equal: {_with_names(str(error), program)}\n")
+        out.write(f"  not equal: {with_names(str(error), program.parameters)}\n")
         return NO
     if device == "cpu":
         out.write(f"  emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds\n")
@@ -96,14 +97,17 @@ def try_kernel(filled: Filled, device: Literal["cpu", "cuda"], why: str, seed: i
     return DONE if all(trial.equal for trial in found) else NO
 
 
-def _with_names(finding: str, program: Program) -> str:
-    """Name the array and its element in a finding about 'argument 1, element (0, 3)'."""
+def with_names(finding: str, parameters: Sequence[Parameter]) -> str:
+    """Name the arrays in a finding of the emulation about 'argument 0', and the element where it says which."""
 
-    def name(match: re.Match[str]) -> str:
-        indices = ", ".join(re.findall(r"\d+", match[2]))
-        return f"{program.parameters[int(match[1])].name}[{indices}]"
+    def cell(match: re.Match[str]) -> str:
+        parameter, at = parameters[int(match[1])], match[2]
+        if at.startswith("("):
+            return f"{parameter.name}[{at.strip('(,)')}]"
+        return cell_name(parameter.name, parameter.shape, int(at))
 
-    return re.sub(r"argument (\d+), element (\d+|\([\d, ]*\))", name, finding)
+    finding = re.sub(r"argument (\d+), element (\d+|\([\d, ]+\))", cell, finding)
+    return re.sub(r"argument (\d+)", lambda match: parameters[int(match[1])].name, finding)
 
 
 def _launch_text(program: Program) -> str:

@@ -159,23 +159,25 @@ def binary(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
         return _fold(op, left, right, place)
     dtype = common_dtype(left, right, f"`{op}`", place)
     _check_operator(op, dtype, place)
+    if op in ("<<", ">>") and dtype.is_data:
+        _check_shift(op, right, dtype)
     a, b = coerce(left, dtype, f"an operand of `{op}`"), coerce(right, dtype, f"an operand of `{op}`")
     if op in ("//", "%") and isinstance(b, Const) and b.value == 0:
         fail(place, "a division by zero")
-    if op in ("<<", ">>"):
-        _check_shift(op, b, dtype, right.place)
     return Binary(op, a, b, dtype, place)
 
 
-def _check_shift(op: BinaryOp, amount: Expr, dtype: DType, place: Place) -> None:
-    """Refuse a shift of data that the hardware leaves undefined for some thread."""
-    if not dtype.is_data:
-        return
+def _check_shift(op: BinaryOp, amount: Value, dtype: DType) -> None:
+    """Refuse a shift of data that C++ leaves undefined, or may for some data."""
     bits = INTEGER_RANGES[dtype][1].bit_length() + (INTEGER_RANGES[dtype][0] < 0)
     if not isinstance(amount, Const):
-        fail(place, f"`{op}` of {dtype.value} data by {describe(amount)}", f"a constant amount, from 0 to {bits - 1}")
+        fail(
+            amount.place,
+            f"`{op}` of {dtype.value} data by {describe(amount)}",
+            f"a constant amount, from 0 to {bits - 1}",
+        )
     if not 0 <= amount.value < bits:
-        fail(place, f"`{op}` of {dtype.value} data by {amount.value}", f"an amount from 0 to {bits - 1}")
+        fail(amount.place, f"`{op}` of {dtype.value} data by {amount.value}", f"an amount from 0 to {bits - 1}")
 
 
 def common_dtype(left: Value, right: Value, what: str, place: Place) -> DType:

@@ -106,7 +106,7 @@ class Cegis:
             if not refuted:
                 return Candidate(self.space, choices, cost)
             self.stats.counterexamples += 1
-            self.news(f"{self.stats.counterexamples} counterexamples")
+            self.news("looking for a filling")
 
     def forbid(self, candidate: Candidate) -> None:
         """Rule out the functions of a candidate: some hole must differ at some point."""

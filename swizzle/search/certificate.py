@@ -31,7 +31,7 @@ class Claim:
     def text(self) -> str:
         """Return the claim in words."""
         if self.known:
-            return f"these {len(self.known)} fillings are all there are"
+            return f"no filling besides those found: {len(self.known)}"
         return "no filling exists" if self.at_most is None else f"no filling costs {self.at_most} or less"
 
     def as_json(self) -> dict[str, Any]:

@@ -172,7 +172,7 @@ class _Search:
         solutions = tuple(self._solution(c) for c in candidates)
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
         if self.best is not None and self.best.cost == self.floor:
-            certificate["always_run"] = f"{self.floor} accumulates run whatever the holes are"
+            certificate["always_run"] = f"accumulates that run whatever the holes are: {self.floor}"
         if solutions:
             certificate["verified"] = self._verify(solutions)
         self.seconds["verify"] += time.monotonic() - started

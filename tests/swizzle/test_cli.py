@@ -17,6 +17,8 @@ from swizzle.commands.solve import SolveArguments
 from swizzle.version import __version__
 from symbolic.errors import Place, SwizzleError
 
+CONV = Path(__file__).resolve().parents[2] / "case_studies" / "conv1d.py"
+
 
 def call(*arguments: str) -> tuple[int, str, str]:
     """Run a command line in this process; return exit status, stdout, stderr."""
@@ -98,7 +100,12 @@ def test_options_of_check_and_run_arrive(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ("solve", "Missing argument 'FILE[:SKETCH]'"),
         ("solve a.py --space 4", "'4' is not one of '1', '2', '3', 'all'"),
-        ("solve a.py --timeout 0", "0.0 is not in the range x>0"),
+        ("solve a.py --timeout 0", "expected seconds, more than 0 and at most 1000000, not 0"),
+        ("solve a.py --timeout -1", "at most 1000000, not -1"),
+        ("solve a.py --timeout inf", "at most 1000000, not inf"),
+        ("solve a.py --timeout nan", "at most 1000000, not nan"),
+        ("solve a.py --timeout 1e400", "at most 1000000, not inf"),
+        ("run a.py --seed -1", "-1 is not in the range x>=0"),
         ("solve a.py -D K", "expected NAME=VALUE with an integer VALUE, not 'K'"),
         ("solve a.py -D K=three", "expected NAME=VALUE with an integer VALUE, not 'K=three'"),
         ("solve a.py -D 3=K", "expected NAME=VALUE with an integer VALUE, not '3=K'"),
@@ -165,6 +172,34 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     os.close(write)
     assert done.stderr == ""
     assert done.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_full_device_is_no_bug() -> None:
+    """What cannot be written is said in one line: status 2."""
+    with open("/dev/full", "w") as full:
+        for words in (["--help"], ["--version"], ["solve", str(CONV), "-q"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "swizzle", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+            assert (done.returncode, done.stderr) == (2, "error: cannot write: No space left on device\n")
+        words = [sys.executable, "-m", "swizzle", "solve", "missing.swz"]
+        assert subprocess.run(words, stderr=full, check=False).returncode == 2
+
+
+def test_an_interruption_outside_a_command_is_undecided() -> None:
+    """Ctrl-C while modules are still being imported: status 3, no traceback."""
+    program = """if True:
+        import swizzle.cli
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        swizzle.cli.execute = interrupted
+        swizzle.cli.main()
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "interrupted\n")
 
 
 def test_the_module_is_a_program_too() -> None:

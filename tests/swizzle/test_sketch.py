@@ -267,6 +267,44 @@ def test_files_that_are_none(tmp_path: Path, name: str) -> None:
     assert error_of(lambda: load(tmp_path / name)).exit_code == 2
 
 
+def test_a_bug_of_ours_is_not_the_files_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is raised inside Swizzle, or below it, while a file runs stays what it is."""
+    path = tmp_path / "copy.py"
+    path.write_text(HEAD + KERNEL)
+    for bug in (lambda *_: 1 // 0, lambda *_: np.reshape(np.zeros(3), (2, 2)), lambda *_: {}["x"]):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["swizzle.sketch"], "build_program", bug)
+            with pytest.raises((ZeroDivisionError, ValueError, KeyError)):
+                load(path)
+    path.write_text("import numpy as np\nnp.reshape(np.zeros(3), (2, 2))\n")
+    assert error_of(lambda: load(path)).found.startswith("running the file failed: ValueError: ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "ok"),
+    [("x[t] << 31", True), ("x[t] >> 0", True), ("i32(5) << 3", True), ("1 << x[t]", False), ("x[t] << 32", False)],
+)
+def test_the_amounts_of_shifts(tmp_path: Path, statement: str, ok: bool) -> None:
+    """A shift of data is by a constant from 0 to its bits less one."""
+    path = tmp_path / "shift.py"
+    kernel = (
+        "@sketch(spec=same, block=32, x=i32[32], y=i32.out[32])\ndef k(x, y):\n    t = cuda.threadIdx.x\n    y[t] = "
+    )
+    path.write_text(HEAD + kernel + statement + "\n")
+    if ok:
+        assert load(path)[0].name == "k"
+    else:
+        assert error_of(lambda: load(path)).found.startswith("`<<` of i32 data by")
+
+
+def test_the_largest_shared_arrays_and_grids(tmp_path: Path) -> None:
+    """Exactly 48 KiB of shared memory and exactly 2**22 threads are accepted."""
+    path = tmp_path / "large.py"
+    kernel = KERNEL.replace("block=32, grid=2", "block=1024, grid=4096")
+    path.write_text(HEAD + kernel + "    a = cuda.shared.array(6144, f64)\n")
+    assert load(path)[0].program.grid == (4096, 1, 1)
+
+
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     """Bytes that are no text are refused."""
     (tmp_path / "bytes.swz").write_bytes(b"\xff\xfe\x00")

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.check import CheckArguments, check
-from swizzle.commands.run import RunArguments, run
+from swizzle.commands.run import RunArguments, run, with_names
 from swizzle.commands.solve import SolveArguments, solve
-from symbolic.errors import SwizzleError
+from symbolic.errors import Place, SwizzleError
+from symbolic.program import DType, Parameter
 
 KERNEL = """
 from swizzle import cuda, i32, parameter, sketch, spec
@@ -281,6 +282,48 @@ def test_undefined_behaviour_is_not_equal(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("y[i] =", "y[i + 1] ="))
     status, out = ran(path)
     assert (status, "  not equal: " in out) == (1, True)
+
+
+def test_a_finding_of_the_emulation_names_arrays() -> None:
+    """The emulation knows arguments by number; the user knows arrays."""
+    place = Place("k.py", 1, 1)
+    parameters = [Parameter("x", DType.F32, (4,), "in", place), Parameter("y", DType.F32, (2, 3), "out", place)]
+    for finding, named in (
+        ("race on argument 1, element 4: thread 1", "race on y[1, 1]: thread 1"),
+        ("of lanes: argument 0, element (3,) is 1.0", "of lanes: x[3] is 1.0"),
+        ("of lanes: argument 1, element (1, 2) is 1.0", "of lanes: y[1, 2] is 1.0"),
+        ("reads 4 bytes at element 4 of argument 0, which has 4", "reads 4 bytes at element 4 of x, which has 4"),
+    ):
+        assert with_names(finding, parameters) == named
+
+
+def test_a_race_names_the_array(tmp_path: Path) -> None:
+    """Every thread writes one element: status 1."""
+    path = one_array(tmp_path, "x[t]", "x[i]")
+    path.write_text(path.read_text().replace("y[t] =", "y[5] ="))
+    status, out = ran(path)
+    assert (status, "y[5]" in out, "argument" in out) == (1, True, False)
+
+
+def test_a_specification_that_gives_no_integer_is_the_users_mistake(tmp_path: Path) -> None:
+    """Fractions and numbers that do not fit are not cut to the output's dtype."""
+    with pytest.raises(SwizzleError, match=r"the specification gives y\[\d\] = -?\d+\.5") as caught:
+        ran(one_array(tmp_path, "x[t]", "x[i] / 2"))
+    assert caught.value.mend == "divide with `//`"
+    with pytest.raises(SwizzleError, match=r"the specification gives y\[0\] = 3000000000"):
+        ran(one_array(tmp_path, "x[t]", "3000000000"))
+    with pytest.raises(SwizzleError, match=r"y\[1\] = -1"):
+        ran(one_array(tmp_path, "x[t]", "-i", "u64"))
+    with pytest.raises(SwizzleError, match="the specification gives NoneType as an element of y"):
+        ran(one_array(tmp_path, "x[t]", "None", "f32"))
+    assert ran(one_array(tmp_path, "x[t] * 2000000000", "x[i] * 2000000000"))[0] == 0  # wraps on both sides
+
+
+def test_a_deep_solution_file(tmp_path: Path) -> None:
+    """JSON of any depth is refused, not fallen over."""
+    (tmp_path / "t.json").write_text("[" * 200_000)
+    with pytest.raises(SwizzleError, match="is not a solution file: it is"):
+        checked(tmp_path / "t.json")
 
 
 def test_auto_says_why_not_the_gpu(solved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

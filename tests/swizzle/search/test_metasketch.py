@@ -67,7 +67,7 @@ def test_all_solutions_are_distinct_functions_and_right() -> None:
     costs = [s.cost["accumulates"] for s in found.solutions]
     assert costs == sorted(costs) and set(costs) == {1, 2}
     assert all(verify(s.program, sketch.spec).equal for s in found.solutions)
-    assert found.certificate["proved"][-1]["claim"] == f"these {len(texts)} fillings are all there are"
+    assert found.certificate["proved"][-1]["claim"] == f"no filling besides those found: {len(texts)}"
 
 
 def test_space_all_proves_the_optimum_over_every_space() -> None:
