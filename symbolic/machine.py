@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
 
 from symbolic.algebra import Algebra, Canonical, conversion
-from symbolic.data import Data, DataVector, Entry, Gathered, Mapped, Number, Reduced, Selected, Shuffled
-from symbolic.errors import Place, SwizzleError
+from symbolic.data import Data, DataVector, Gathered, Mapped, Number, Selected, Shuffled
+from symbolic.errors import SwizzleError
 from symbolic.guard import FALSE, TRUE, OutOfTime
 from symbolic.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.launch_shape import LaunchShape
@@ -54,62 +53,16 @@ from symbolic.program import (
     Unary,
     Var,
 )
-from symbolic.races import Access, races
+from symbolic.reduced import Entry, Reduced
+from symbolic.rules import Rules
+from symbolic.run import Accumulated, Run
 from symbolic.store import Memory, Read, cell_name
 from symbolic.union import Union, merge
 from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
 
 HoleFunction: TypeAlias = Callable[[int, tuple[Vector, ...], Vector], Vector]
 _MOVES = {"up": operator.sub, "down": operator.add, "xor": operator.xor}
-Key: TypeAlias = tuple[Hashable, ...]
 Value: TypeAlias = "Vector | Data"
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule that a run broke: which, where, by which thread; a race names the other access too."""
-
-    key: Key
-    thread: int
-    message: str
-    place: Place
-    mend: str = ""
-    other: tuple[Key, int] | None = None
-
-    def error(self) -> SwizzleError:
-        """Return the violation as the user's mistake."""
-        return SwizzleError(self.message, place=self.place, mend=self.mend)
-
-
-@dataclass(slots=True)
-class Accumulated:
-    """One accumulate that ran: its statement, its guard and its operands."""
-
-    statement: Accumulate
-    mask: Vector
-    predicate: Vector
-    operands: tuple[DataVector, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """A barrier that ran, and for which threads."""
-
-    scope: Literal["block", "warp"]
-    mask: Vector
-
-
-@dataclass(slots=True)
-class Run:
-    """What a run leaves behind. An access is its mask, its address and how many barriers ran before it."""
-
-    shape: LaunchShape
-    memories: dict[str, Memory]
-    accumulated: list[Accumulated]
-    violations: list[Violation]
-    obligations: dict[Key, Callable[[Encoding, int], None]]
-    accesses: dict[Key, tuple[Vector, Vector, int]] = field(default_factory=dict)
-    barriers: list[Passed] = field(default_factory=list)
 
 
 class Machine:
@@ -131,15 +84,12 @@ class Machine:
         self.deadline = deadline
         self.program, self.algebra, self.hole = program, algebra, hole
         self.shape = LaunchShape.of(program)
-        self.violation_limit = violation_limit
         self.all = np.ones(self.shape.count, np.bool_)
         self.scalars: dict[str, Value] = {}
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
-        self.loops: tuple[int, ...] = ()
-        self.block_epoch = self.warp_epoch = np.zeros(self.shape.count, np.int64)
-        self.shared_accesses: dict[str, list[Access]] = {}
         self.result = Run(self.shape, self.memories, [], [], {})
+        self.rules = Rules(self.shape, self.result, violation_limit)
         for parameter in program.parameters:
             size = int(np.prod(parameter.shape, dtype=np.int64))
             given = parameter.role != "out"
@@ -157,14 +107,13 @@ class Machine:
             )
             self.memories[parameter.name] = memory
             if parameter.role in ("out", "inout"):
-                self.shared_accesses[parameter.name] = []
+                self.rules.watch(parameter.name, between_blocks=True)
 
     def run(self) -> Run:
         """Run the whole grid."""
         for statement in self.program.body:
             self.execute(statement, self.all)
-        for name in list(self.shared_accesses):
-            self._look_for_races(name)
+        self.rules.finish()
         return self.result
 
     # -- statements -----------------------------------------------------------------------------------------
@@ -208,13 +157,13 @@ class Machine:
         bounds = [self._uniform(e, mask) for e in (loop.start, loop.stop, loop.step)]
         if bounds[2] == 0:
             raise SwizzleError("the step of this range is 0", place=loop.step.place, mend="use a step other than 0")
-        outer = self.loops
+        outer = self.rules.loops
         for i in range(*bounds):
-            self.loops = (*outer, i)
+            self.rules.loops = (*outer, i)
             self.scalars[loop.variable] = np.full(self.shape.count, i, np.int64)
             for statement in loop.body:
                 self.execute(statement, mask)
-        self.loops = outer
+        self.rules.loops = outer
 
     def _uniform(self, node: Expr, mask: Vector) -> int:
         value = self.index(node, mask)
@@ -231,35 +180,10 @@ class Machine:
 
     def _barrier(self, statement: Barrier, scope: Literal["block", "warp"], mask: Vector) -> None:
         groups = self.shape.block_of if scope == "block" else self.shape.convergence_base
-        self._all_present(statement, mask, groups, "threads of the block" if scope == "block" else "lanes of the warp")
-        self.result.barriers.append(Passed(scope, mask))
-        passed = mask if isinstance(mask, np.ndarray) else self.all  # a race that holes may prevent is not certain
-        self.warp_epoch = self.warp_epoch + passed
-        if scope == "block":
-            self.block_epoch = self.block_epoch + passed
-
-    def _all_present(self, node: Any, mask: Vector, groups: Lanes, who: str) -> None:
-        """Require that where one thread of a group is on, all of them are."""
-        if isinstance(mask, Deferred):
-            self.result.obligations[self._key(node, "present")] = lambda encoding, t: _same_mask(
-                encoding, mask, np.flatnonzero(groups == groups[t]).tolist()
-            )
-            return
-        if mask.all():
-            return
-        on = np.zeros(self.shape.count, np.int64)
-        np.add.at(on, groups, mask)
-        size = np.bincount(groups, minlength=self.shape.count)
-        bad = np.flatnonzero(mask & (on[groups] != size[groups]))
-        if len(bad):
-            absent = int(np.flatnonzero((groups == groups[bad[0]]) & ~mask)[0])
-            self._violate(
-                node,
-                "present",
-                int(bad[0]),
-                f"not all {who} get here: {self.shape.describe(absent)} is missing",
-                "move it out of the `if`; predicate what is stored instead",
-            )
+        self.rules.all_present(
+            statement, mask, groups, "threads of the block" if scope == "block" else "lanes of the warp"
+        )
+        self.rules.passed(scope, mask)
 
     # -- arrays ---------------------------------------------------------------------------------------------
 
@@ -272,9 +196,7 @@ class Machine:
         else:
             owner, count, size = shape.block_of, shape.blocks, shape.block_threads
             sharers = lambda address: range(address // cells * size, (address // cells + 1) * size)  # noqa: E731
-            if statement.name in self.shared_accesses:
-                self._look_for_races(statement.name)
-            self.shared_accesses[statement.name] = []
+            self.rules.watch(statement.name, between_blocks=False)
         data = self.algebra.blank(cells * count, statement.dtype)
         self.memories[statement.name] = Memory(
             statement.name, statement.dtype, statement.shape, owner * cells, data, False, sharers, statement.place
@@ -300,13 +222,13 @@ class Machine:
             def oblige(encoding: Encoding, t: int) -> None:
                 encoding.guards.add((-guard_at(mask, encoding, t), -at(inside, encoding, t).is_(-1)))
 
-            self.result.obligations[self._key(node, "bounds")] = oblige
+            self.result.obligations[self.rules.key(node, "bounds")] = oblige
         else:
             bad = np.flatnonzero(mask & (linear < 0))
             if len(bad):
                 t = int(bad[0])
                 where = ", ".join(str(i[t]) for i in indices if isinstance(i, np.ndarray))
-                self._violate(
+                self.rules.violate(
                     node,
                     "bounds",
                     t,
@@ -317,50 +239,17 @@ class Machine:
         base = memory.base
         return lift(lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, base)
 
-    def _note_access(self, node: Load | Store, mask: Vector, address: Vector, writes: bool) -> None:
-        if node.array not in self.shared_accesses:
-            return
-        key = self._key(node, "access")
-        self.result.accesses[key] = (mask, address, len(self.result.barriers))
-        if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
-            threads = np.flatnonzero(mask & (address >= 0))
-            self.shared_accesses[node.array].append(
-                Access(key, writes, threads, address[threads], self.block_epoch[threads], self.warp_epoch[threads])
-            )
-
-    def _look_for_races(self, name: str) -> None:
-        memory = self.memories[name]
-        parameters = {p.name for p in self.program.parameters}
-        for race in races(self.shared_accesses[name], self.shape, between_blocks=name in parameters):
-            if len(self.result.violations) >= self.violation_limit:
-                return
-            does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
-            places = [self._places[a.key[0]] for a in (race.first, race.second)]
-            self.result.violations.append(
-                Violation(
-                    race.second.key,
-                    race.second_thread,
-                    f"race on {cell_name(name, memory.shape, race.address % memory.cells)}: "
-                    f"{self.shape.describe(race.first_thread)} {does[0]} it (line {places[0].line}) and "
-                    f"{self.shape.describe(race.second_thread)} {does[1]} it (line {places[1].line}) "
-                    "with no barrier between",
-                    places[1],
-                    "put cuda.syncthreads() between them, or let the threads use different cells",
-                    (race.first.key, race.first_thread),
-                )
-            )
-
     def _load(self, node: Load, mask: Vector) -> DataVector:
         memory = self.memories[node.array]
         address = self._address(node, mask)
-        self._note_access(node, mask, address, writes=False)
+        self.rules.note_access(node, mask, address, writes=False)
         found = memory.read(address)
         if isinstance(found, np.ndarray) and isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
             bad = np.flatnonzero(mask & memory.unwritten(address))
             if len(bad):
                 t = int(bad[0])
                 cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
-                self._violate(
+                self.rules.violate(
                     node,
                     "unwritten",
                     t,
@@ -379,15 +268,15 @@ class Machine:
                     unwritten = TRUE if certain[t] else FALSE
                 encoding.guards.add((-guard_at(mask, encoding, t), -unwritten))
 
-            self.result.obligations[self._key(node, "unwritten")] = oblige
+            self.result.obligations[self.rules.key(node, "unwritten")] = oblige
         return found
 
     def _store(self, node: Store, mask: Vector) -> None:
         value = self.data(node.value, mask)
         address = self._address(node, mask)
-        self._note_access(node, mask, address, writes=True)
+        self.rules.note_access(node, mask, address, writes=True)
         keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
-        self.memories[node.array].write(self._key(node, "access"), keep, address, value)
+        self.memories[node.array].write(self.rules.key(node, "access"), keep, address, value)
 
     # -- accumulators ---------------------------------------------------------------------------------------
 
@@ -573,7 +462,7 @@ class Machine:
                     expected="cuda.FULL_MASK",
                     mend="let all lanes take part in the shuffle and ignore what some of them receive",
                 )
-        self._all_present(node, mask, shape.convergence_base, "lanes of the warp")
+        self.rules.all_present(node, mask, shape.convergence_base, "lanes of the warp")
         if node.mode == "idx":
             source = lift(lambda i: i % size, lambda i: i % size, lane)
         else:
@@ -603,46 +492,6 @@ class Machine:
             return Gathered(value, giver)
         return Shuffled(value, source, base, size)
 
-    # -- bookkeeping ----------------------------------------------------------------------------------------
-
-    @property
-    def _places(self) -> dict[Any, Place]:
-        return self.__dict__.setdefault("_place_table", {})  # type: ignore[no-any-return]
-
-    def _key(self, node: Any, rule: str) -> Key:
-        """Name this execution of a node: the same in every run of the same program."""
-        self._places[id(node)] = node.place
-        return (id(node), self.loops, rule)
-
-    def _violate(self, node: Any, rule: str, thread: int, message: str, mend: str) -> None:
-        if len(self.result.violations) < self.violation_limit:
-            self.result.violations.append(Violation(self._key(node, rule), thread, message, node.place, mend))
-
     def _canonical(self) -> Canonical:
         assert isinstance(self.algebra, Canonical), "open holes need canonical data"
         return self.algebra
-
-
-def forbid_race(run: Run, violation: Violation, encoding: Encoding) -> None:
-    """Require that the two accesses of a race do not meet in one cell without a barrier between."""
-    assert violation.other is not None
-    mask_a, address_a, before_a = run.accesses[violation.other[0]]
-    mask_b, address_b, before_b = run.accesses[violation.key]
-    a, b, shape = violation.other[1], violation.thread, run.shape
-    scopes = {"block"} if shape.block_of[a] == shape.block_of[b] else set()
-    scopes |= {"warp"} if shape.warp_base[a] == shape.warp_base[b] else set()
-    between = run.barriers[min(before_a, before_b) : max(before_a, before_b)]
-    ordered = [guard_at(barrier.mask, encoding, a) for barrier in between if barrier.scope in scopes]
-    first, second = at(address_a, encoding, a), at(address_b, encoding, b)
-    for cell, guard in first.values.items():
-        if cell >= 0 and (other := second.is_(cell)) != FALSE:
-            both_on = (-guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b))
-            encoding.guards.add((-guard, -other, *both_on, *ordered))
-
-
-def _same_mask(encoding: Encoding, mask: Vector, threads: list[int]) -> None:
-    first = guard_at(mask, encoding, threads[0])
-    for t in threads[1:]:
-        other = guard_at(mask, encoding, t)
-        encoding.guards.add((-first, other))
-        encoding.guards.add((first, -other))

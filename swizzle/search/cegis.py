@@ -17,7 +17,7 @@ import numpy as np
 
 from swizzle.search.problem import Demand, Problem, live_accumulates
 from symbolic.guard import FALSE, Guard, Guards
-from symbolic.machine import Run, forbid_race
+from symbolic.run import Run, forbid_race
 from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
 from symbolic.union import Union
 from symbolic.vector import Encoding, guard_at

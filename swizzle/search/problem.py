@@ -18,8 +18,9 @@ from symbolic.algebra import Canonical
 from symbolic.data import require
 from symbolic.errors import SwizzleError
 from symbolic.launch_shape import LaunchShape
-from symbolic.machine import Accumulated, Machine, Run
+from symbolic.machine import Machine
 from symbolic.program import Accumulate, Program
+from symbolic.run import Accumulated, Run
 from symbolic.store import Snapshot, hit_at
 from symbolic.terms import Term, Terms
 from symbolic.union import Union

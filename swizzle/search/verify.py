@@ -14,8 +14,9 @@ import numpy as np
 
 from swizzle.search.specification import outputs, postcondition, symbolic_inputs
 from symbolic.algebra import Canonical
-from symbolic.machine import HoleFunction, Machine, Run, Violation
+from symbolic.machine import HoleFunction, Machine
 from symbolic.program import Program
+from symbolic.run import Run, Violation
 from symbolic.store import cell_name
 from symbolic.terms import UNWRITTEN, Term, Terms
 

@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.data import DataVector, Entry, Mapped, Reduced, Selected, equals
+from symbolic.data import DataVector, Mapped, Selected, equals
 from symbolic.errors import Place
 from symbolic.guard import TRUE, Guard, Guards
+from symbolic.reduced import Entry, Reduced
 from symbolic.terms import Terms
 from symbolic.union import Union
 from symbolic.vector import Deferred, Encoding, boolean

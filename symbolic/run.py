@@ -1,0 +1,81 @@
+"""What a run of the machine leaves behind: memories, accumulates, broken rules, and what holes must see to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from symbolic.data import DataVector
+from symbolic.errors import Place, SwizzleError
+from symbolic.guard import FALSE
+from symbolic.launch_shape import LaunchShape
+from symbolic.program import Accumulate
+from symbolic.store import Memory
+from symbolic.vector import Encoding, Vector, at, guard_at
+
+Key: TypeAlias = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that a run broke: which, where, by which thread; a race names the other access too."""
+
+    key: Key
+    thread: int
+    message: str
+    place: Place
+    mend: str = ""
+    other: tuple[Key, int] | None = None
+
+    def error(self) -> SwizzleError:
+        """Return the violation as the user's mistake."""
+        return SwizzleError(self.message, place=self.place, mend=self.mend)
+
+
+@dataclass(slots=True)
+class Accumulated:
+    """One accumulate that ran: its statement, its guard and its operands."""
+
+    statement: Accumulate
+    mask: Vector
+    predicate: Vector
+    operands: tuple[DataVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A barrier that ran, and for which threads."""
+
+    scope: Literal["block", "warp"]
+    mask: Vector
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run leaves behind. An access is its mask, its address and how many barriers ran before it."""
+
+    shape: LaunchShape
+    memories: dict[str, Memory]
+    accumulated: list[Accumulated]
+    violations: list[Violation]
+    obligations: dict[Key, Callable[[Encoding, int], None]]
+    accesses: dict[Key, tuple[Vector, Vector, int]] = field(default_factory=dict)
+    barriers: list[Passed] = field(default_factory=list)
+
+
+def forbid_race(run: Run, violation: Violation, encoding: Encoding) -> None:
+    """Require that the two accesses of a race do not meet in one cell without a barrier between."""
+    assert violation.other is not None
+    mask_a, address_a, before_a = run.accesses[violation.other[0]]
+    mask_b, address_b, before_b = run.accesses[violation.key]
+    a, b, shape = violation.other[1], violation.thread, run.shape
+    scopes = {"block"} if shape.block_of[a] == shape.block_of[b] else set()
+    scopes |= {"warp"} if shape.warp_base[a] == shape.warp_base[b] else set()
+    between = run.barriers[min(before_a, before_b) : max(before_a, before_b)]
+    ordered = [guard_at(barrier.mask, encoding, a) for barrier in between if barrier.scope in scopes]
+    first, second = at(address_a, encoding, a), at(address_b, encoding, b)
+    for cell, guard in first.values.items():
+        if cell >= 0 and (other := second.is_(cell)) != FALSE:
+            both_on = (-guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b))
+            encoding.guards.add((-guard, -other, *both_on, *ordered))
