@@ -46,8 +46,6 @@ def _undo_reduction(terms: Terms, op: str, known: Term, wanted: Term) -> tuple[T
         return (wanted,)
     rest = Counter(t for t in items if not terms.is_const(t))
     taken = Counter(t for t in others if not terms.is_const(t))
-    if taken - rest:
-        return ()
     number = _UNFOLD[op](_number(terms, op, items), _number(terms, op, others))
     found = terms.apply(op, (*(rest - taken).elements(), terms.const(number)))
     return (found,) if terms.apply(op, (found, known)) == wanted else ()

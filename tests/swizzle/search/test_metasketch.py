@@ -98,6 +98,24 @@ def test_certify_confirms_each_claim_with_another_solver() -> None:
     assert found.certificate["confirmed"][0]["solver"] == "cvc5"
 
 
+def test_certify_confirms_that_all_solutions_are_all() -> None:
+    """The second solver is given the solutions that are known and finds no other."""
+    found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="1", solver="z3", all_solutions=True, certify=True))
+    assert [c["verdict"] for c in found.certificate["confirmed"]] == ["confirmed", "confirmed"]
+
+
+def test_a_store_that_is_overwritten_need_not_be_right() -> None:
+    """Only the last store to a cell counts, also where holes place both."""
+    body = """
+i = cuda.grid(1)
+y[?sw_xform(i, 8)] = x[0] + x[1]
+cuda.syncthreads()
+y[?sw_xform(i, 8)] = x[i]
+"""
+    found = solve(kernel(body, spec="[x[7 - i] for i in range(8)]"))
+    assert found.status == "sat" and found.best.holes[1].formula == "(7 - i) % 8"
+
+
 def test_out_of_time_is_unknown() -> None:
     """A deadline that has passed gives unknown with a reason, never a claim."""
     found = solve(rotate("(t + 1) % 4"), Limits(timeout=0.0))
