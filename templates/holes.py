@@ -313,17 +313,26 @@ def _template(kind: HoleKind, size: int, arity: int, points: tuple[Point, ...], 
             assert_never(kind)
 
 
+FEW = 64  # candidates that are compared one by one on all points, rather than point by point on all candidates
+
+
 def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Columns:
     """Return all choices whose function has these values at these points (None is free)."""
     rows = Columns.everything(of.components)
-    for point, value in zip(points, values, strict=True):
-        if value is None or not len(rows):
-            continue
+    asked = [(p, v) for p, v in zip(points, values, strict=True) if v is not None]
+    for point, value in asked:
+        if len(rows) <= FEW:
+            break
         column = of.at(rows, point)
         if value not in column.values:
             return rows.where(np.zeros(len(rows), np.bool_))
         rows = rows.where(column.codes == column.values.index(value))
-    return rows
+    if not asked or not asked[0][0]:
+        return rows
+    lanes = [np.array(c, np.int64) for c in zip(*(p for p, _ in asked), strict=True)]
+    wanted = np.array([v for _, v in asked])
+    same = [bool((of.apply(rows.choice(row), lanes) == wanted).all()) for row in range(min(len(rows), FEW))]
+    return rows.where(np.array(same, np.bool_)) if len(rows) <= FEW else rows
 
 
 def _linear(form: tuple[int, int, int], point: Point) -> int:
