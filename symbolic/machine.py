@@ -299,7 +299,7 @@ class Machine:
         if isinstance(on, np.ndarray) and not on.any():
             return
         operands = tuple(self.data(o, on) for o in node.operands)
-        entry = Accumulated(node, on, predicate, operands)
+        entry = Accumulated(node, on, operands)
         slot.append(entry)
         self.result.accumulated.append(entry)
 

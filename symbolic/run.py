@@ -39,7 +39,6 @@ class Accumulated:
 
     statement: Accumulate
     mask: Vector
-    predicate: Vector
     operands: tuple[DataVector, ...]
 
 
