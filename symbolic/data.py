@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.guard import FALSE, TRUE, Guard
@@ -21,6 +23,7 @@ from symbolic.undo import undo
 from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, guard_at
 
 EXPANSION_LIMIT = 100_000  # combinations of operand values that are looked at one by one
+CASES_DEEP = 3  # nested cases that a requirement tells apart; below them it asks for equality, which is built once
 Possible: TypeAlias = "frozenset[Term] | None"  # the terms a value may be, None for 'not enumerated'
 
 
@@ -43,9 +46,10 @@ class Data(ABC):
             found = memo[t, term] = FALSE if known else self._equals(encoding, t, term)
         return found
 
-    def require(self, encoding: Encoding, t: int, term: Term, when: Guard = TRUE) -> None:
-        """Require, where `when` holds, that thread t's value is `term`."""
-        encoding.guards.add((-when, self.equals(encoding, t, term)))
+    def require(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...] = ()) -> None:
+        """Require, unless one of these guards holds, that thread t's value is `term`."""
+        if len(unless) >= CASES_DEEP or not self._require_cases(encoding, t, term, unless):
+            encoding.guards.add((*unless, self.equals(encoding, t, term)))
 
     def possible(self, t: int) -> Possible:
         """Return every term that thread t's value may be, whatever the holes are, or None if there are too many."""
@@ -57,11 +61,28 @@ class Data(ABC):
         """Say as much of thread t's value as `kinds` wants to know where it is not enumerated."""
         return None
 
+    def need(self, t: int, term: Term) -> Need | None:
+        """Return what accumulates must bring for thread t's value to be `term`; None where that is not clear."""
+        return None
+
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        """Require it case by case, in clauses that let a solver rule out one choice by another; False if there is
+        no such way."""
+        return False
+
     @abstractmethod
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard: ...
 
     @abstractmethod
     def _find_possible(self, t: int) -> Possible: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An accumulator needs at least `items` active entries, of those that may be active: their tags."""
+
+    items: int
+    offers: tuple[Any, ...]
 
 
 DataVector: TypeAlias = "Lanes | Data"
@@ -92,12 +113,21 @@ def kinds(terms: Terms, value: DataVector, t: int) -> Kinds:
     return value.known_kinds[t]
 
 
-def require(value: DataVector, encoding: Encoding, t: int, term: Term, when: Guard = TRUE) -> None:
-    """Require, where `when` holds, that a data vector is `term` for thread t."""
+def require(value: DataVector, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...] = ()) -> None:
+    """Require, unless one of these guards holds, that a data vector is `term` for thread t."""
     if isinstance(value, Data):
-        value.require(encoding, t, term, when)
+        value.require(encoding, t, term, unless)
     elif value[t] != term:
-        encoding.guards.add((-when,))
+        encoding.guards.add(unless)
+
+
+def require_one(
+    encoding: Encoding, cases: Mapping[Guard, Callable[[tuple[Guard, ...]], None]], unless: tuple[Guard, ...]
+) -> None:
+    """Require that one of some exclusive cases holds, and of the one that does what it asks for."""
+    encoding.guards.add((*unless, *cases))
+    for guard, ask in cases.items():
+        ask(unless if len(cases) == 1 else (*unless, -guard))
 
 
 def union_of(parts: Sequence[Possible]) -> Possible:
@@ -134,6 +164,14 @@ class Selected(Data):
         no = guards.both(-g, equals(self.no, encoding, t, term)) if g != TRUE else FALSE
         return guards.any((yes, no))
 
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        g = guard_at(self.chosen, encoding, t)
+        if g != FALSE:
+            require(self.yes, encoding, t, term, (*unless, -g))
+        if g != TRUE:
+            require(self.no, encoding, t, term, (*unless, g))
+        return True
+
     def _find_possible(self, t: int) -> Possible:
         if not isinstance(self.chosen, Deferred):
             return possible(self.yes if self.chosen[t] else self.no, t)
@@ -166,13 +204,21 @@ class Shuffled(Data):
             self._holders[base] = found
         return self._holders[base]
 
+    def _givers(self, encoding: Encoding, t: int, term: Term) -> dict[int, Guard]:
+        """Return the threads that may offer a term to thread t, with the guard under which it asks them."""
+        base = int(self.base[t])
+        lanes, holders = at(self.source, encoding, t).values, self.holders(base)
+        able = lanes if holders is None else [lane for lane in holders.get(term, ()) if lane in lanes]
+        return {base + lane: lanes[lane] for lane in able}
+
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        guards, base = encoding.guards, int(self.base[t])
-        lanes = at(self.source, encoding, t).values
-        holders = self.holders(base)
-        if holders is not None:
-            lanes = {lane: lanes[lane] for lane in holders.get(term, ()) if lane in lanes}
-        return guards.any(guards.both(g, equals(self.value, encoding, base + lane, term)) for lane, g in lanes.items())
+        guards, givers = encoding.guards, self._givers(encoding, t, term)
+        return guards.any(guards.both(g, equals(self.value, encoding, u, term)) for u, g in givers.items())
+
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        givers = self._givers(encoding, t, term)
+        require_one(encoding, {g: partial(require, self.value, encoding, u, term) for u, g in givers.items()}, unless)
+        return True
 
     def _find_possible(self, t: int) -> Possible:
         holders = self.holders(int(self.base[t]))
@@ -192,8 +238,12 @@ class Gathered(Data):
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         return self.value.equals(encoding, int(self.giver[t]), term)
 
-    def require(self, encoding: Encoding, t: int, term: Term, when: Guard = TRUE) -> None:
-        self.value.require(encoding, int(self.giver[t]), term, when)
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        self.value.require(encoding, int(self.giver[t]), term, unless)
+        return True
+
+    def need(self, t: int, term: Term) -> Need | None:
+        return self.value.need(int(self.giver[t]), term)
 
     def _find_possible(self, t: int) -> Possible:
         return self.value.possible(int(self.giver[t]))
@@ -222,13 +272,20 @@ class Mapped(Data):
             found.append(guard)
         return guards.any(found)
 
-    def require(self, encoding: Encoding, t: int, term: Term, when: Guard = TRUE) -> None:
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
         ways = list(self._combinations(t, term))
         if len(ways) != 1:
-            super().require(encoding, t, term, when)
-            return
+            return False
         for operand, value in zip(self.operands, ways[0], strict=True):
-            require(operand, encoding, t, value, when)
+            require(operand, encoding, t, value, unless)
+        return True
+
+    def need(self, t: int, term: Term) -> Need | None:
+        ways, (_, positions) = list(self._combinations(t, term)), self._sets(t)
+        if len(ways) != 1 or not positions:
+            return None
+        operand = self.operands[positions[0]]
+        return operand.need(t, ways[0][positions[0]]) if isinstance(operand, Data) else None
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
         """What an operator makes of a value that cannot fold with the other operand is made by that operator."""

@@ -18,6 +18,7 @@ from symbolic.data import (
     Data,
     DataVector,
     Kinds,
+    Need,
     Possible,
     equals,
     kinds,
@@ -112,15 +113,35 @@ class Reduced(Data):
             certain += reach(entry.mask, t) == {True} and some is not None and not some & folding
         return frozenset((self.outer,)) if certain >= 2 else None
 
+    def need(self, t: int, term: Term) -> Need | None:
+        """An entry whose value is no reduction by `outer` itself brings one item at most."""
+        if REDUCTIONS[self.outer].idempotent or term == UNWRITTEN or self.inner == self.outer:
+            return None
+        items = len(self.terms.items(term, self.outer)) - (0 if self.init is None else 1)
+        offers = []
+        for entry in self.entries:
+            if True in reach(entry.mask, t):
+                some = kinds_of(self.terms, [(operand, t) for operand in entry.operands])
+                if some is None or self.outer in some:
+                    return None
+                offers.append(entry.tag)
+        return Need(items, tuple(offers))
+
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         """Return a guard that implies equality; the solver may leave it false, which no one-way use minds."""
         if term == UNWRITTEN:
             return FALSE
         found = encoding.guards.fresh()
-        self.require(encoding, t, term, found)
+        self._require_cases(encoding, t, term, (-found,))
         return found
 
-    def require(self, encoding: Encoding, t: int, term: Term, when: Guard = TRUE) -> None:
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        if len(unless) > 1:
+            return False
+        self._require(encoding, t, term, -unless[0] if unless else TRUE)
+        return True
+
+    def _require(self, encoding: Encoding, t: int, term: Term, when: Guard) -> None:
         guards, terms, reduction = encoding.guards, self.terms, REDUCTIONS[self.outer]
         wanted = terms.multiset(term, self.outer) if term != UNWRITTEN else Counter({UNWRITTEN: 1})
         for entry in self.dissolved:

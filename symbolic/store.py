@@ -9,14 +9,14 @@ because a deferred read is asked after later writes have happened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from symbolic.data import Data, DataVector, Kinds, Possible, equals, kinds_of, possible, require, union_of
+from symbolic.data import Data, DataVector, Kinds, Possible, equals, kinds_of, possible, require, require_one, union_of
 from symbolic.errors import Place
 from symbolic.guard import FALSE, TRUE, Guard
 from symbolic.program import DType
@@ -187,20 +187,23 @@ class Memory:
             return FALSE
         return -encoding.guards.any(hit for _, hits in self._overlay(encoding, seen, address) for _, hit in hits)
 
-    def require(self, encoding: Encoding, seen: Snapshot, address: int, term: Term) -> None:
-        """Require that a cell holds a term of the specification."""
+    def require(
+        self, encoding: Encoding, seen: Snapshot, address: int, term: Term, unless: tuple[Guard, ...] = ()
+    ) -> None:
+        """Require, unless one of these guards holds, that a cell holds a term of the specification."""
         guards, alive = encoding.guards, TRUE
         for write, hits in self._overlay(encoding, seen, address):
             for u, hit in hits:
-                require(write.value, encoding, u, term, guards.both(alive, hit))
+                require(write.value, encoding, u, term, (*unless, -guards.both(alive, hit)))
             alive = guards.both(alive, -guards.any(hit for _, hit in hits))
         version = int(seen.version[address])
+        overwritten = () if alive == TRUE else (-alive,)
         if not seen.written[address]:
-            guards.add((-alive,))
+            guards.add((*unless, *overwritten))
         elif version >= 0:
-            seen.values[version].require(encoding, int(seen.writer[address]), term, alive)
+            seen.values[version].require(encoding, int(seen.writer[address]), term, (*unless, *overwritten))
         elif seen.data[address] != term:
-            guards.add((-alive,))
+            guards.add((*unless, *overwritten))
 
     def cell_possible(self, seen: Snapshot, address: int) -> Possible:
         """Return every term that a cell may hold."""
@@ -257,14 +260,30 @@ class Read(Data):
         super().__init__()
         self.memory, self.seen, self.address = memory, seen, address
 
+    def _cells(self, encoding: Encoding, t: int, term: Term) -> dict[int, Guard]:
+        """Return the cells that may hold a term, with the guard under which thread t reads them."""
+        where = at(self.address, encoding, t).values
+        if self.seen.diffuse or term == UNWRITTEN:
+            return where
+        cells = [a for a in self.seen.places.get(term, ()) if a in where]
+        if self.seen.open:
+            cells += [a for a in where if a in self.seen.open]
+        return {a: where[a] for a in cells}
+
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        guards, where = encoding.guards, at(self.address, encoding, t).values
-        cells: Iterable[int] = where
-        if not self.seen.diffuse and term != UNWRITTEN:
-            cells = [a for a in self.seen.places.get(term, ()) if a in where]
-            if self.seen.open:
-                cells += [a for a in where if a in self.seen.open]
-        return guards.any(guards.both(where[a], self.memory.cell_equals(encoding, self.seen, a, term)) for a in cells)
+        guards, cells = encoding.guards, self._cells(encoding, t, term)
+        return guards.any(
+            guards.both(g, self.memory.cell_equals(encoding, self.seen, a, term)) for a, g in cells.items()
+        )
+
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        if self.seen.diffuse or term == UNWRITTEN:
+            return False
+        cells = self._cells(encoding, t, term)
+        require_one(
+            encoding, {g: partial(self.memory.require, encoding, self.seen, a, term) for a, g in cells.items()}, unless
+        )
+        return True
 
     def unwritten(self, encoding: Encoding, t: int) -> Guard:
         """Return the guard under which thread t reads a cell that was never written."""

@@ -10,6 +10,7 @@ point comes from the chosen constants is written once, over the three operations
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -34,7 +35,7 @@ class Chooser(Protocol[T]):
         """Apply a binary function."""
 
     def compare(self, a: T, component: int) -> T:
-        """Return -1, 0 or 1: how an integer stands to the constant of a component of integers."""
+        """Return -1, 0 or 1: how an integer stands to the constant of a component of integers, in rising order."""
 
     def shared(self, key: Hashable, build: Callable[[], T]) -> T:
         """Return a value that several points have in common, built once."""
@@ -146,12 +147,11 @@ class Open(Generic[T]):
 
     def compare(self, a: Union, component: int) -> Union:
         guards, constants = self.guards, self.components[component]
-        assert list(constants) == list(range(constants[0], constants[-1] + 1)), "compare needs consecutive integers"
         parts = []
         for value, guard in a.values.items():
-            above = self._at_least(component, value + 1 - constants[0])
-            equal = self.choices[component][value - constants[0]] if constants[0] <= value <= constants[-1] else FALSE
-            parts.append((guard, above, equal))
+            after = bisect_right(constants, value)
+            equal = self.choices[component][after - 1] if after and constants[after - 1] == value else FALSE
+            parts.append((guard, self._at_least(component, after), equal))
         if len(parts) == 1:
             ((_, above, equal),) = parts
             signs = {-1: above, 0: equal, 1: -guards.any((above, equal))}

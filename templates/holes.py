@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -95,6 +96,10 @@ class Template:
         """Return the choice with the simplest formula that has these values, or None. A value None is free."""
         raise NotImplementedError
 
+    def light(self) -> Template:
+        """Return the part of this space whose constants are those of most kernels: 0, 1, -1 and the sizes."""
+        raise NotImplementedError
+
     def size(self) -> int:
         """Return how many choices there are (not all of them distinct functions)."""
         return int(np.prod([len(c) for c in self.components], dtype=np.float64))
@@ -127,6 +132,17 @@ class Xform(Template):
             _distinct(rates, lambda r: tuple(self._turn(r, k) for k in shifts)),
             tuple(_by_size(n)),
         )
+
+    def light(self) -> Template:
+        found = copy(self)
+        shapes, rates, offsets = self.components
+        few = (0, 1, self.n - 1)
+        found.components = (
+            tuple((gs, c_f, d_f, wrap) for gs, c_f, d_f, wrap in shapes if min(c_f, gs - c_f) in (0, 1, gs // d_f)),
+            tuple((c_r, d_r) for c_r, d_r in rates if c_r in few),
+            tuple(c for c in offsets if c in few),
+        )
+        return found
 
     def _behaviour(self, shape: tuple[int, int, int, bool], i: int) -> tuple[int, int, int]:
         """Return (base, m, f): the value at index i is base + (f + R) mod m."""
@@ -183,6 +199,7 @@ class Cond(Template):
 
     def __init__(self, arity: int, points: Sequence[Point], space: Space) -> None:
         self.space = space
+        self.sizes = {max(values) + 1 for values in zip(*points, strict=True)}
         forms = [(a, -1, b) for a, b in itertools.combinations(range(arity), 2)]
         forms += [(a, 1, a) for a in range(arity)] + [(a, 1, b) for a, b in itertools.combinations(range(arity), 2)]
         if arity:
@@ -203,6 +220,15 @@ class Cond(Template):
                 tuple(itertools.product(("<=", "=="), (False, True))),
                 tuple(range(min(reach) - 1, max(reach) + 1)),
             )
+
+    def light(self) -> Cond:
+        if self.space == "1":
+            return self
+        found = copy(self)
+        forms, relations, thresholds = self.components
+        near = {size + step for size in (0, *self.sizes) for step in (-1, 0, 1)}
+        found.components = (forms, relations, tuple(t for t in thresholds if t in near or -t in near))
+        return found
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         if self.space == "1":
@@ -235,8 +261,18 @@ class Part(Template):
 
     def __init__(self, n: int, arity: int, points: Sequence[Point], space: Space) -> None:
         self.n = n
-        self.conditions = [Cond(arity, points, space)] * (n - 1)
-        self.components = tuple(c for condition in self.conditions for c in condition.components) or ((None,),)
+        self._set(Cond(arity, points, space))
+
+    def _set(self, condition: Cond) -> None:
+        self.conditions = [condition] * (self.n - 1)
+        self.components = condition.components * (self.n - 1) or ((None,),)
+
+    def light(self) -> Template:
+        if not self.conditions:
+            return self
+        found = copy(self)
+        found._set(self.conditions[0].light())
+        return found
 
     def slices(self) -> list[slice]:
         """Return where each condition's components stand among all."""

@@ -93,7 +93,7 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
         verdict, solver = str(claim["verdict"]), claim["solver"]
         verdict = f"confirmed by {solver}" if verdict == "confirmed" else f"not confirmed by {solver}, {verdict}"
         lines.append(f"  certify {claim['claim']} in Space {claim['space']}: {verdict}")
-    why = certificate.get("always_run", "no claim rests on a solver")
+    why = certificate.get("floor", "no claim rests on a solver")
     return lines or [f"  certify nothing to confirm: {why}"]
 
 

@@ -51,11 +51,20 @@ class Cegis:
     """The search in one space, kept between questions; a context manager, as it holds a solver."""
 
     def __init__(
-        self, problem: Problem, space: Space, solver: SolverName, deadline: float | None, news: Callable[[str], None]
+        self,
+        problem: Problem,
+        space: Space,
+        solver: SolverName,
+        deadline: float | None,
+        news: Callable[[str], None],
+        *,
+        light: bool = False,
     ) -> None:
+        """`light` looks at the part of the space that `Template.light` keeps."""
         self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
         self.guards = Guards(deadline)
-        self.templates = [template(h, p, space) for h, p in zip(problem.program.holes, problem.points, strict=True)]
+        whole = [template(h, p, space) for h, p in zip(problem.program.holes, problem.points, strict=True)]
+        self.templates = [t.light() for t in whole] if light else whole
         self.open = [Open[Union](self.guards, t.components) for t in self.templates]
         self.encoding = Encoding(self.guards, problem.terms, self._hole)
         self.stats = Stats()

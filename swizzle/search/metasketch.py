@@ -14,6 +14,7 @@ import numpy as np
 
 from swizzle.search.cegis import Candidate, Cegis
 from swizzle.search.certificate import Claim, confirm
+from swizzle.search.floor import floor
 from swizzle.search.problem import Problem
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
@@ -24,6 +25,7 @@ from templates.formula import constants, fill, formula
 from templates.holes import SPACES, Template, template
 
 News = Callable[[Progress], None]
+LARGE = 128  # constants of all holes together from which on the light ones are tried first
 
 
 class _Search:
@@ -39,6 +41,7 @@ class _Search:
         self.all: list[Candidate] = []
         self.claims: list[Claim] = []
         self.floor = 0
+        self.light_done: set[SpaceName] = set()
         self.reason = ""
         self.counterexamples = 0
         self.problem: Problem | None = None
@@ -57,7 +60,7 @@ class _Search:
         try:
             self.tell("1", "interpreting the sketch")
             self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline)
-            self.floor = self._floor()
+            self.floor = floor(self.problem)
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
             for space in self._spaces():
@@ -96,33 +99,70 @@ class _Search:
         return found
 
     def _search_space(self, space: SpaceName) -> bool:
-        """Search one space; return whether its question was answered for certain."""
+        """Search one space, light parts first; return whether its question was answered for certain."""
         assert self.problem is not None
-        self.tell(space, "building the space")
         self.counterexamples = 0
-
-        def news(doing: str) -> None:
-            self.counterexamples = cegis.stats.counterexamples
-            self.tell(space, doing)
-
-        with Cegis(self.problem, space, self.solver, self.deadline, news) as cegis:
-            while True:
-                bound = None if self.best is None else self.best.cost - 1
-                if bound is not None and bound < self.floor:
-                    break
-                self.tell(space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
-                answer = cegis.find(bound)
-                if isinstance(answer, Candidate):
-                    self.best = answer
-                    continue
-                if isinstance(answer, Unknown):
-                    self.reason = self._why(answer)
+        for part in self._light_parts(space):
+            self.tell(space, "light constants: building the space")
+            with self._cegis(part, light=True) as cegis:
+                if isinstance(self._lower(cegis), Unknown):
                     return False
-                self._claim(space, cegis, bound)
-                break
+            if self._at_floor():
+                return True
+        self.tell(space, "building the space")
+        with self._cegis(space) as cegis:
+            answer = self._lower(cegis)
+            if isinstance(answer, Unknown):
+                return False
+            if isinstance(answer, Unsat):
+                self._claim(space, cegis, None if self.best is None else self.best.cost - 1)
             if self.limits.all_solutions and self.best is not None:
                 return self._enumerate(space, cegis)
             return True
+
+    def _cegis(self, space: SpaceName, light: bool = False) -> Cegis:
+        assert self.problem is not None
+
+        def news(doing: str) -> None:
+            self.counterexamples += 1
+            self.tell(space, doing)
+
+        return Cegis(self.problem, space, self.solver, self.deadline, news, light=light)
+
+    def _light_parts(self, space: SpaceName) -> list[SpaceName]:
+        """Return the spaces up to this one, but for Space 3, whose light part is to be searched before the whole.
+
+        An answer there ends the search only if no filling of any space is cheaper.
+        """
+        assert self.problem is not None
+        if self.limits.all_solutions:
+            return []
+        found: list[SpaceName] = []
+        for part in SPACES[: SPACES.index(space) + 1]:
+            whole = [template(h, p, part) for h, p in zip(self.problem.program.holes, self.problem.points, strict=True)]
+            constants = sum(len(c) for t in whole for c in t.components)
+            light = sum(len(c) for t in whole for c in t.light().components)
+            if part != "3" and part not in self.light_done and constants >= LARGE and 2 * light < constants:
+                found.append(part)
+        self.light_done |= set(found)
+        return found
+
+    def _at_floor(self) -> bool:
+        """Say whether no filling of any space can be cheaper than the best."""
+        return self.best is not None and self.best.cost == self.floor
+
+    def _lower(self, cegis: Cegis) -> Unsat | Unknown | None:
+        """Look for cheaper and cheaper fillings; return why there is no more, None at the floor."""
+        while not self._at_floor():
+            bound = None if self.best is None else self.best.cost - 1
+            self.tell(cegis.space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
+            answer = cegis.find(bound)
+            if isinstance(answer, Unknown):
+                self.reason = self._why(answer)
+            if not isinstance(answer, Candidate):
+                return answer
+            self.best = answer
+        return None
 
     def _enumerate(self, space: SpaceName, cegis: Cegis) -> bool:
         """Find every distinct filling of the space, cheapest or not."""
@@ -141,14 +181,6 @@ class _Search:
             self.all = found
             self.tell(space, f"{len(found)} fillings so far")
             cegis.forbid(answer)
-
-    def _floor(self) -> int:
-        """Return how many accumulate statements run whatever the holes are."""
-        assert self.problem is not None
-        return sum(
-            any(isinstance(e.mask, np.ndarray) and e.mask.any() for e in entries)
-            for entries in self.problem.accumulates().values()
-        )
 
     def _why(self, answer: Unknown) -> str:
         late = self.deadline is not None and time.monotonic() >= self.deadline
@@ -172,7 +204,7 @@ class _Search:
         solutions = tuple(self._solution(c) for c in candidates)
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
         if self.best is not None and self.best.cost == self.floor:
-            certificate["always_run"] = f"accumulates that run whatever the holes are: {self.floor}"
+            certificate["floor"] = f"accumulates that no filling can do without, by counting: {self.floor}"
         if solutions:
             certificate["verified"] = self._verify(solutions)
         self.seconds["verify"] = time.monotonic() - started
@@ -184,7 +216,7 @@ class _Search:
         return Result(
             sketch=self.sketch.name,
             status=status,
-            space=self.best.space if self.best else last,
+            space=last if self.best is None or self.limits.space in SPACES else self.best.space,
             optimal=optimal and not self.reason,
             solutions=solutions,
             warp_size=self.sketch.program.warp_size,

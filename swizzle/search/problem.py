@@ -116,7 +116,7 @@ class Problem:
         for address in at(write.address, encoding, demand.thread).values:
             if address >= 0 and seen.number[address] < write.number:
                 hit = hit_at(write, encoding, demand.thread, address)
-                require(write.value, encoding, demand.thread, wanted[address], hit)
+                require(write.value, encoding, demand.thread, wanted[address], (-hit,))
 
     def thread_of(self, demand: Demand) -> int:
         """Return the thread that stores what a demand is about."""

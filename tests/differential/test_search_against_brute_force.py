@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from swizzle.search.floor import floor
 from swizzle.search.metasketch import solve
 from swizzle.search.problem import Problem, live_accumulates
 from swizzle.sketch import Sketch
@@ -109,7 +110,7 @@ def specification_of(
 
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("space", ["1", "2", "3"])
-def test_random_sketches(seed: int, space: Any) -> None:
+def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Status, least cost and number of solutions are what trying every filling gives."""
     random = Random(seed)
     sketch = random_sketch(random)
@@ -139,6 +140,12 @@ def test_random_sketches(seed: int, space: Any) -> None:
     if costs:
         assert found.status == "sat" and found.optimal
         assert found.best.cost["accumulates"] <= min(costs)
+        assert floor(problem) <= found.best.cost["accumulates"]
+    monkeypatch.setattr("swizzle.search.metasketch.LARGE", 0)  # light parts first, however small the space
+    lighter = solve(posed, Limits(space=space))
+    assert lighter.status == found.status
+    if costs:
+        assert lighter.optimal and lighter.best.cost == found.best.cost
 
 
 def sketch_output(program: Program) -> range:

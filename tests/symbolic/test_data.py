@@ -76,7 +76,7 @@ def test_random_accumulators_agree_with_brute_force(data: st.DataObject) -> None
 
     wanted = terms.apply(outer, [some(plain) for _, plain in entries[: data.draw(st.integers(1, len(entries)))]])
     when = guards.fresh()
-    Reduced(terms, outer, inner, built, None, HERE).require(encoding, 0, wanted, when)
+    Reduced(terms, outer, inner, built, None, HERE).require(encoding, 0, wanted, (-when,))
     free_inputs = inputs[:9]
     for values, holds in assignments(guards, [when, *free_inputs]):
         if not values[0]:
