@@ -175,6 +175,11 @@ class Guards:
 
         return holds
 
+    def take(self) -> list[list[Guard]]:
+        """Return the clauses added since the last call."""
+        batch, self._pending = self._pending, []
+        return batch
+
     def drain(self) -> list[FNode]:
         """Return the clauses added since the last call, as PySMT formulas."""
         from pysmt.environment import get_env
@@ -182,7 +187,7 @@ class Guards:
 
         from symbolic.solver import unchecked_formulas
 
-        batch, self._pending = self._pending, []
+        batch = self.take()
         with unchecked_formulas():
             self._name_all()
             yes, no, node = self._symbols, self._negations, get_env().formula_manager.create_node

@@ -128,8 +128,8 @@ class Xform(Template):
             (c_r, d_r) for d_r in [0] + (list(range(extent - 1, 0, -1)) if space == "3" else []) for c_r in _by_size(n)
         ]
         self.components = (
-            _distinct(shapes, lambda s: tuple(self._behaviour(s, i) for i in indices)),
-            _distinct(rates, lambda r: tuple(self._turn(r, k) for k in shifts)),
+            _distinct(shapes, lambda s: tuple(self.behaviour(s, i) for i in indices)),
+            _distinct(rates, lambda r: tuple(self.turn(r, k) for k in shifts)),
             tuple(_by_size(n)),
         )
 
@@ -144,14 +144,14 @@ class Xform(Template):
         )
         return found
 
-    def _behaviour(self, shape: tuple[int, int, int, bool], i: int) -> tuple[int, int, int]:
+    def behaviour(self, shape: tuple[int, int, int, bool], i: int) -> tuple[int, int, int]:
         """Return (base, m, f): the value at index i is base + (f + R) mod m."""
         gs, c_f, d_f, wrap = shape
         spread = fan(gs, c_f, d_f, i % gs)
         m = gs // d_f if wrap else gs
         return i // gs * gs + spread // m * m, m, spread % m
 
-    def _turn(self, rate: tuple[int, int], k: int) -> int:
+    def turn(self, rate: tuple[int, int], k: int) -> int:
         c_r, d_r = rate
         return (k * c_r + (k // d_r if d_r else 0)) % self.n
 
@@ -159,11 +159,11 @@ class Xform(Template):
         i, k = point[0], point[1] if len(point) > 1 else 0
 
         def build() -> T:
-            turn = chooser.pick(1, lambda rate: self._turn(rate, k))
+            turn = chooser.pick(1, lambda rate: self.turn(rate, k))
             return chooser.both(lambda a, c: rot(self.n, a, c), turn, chooser.pick(2, lambda c: c))
 
         amount = chooser.shared(k, build)
-        shape = chooser.pick(0, lambda s: self._behaviour(s, i))
+        shape = chooser.pick(0, lambda s: self.behaviour(s, i))
         return chooser.both(lambda s, r: s[0] + (s[2] + r) % s[1], shape, amount)
 
     def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:

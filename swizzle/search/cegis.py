@@ -1,26 +1,24 @@
 """One space, one question: is there a filling of the holes, of at most this cost?
 
-Counterexamples are output elements. Kernels are input-independent, so what the solver sees is the requirement for
-the output elements of a few threads only; a candidate is run for all threads by the concrete machine, and the
-elements that come out wrong for one thread (or a rule that a thread breaks) are added. A thread that was looked at
-before is preferred: what its holes may be is built already. Two to five threads are usually enough.
+Counterexamples are output elements (`swizzle.search.shown`): the solver sees what is required of a few threads, a
+candidate is run for all threads. Two to five threads are usually enough.
 """
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from swizzle.search.problem import Demand, Problem, live_accumulates
+from swizzle.search.problem import Problem, live_accumulates
+from swizzle.search.shown import Shown
 from symbolic.guard import FALSE, Guard, Guards
-from symbolic.run import Run, forbid_race
+from symbolic.run import Run
 from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
 from symbolic.union import Union
-from symbolic.vector import Encoding, guard_at
+from symbolic.vector import guard_at
 from templates.chooser import Choice, Open
 from templates.holes import Point, Space, matching, template
 
@@ -44,7 +42,6 @@ class Stats:
     counterexamples: int = 0
     seconds_solving: float = 0.0
     seconds_checking: float = 0.0
-    looked_at: set[Demand] = field(default_factory=set)
 
 
 class Cegis:
@@ -66,19 +63,16 @@ class Cegis:
         whole = [template(h, p, space) for h, p in zip(problem.program.holes, problem.points, strict=True)]
         self.templates = [t.light() for t in whole] if light else whole
         self.open = [Open[Union](self.guards, t.components) for t in self.templates]
-        self.encoding = Encoding(self.guards, problem.terms, self._hole)
         self.stats = Stats()
         self.solver = Solver(solver, boolean=True)
         self._points: dict[tuple[int, Point], Union] = {}
-        self._random = random.Random(0)
         self._dead = {statement: self.guards.fresh() for statement in problem.accumulates()}
         self._live_always: set[int] = set()
         self._noted = 0
-        self._threads: set[int] = set()
         live = [-g for g in self._dead.values()]
         self._at_least = self.guards.counter(live, len(live)) if live else []
-        for demand in problem.first_demands():
-            self._look_at(demand)
+        self.shown = Shown(problem, self.guards, self._hole, problem.first_demands())
+        self._note_active()
 
     def __enter__(self) -> Cegis:
         return self
@@ -107,7 +101,8 @@ class Cegis:
             holds = self.guards.reader(answer.model)
             choices = tuple(o.chosen(holds) for o in self.open)
             run, wrong = self.problem.candidate(self.templates, choices)
-            refuted = self._refute(run, [(m.array, m.address) for m in wrong])
+            refuted = self.shown.refute(run, [(m.array, m.address) for m in wrong])
+            self._note_active()
             cost = len(live_accumulates(run))
             if not refuted and at_most is not None and cost > at_most:
                 refuted = self._refute_cost(run, holds)
@@ -141,39 +136,13 @@ class Cegis:
             found = self._points[number, point] = self.templates[number].at(self.open[number], point)
         return found
 
-    def _look_at(self, demand: Demand) -> None:
-        assert demand not in self.stats.looked_at, "a candidate fails on something that the solver was told of"
-        self.stats.looked_at.add(demand)
-        self._threads.add(self.problem.thread_of(demand))
-        self.problem.require(self.encoding, demand)
-        self._note_active()
-
     def _note_active(self) -> None:
         """A dead accumulate is active for no thread that was looked at."""
-        for entry, _, guard in self.encoding.active[self._noted :]:
+        for entry, _, guard in self.shown.encoding.active[self._noted :]:
             self.guards.add((-self._dead[id(entry.statement)], -guard))
-        self._noted = len(self.encoding.active)
+        self._noted = len(self.shown.encoding.active)
 
     # -- counterexamples ------------------------------------------------------------------------------------
-
-    def _refute(self, run: Run, wrong: list[tuple[str, int]]) -> bool:
-        """Add what a candidate breaks; say whether it broke anything."""
-        for violation in run.violations[:2]:
-            if violation.other is not None:
-                forbid_race(self.problem.run, violation, self.encoding)
-            else:
-                self.problem.run.obligations[violation.key](self.encoding, violation.thread)
-        if run.violations:
-            self._note_active()
-            return True
-        if not wrong:
-            return False
-        demands = [self.problem.demand_for(run, *some) for some in wrong]
-        known = [d for d in demands if self.problem.thread_of(d) in self._threads]
-        thread = self.problem.thread_of(known[0] if known else self._random.choice(demands))
-        for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
-            self._look_at(demand)
-        return True
 
     def _refute_cost(self, run: Run, holds: Callable[[Guard], bool]) -> bool:
         """A statement that the solver called dead runs for a thread it was not shown: show it."""
@@ -184,7 +153,7 @@ class Cegis:
                 continue
             thread = int(np.flatnonzero(entry.mask)[0])
             for twin in entries[statement]:
-                guard = guard_at(twin.mask, self.encoding, thread)
+                guard = guard_at(twin.mask, self.shown.encoding, thread)
                 if guard != FALSE:
                     self.guards.add((-self._dead[statement], -guard))
             return True

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from swizzle.search.cegis import Candidate, Cegis
 from swizzle.search.problem import Problem
 from swizzle.solution import SpaceName
 from symbolic.guard import OutOfTime
-from symbolic.solver import SolverName, Unknown, Unsat
+from symbolic.solver import SolverName, Unknown, Unsat, quickest_boolean
+
+Engine: TypeAlias = "SolverName | Literal['tables']"  # 'tables' is `swizzle.search.tables`, no solver
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Claim:
     space: SpaceName
     at_most: int | None
     known: tuple[Candidate, ...]
-    solver: SolverName
+    solver: Engine
     evidence: Mapping[str, int]
 
     def text(self) -> str:
@@ -38,9 +40,9 @@ class Claim:
         return {"space": self.space, "claim": self.text(), "solver": self.solver, **self.evidence}
 
 
-def second_solver(solver: SolverName) -> SolverName:
+def second_solver(solver: Engine) -> SolverName:
     """Return a solver that shares no code with the one that was used."""
-    return "cvc5" if solver == "z3" else "z3"
+    return "cvc5" if solver == "z3" else quickest_boolean() if solver == "tables" else "z3"
 
 
 def confirm(problem: Problem, claims: Sequence[Claim], deadline: float | None) -> list[dict[str, Any]]:

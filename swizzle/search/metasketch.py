@@ -16,15 +16,18 @@ from swizzle.search.cegis import Candidate, Cegis
 from swizzle.search.certificate import Claim, confirm
 from swizzle.search.floor import floor
 from swizzle.search.problem import Problem
+from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName, Status
 from symbolic.guard import OutOfTime
+from symbolic.propagate import available
 from symbolic.solver import SolverName, Unknown, Unsat, quickest_boolean
 from templates.formula import constants, fill, formula
 from templates.holes import SPACES, Template, template
 
 News = Callable[[Progress], None]
+NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
 LARGE = 128  # constants of all holes together from which on the light ones are tried first
 
 
@@ -110,6 +113,11 @@ class _Search:
             if self._at_floor():
                 return True
         self.tell(space, "building the space")
+        if self._suits_tables(space):
+            try:
+                return self._search_tables(space)
+            except (TooManyFunctions, TooManyNodes):
+                self.best, self.all = None, []
         with self._cegis(space) as cegis:
             answer = self._lower(cegis)
             if isinstance(answer, Unknown):
@@ -119,6 +127,35 @@ class _Search:
             if self.limits.all_solutions and self.best is not None:
                 return self._enumerate(space, cegis)
             return True
+
+    def _suits_tables(self, space: SpaceName) -> bool:
+        """Say whether function tables are tried before a solver: for a large question about no cost."""
+        assert self.problem is not None
+        return (
+            available()
+            and (space == "3" or self.limits.all_solutions)
+            and self.best is None
+            and self.floor == len(self.problem.accumulates())
+        )
+
+    def _search_tables(self, space: SpaceName) -> bool:
+        """Search one space by function tables; return True, as it is answered for certain."""
+        assert self.problem is not None
+
+        def news(doing: str) -> None:
+            self.counterexamples = tables.counterexamples
+            self.tell(space, doing)
+
+        with Tables(self.problem, space, self.deadline, news, NODE_LIMIT) as tables:
+            for candidate in tables.candidates():
+                self.best = self.best or candidate
+                if not self.limits.all_solutions:
+                    return True
+                self.all.append(candidate)
+                self.tell(space, f"{len(self.all)} fillings so far")
+            evidence = {"looked_at": len(tables.shown.demands), "nodes": tables.nodes}
+            self.claims.append(Claim(space, None, tuple(self.all), "tables", evidence))
+        return True
 
     def _cegis(self, space: SpaceName, light: bool = False) -> Cegis:
         assert self.problem is not None
@@ -188,7 +225,7 @@ class _Search:
 
     def _claim(self, space: SpaceName, cegis: Cegis, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
         evidence = {
-            "looked_at": len(cegis.stats.looked_at),
+            "looked_at": len(cegis.shown.demands),
             "queries": cegis.stats.queries,
             "clauses": cegis.guards.clauses,
         }

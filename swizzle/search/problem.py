@@ -138,6 +138,17 @@ class Problem:
                 found += [own[i] for i in sorted({0, max(1, len(own) // blocks) - 1})] if own else []
         return found
 
+    def demands_of(self, threads: set[int]) -> list[Demand]:
+        """Return everything that is demanded of what some threads store."""
+        found: list[Demand] = []
+        for parameter in outputs(self.program):
+            writes, seen = self.final_writes(parameter.name), self.finals[parameter.name]
+            found += [Stored(parameter.name, j, t) for j in writes for t in sorted(threads)]
+            if not seen.diffuse:
+                writer = seen.writer.tolist()
+                found += [o for o in self.outputs if o.array == parameter.name and writer[o.address] in threads]
+        return found
+
     def final_writes(self, array: str) -> list[int]:
         """Return which diffuse writes no later write may overwrite: their stores can be judged one by one."""
         if array not in self._final_writes:

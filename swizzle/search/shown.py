@@ -1,0 +1,57 @@
+"""What a search was shown of a problem: the demands and the rules of a few threads, as clauses over guards.
+
+Kernels are input-independent, so a few threads are enough to find a candidate; a candidate is run for all threads by
+the concrete machine, and the elements that come out wrong for one thread (or a rule that a thread breaks) are shown
+next. A thread that was looked at before is preferred: what its holes may be is built already.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+from swizzle.search.problem import Demand, Problem
+from symbolic.guard import Guards
+from symbolic.run import Run, forbid_race
+from symbolic.union import Union
+from symbolic.vector import Encoding
+from templates.holes import Point
+
+
+class Shown:
+    """The part of a problem that a search looks at; it grows."""
+
+    def __init__(
+        self, problem: Problem, guards: Guards, hole: Callable[[int, Point], Union], first: Iterable[Demand]
+    ) -> None:
+        self.problem = problem
+        self.encoding = Encoding(guards, problem.terms, hole)
+        self.demands: set[Demand] = set()
+        self._threads: set[int] = set()
+        self._random = random.Random(0)
+        for demand in first:
+            self.look_at(demand)
+
+    def look_at(self, demand: Demand) -> None:
+        assert demand not in self.demands, "a candidate fails on something that the search was told of"
+        self.demands.add(demand)
+        self._threads.add(self.problem.thread_of(demand))
+        self.problem.require(self.encoding, demand)
+
+    def refute(self, run: Run, wrong: list[tuple[str, int]]) -> bool:
+        """Show what a candidate breaks; say whether it broke anything."""
+        for violation in run.violations[:2]:
+            if violation.other is not None:
+                forbid_race(self.problem.run, violation, self.encoding)
+            else:
+                self.problem.run.obligations[violation.key](self.encoding, violation.thread)
+        if run.violations:
+            return True
+        if not wrong:
+            return False
+        demands = [self.problem.demand_for(run, *some) for some in wrong]
+        known = [d for d in demands if self.problem.thread_of(d) in self._threads]
+        thread = self.problem.thread_of(known[0] if known else self._random.choice(demands))
+        for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
+            self.look_at(demand)
+        return True

@@ -1,0 +1,275 @@
+"""Search by function tables: every function of every hole side by side, values ruled out by propagation.
+
+What is required of a few threads becomes clauses over 'this hole has this value at this point', with no template
+behind them. Unit propagation rules out values; of each hole only the functions stay that avoid what is ruled out;
+what no function that is left can give is ruled out in turn. Where nothing follows any more, the search tries the
+values of one point, the one with the fewest. No solver takes part, so this is also the second opinion on what a
+solver claims.
+
+It decides problems whose cost no filling changes: it finds a filling, or all, or proves that there is none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from swizzle.search.cegis import Candidate
+from swizzle.search.problem import Problem, live_accumulates
+from swizzle.search.shown import Shown
+from symbolic.guard import Guard, Guards, OutOfTime
+from symbolic.propagate import Propagation
+from symbolic.union import Union
+from templates.functions import Functions, Rows, functions
+from templates.holes import Point, Space, template
+
+Allowed: TypeAlias = npt.NDArray[np.bool_]
+VALUES_AT_ONCE = 300_000  # values of functions computed to see which ones are left; above, nothing is ruled out
+
+
+class TooManyFunctions(Exception):
+    """A hole has more functions than fit side by side."""
+
+
+class TooManyNodes(Exception):
+    """The search met its limit on nodes."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """A part of the search space: what is ruled out, and which functions each hole is left with.
+
+    `tables` are the functions as they were told apart when the node was made, by the points known then: `allowed`
+    has a line for each of them.
+    """
+
+    ruled_out: list[Guard]
+    allowed: list[Allowed]
+    tables: list[Functions]
+    rows: list[Rows]
+
+    def copy(self) -> _Node:
+        return _Node(list(self.ruled_out), [a.copy() for a in self.allowed], self.tables, list(self.rows))
+
+
+class Tables:
+    """The search in one space; a context manager."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        deadline: float | None,
+        news: Callable[[str], None],
+        node_limit: int | None = None,
+    ) -> None:
+        """Raises `TooManyFunctions` where the tables would be too large."""
+        self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
+        self.nodes, self.node_limit = 0, node_limit
+        self.counterexamples = 0
+        self.holes = problem.program.holes
+        self.templates = [template(h, p, space) for h, p in zip(self.holes, problem.points, strict=True)]
+        self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
+        self.points: list[list[Point]] = [[] for _ in self.holes]
+        self._made: dict[tuple[int, int], Functions] = {}
+        self._unions: dict[tuple[int, Point], Union] = {}
+        self._atoms: dict[Guard, tuple[int, int, int]] = {}
+        self._guards = Guards(deadline)
+        self._propagation = Propagation()
+        block = problem.run.shape.block_threads
+        first = problem.demands_of({t for t in (0, 1, block // 2, block - 1) if t < block})
+        self.shown = Shown(problem, self._guards, self._hole, first)
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._propagation.close()
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield every filling that is right, once as a function on the points that run; then there are no more.
+
+        Raises `OutOfTime` past the deadline, `TooManyNodes` past the limit on nodes, `TooManyFunctions`.
+        """
+        root = _Node([], [np.ones((0, n), np.bool_) for n in self.sizes], [], [])
+        if self._refresh(root):
+            yield from self._search(root)
+
+    # -- atoms ----------------------------------------------------------------------------------------------
+
+    def _hole(self, number: int, point: Point) -> Union:
+        """Return the union of all values at a point: one guard each, tied by no template."""
+        found = self._unions.get((number, point))
+        if found is None:
+            if self.holes[number].kind == "cond":
+                yes = self._guards.fresh()
+                found = Union({False: -yes, True: yes})
+            elif self.sizes[number] == 1:
+                found = Union.single(0)
+            else:
+                found = Union({v: self._guards.fresh() for v in range(self.sizes[number])})
+                self._guards.exactly_one(list(found.values.values()))
+            self._unions[number, point] = found
+            place = len(self.points[number])
+            self.points[number].append(point)
+            for value, guard in found.values.items():
+                self._atoms[guard] = (number, place, int(value))
+        return found
+
+    # -- search ---------------------------------------------------------------------------------------------
+
+    def _search(self, node: _Node) -> Iterator[Candidate]:
+        """Yield the right fillings of a node."""
+        self.nodes += 1
+        if self.node_limit is not None and self.nodes > self.node_limit:
+            raise TooManyNodes
+        while self._propagate(node):
+            split = self._widest_gap(node)
+            if split is not None:
+                number, place = split
+                for value in np.flatnonzero(node.allowed[number][place]).tolist():
+                    child = node.copy()
+                    guard = self._unions[number, self.points[number][place]].values[value]
+                    child.ruled_out.append(guard)
+                    yield from self._search(child)
+                return
+            if not self._is_fresh(node):
+                if not self._refresh(node):
+                    return
+                continue
+            candidate = self._check(node)
+            if candidate is not None:
+                apart = self._point_apart(node)
+                if apart is None:
+                    yield candidate
+                    return
+                self._hole(*apart)  # now a point to search on
+
+    def _widest_gap(self, node: _Node) -> tuple[int, int] | None:
+        """Return the point with the fewest values, but more than one, of the hole with the fewest functions there."""
+        best: tuple[tuple[int, int], tuple[int, int]] | None = None
+        for number, allowed in enumerate(node.allowed):
+            counts = allowed.sum(axis=1)
+            counts[counts < 2] = np.iinfo(counts.dtype).max
+            if len(counts) and counts.min() <= self.sizes[number]:
+                place = int(counts.argmin())
+                key = (int(counts[place]), len(node.rows[number]))
+                if best is None or key < best[0]:
+                    best = key, (number, place)
+        return None if best is None else best[1]
+
+    def _check(self, node: _Node) -> Candidate | None:
+        """Run the function that is left of each hole for all threads; show what is wrong with it, if anything."""
+        choices = tuple(f.choice(int(rows[0])) for f, rows in zip(node.tables, node.rows, strict=True))
+        run, wrong = self.problem.candidate(self.templates, choices)
+        if self.shown.refute(run, [(m.array, m.address) for m in wrong]):
+            self.counterexamples += 1
+            self.news("looking for a filling")
+            return None
+        return Candidate(self.space, choices, len(live_accumulates(run)))
+
+    def _point_apart(self, node: _Node) -> tuple[int, Point] | None:
+        """Return a hole and a point at which functions that are alike so far differ, if there is one."""
+        for number, points in enumerate(self.problem.points):
+            if len(self.points[number]) == len(points):
+                continue
+            whole = self._functions(number, points)
+            rows = self._fitting(whole, number, node.allowed[number])
+            step = max(1, VALUES_AT_ONCE // len(rows))
+            for start in range(0, len(points), step):
+                values = whole.values(points[start : start + step], rows)
+                differ = np.flatnonzero((values != values[:, :1]).any(axis=1))
+                if len(differ):
+                    return number, points[start + int(differ[0])]
+        return None
+
+    # -- tables ---------------------------------------------------------------------------------------------
+
+    def _functions(self, number: int, points: Sequence[Point]) -> Functions:
+        """Return the functions of a hole, told apart by some points."""
+        key = (number, len(points))
+        if key not in self._made:
+            found = functions(self.templates[number], points)
+            if found is None:
+                raise TooManyFunctions
+            self._made[key] = found
+        return self._made[key]
+
+    def _fitting(self, hole: Functions, number: int, allowed: Allowed) -> Rows:
+        """Return the functions that have an allowed value at every point with a line."""
+        rows = np.arange(hole.count, dtype=np.int32)
+        counts = allowed.sum(axis=1)
+        for place in np.argsort(counts, kind="stable").tolist():
+            if counts[place] < self.sizes[number]:
+                rows = rows[allowed[place][hole.values([self.points[number][place]], rows)[0]]]
+        return rows
+
+    def _is_fresh(self, node: _Node) -> bool:
+        """Say whether a node's functions are told apart by all points that are known."""
+        return all(len(a) == len(p) for a, p in zip(node.allowed, self.points, strict=True))
+
+    def _refresh(self, node: _Node) -> bool:
+        """Tell a node's functions apart by all points that are known; False where a hole has none left."""
+        node.tables = [self._functions(number, points) for number, points in enumerate(self.points)]
+        node.rows = [
+            self._fitting(hole, number, allowed)
+            for number, (hole, allowed) in enumerate(zip(node.tables, node.allowed, strict=True))
+        ]
+        for number, points in enumerate(self.points):
+            fresh = np.ones((len(points) - len(node.allowed[number]), self.sizes[number]), np.bool_)
+            node.allowed[number] = np.concatenate([node.allowed[number], fresh])
+        return all(len(rows) for rows in node.rows)
+
+    # -- propagation ----------------------------------------------------------------------------------------
+
+    def _propagate(self, node: _Node) -> bool:
+        """Rule out values until nothing follows any more; False where nothing is left."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
+        self._propagation.add(self._guards.take())
+        seen = [0] * len(node.rows)  # with how many rows the values of a hole were looked at
+        while True:
+            implied = self._propagation.implied(node.ruled_out)
+            if implied is None:
+                return False
+            allowed = [a.copy() for a in node.allowed]
+            for guard in implied:
+                atom = self._atoms.get(-guard)
+                if atom is not None and atom[1] < len(allowed[atom[0]]):
+                    allowed[atom[0]][atom[1], atom[2]] = False
+            before = len(node.ruled_out)
+            for number in range(len(node.rows)):
+                if not self._filter(node, number, allowed[number], seen):
+                    return False
+            if len(node.ruled_out) == before:
+                return True
+
+    def _filter(self, node: _Node, number: int, allowed: Allowed, seen: list[int]) -> bool:
+        """Keep the functions of a hole that are allowed everywhere; rule out what none of them gives."""
+        rows, hole = node.rows[number], node.tables[number]
+        points = self.points[number][: len(allowed)]
+        changed = np.flatnonzero((allowed != node.allowed[number]).any(axis=1))
+        node.allowed[number] = allowed
+        for place in changed[np.argsort(allowed[changed].sum(axis=1), kind="stable")].tolist():
+            rows = rows[allowed[place][hole.values([points[place]], rows)[0]]]
+            if not len(rows):
+                return False
+        node.rows[number] = rows
+        if len(rows) == seen[number] or len(rows) * len(points) > VALUES_AT_ONCE or not points:
+            return True
+        seen[number] = len(rows)
+        unsettled = np.flatnonzero(allowed.sum(axis=1) > 1)
+        given = np.zeros((len(unsettled), self.sizes[number]), np.bool_)
+        if len(unsettled):
+            values = hole.values([points[place] for place in unsettled.tolist()], rows)
+            given[np.arange(len(unsettled))[:, None], values] = True
+        for line, value in np.argwhere(allowed[unsettled] & ~given).tolist():
+            union = self._unions[number, points[unsettled[line]]]
+            node.ruled_out.append(-union.values[value])
+        node.allowed[number][unsettled] &= given
+        return True

@@ -1,0 +1,59 @@
+"""Search by function tables and search by a solver say the same."""
+
+import pytest
+
+from swizzle.loading import load
+from swizzle.search.cegis import Candidate, Cegis
+from swizzle.search.problem import Problem
+from swizzle.search.tables import Tables, TooManyNodes
+from symbolic.propagate import available
+from symbolic.solver import Unsat
+from tests.test_case_studies import CASES
+
+pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+def problem(file: str, sketch: str, **parameters: int) -> Problem:
+    found = load(str(CASES / file), sketch, parameters)[0]
+    return Problem.of(found.program, found.spec)
+
+
+@pytest.mark.parametrize(
+    ("file", "sketch", "parameters"),
+    [
+        ("aos_store.py", "crc", {"warp_size": 4, "struct_size": 3}),
+        ("aos_store.py", "crc", {"warp_size": 8, "struct_size": 2}),
+        ("aos_store.py", "rcr", {"warp_size": 4, "struct_size": 3}),
+        ("aos_sum.py", "crc", {"warp_size": 4, "struct_size": 3}),
+        ("aos_sum.py", "crc", {"warp_size": 8, "struct_size": 2}),
+        ("conv1d.py", "conv1d", {"warp_size": 4}),
+    ],
+)
+@pytest.mark.parametrize("space", ["1", "3"])
+def test_all_solutions_are_those_of_a_solver(file: str, sketch: str, parameters: dict[str, int], space: str) -> None:
+    """Every solution the tables give is new to the solver, and with all of them ruled out it finds none."""
+    posed = problem(file, sketch, **parameters)
+    with Tables(posed, space, None, quiet) as tables, Cegis(posed, space, "cadical", None, quiet) as cegis:  # type: ignore[arg-type]
+        for count, candidate in enumerate(tables.candidates()):
+            if count == 40:
+                return
+            assert isinstance(cegis.find(), Candidate)
+            cegis.forbid(candidate)
+        assert isinstance(cegis.find(), Unsat)
+
+
+def test_sizes_that_share_a_factor_with_the_warp_in_a_way_no_template_has() -> None:
+    """Structures of six words cannot be transposed by column, row and column shuffles of any space."""
+    with Tables(problem("aos_store.py", "crc", struct_size=6), "3", None, quiet) as tables:
+        assert list(tables.candidates()) == []
+
+
+def test_the_limit_on_nodes_holds() -> None:
+    """Past it the search gives up rather than answer."""
+    posed = problem("aos_store.py", "crc", struct_size=6)
+    with Tables(posed, "3", None, quiet, node_limit=1) as tables, pytest.raises(TooManyNodes):
+        list(tables.candidates())
