@@ -20,6 +20,7 @@ from templates.holes import Point, Template, Xform
 Rows: TypeAlias = npt.NDArray[np.int32]
 Values: TypeAlias = npt.NDArray[np.int16]
 MOST_ROWS = 4_000_000
+FEW_ROWS = 500  # of which all values are gathered in one step, rather than point by point
 
 
 class Functions(Protocol):
@@ -74,10 +75,12 @@ class XformFunctions:
         given = (base + (start + np.arange(n)) % modulus).astype(np.int16)
         apart = _first_of_each(given.swapaxes(0, 1).reshape(len(shapes), -1))
         given = given[:, apart]
-        self._given = dict(zip(indices, given.reshape(len(indices), -1), strict=True))  # at shape * n + amount
+        self._given = given.reshape(len(indices), -1)  # of an index, at shape * n + amount
+        self._index = {i: line for line, i in enumerate(indices)}
         turns = np.array([[template.turn(r, k) for r in rates] for k in shifts], np.int32)
         amounts = (turns[:, :, None] + np.array(offsets)).reshape(len(shifts), -1) % n
-        self._amounts = dict(zip(shifts, amounts, strict=True))
+        self._amounts = amounts.astype(np.int16)
+        self._turn = {k: line for line, k in enumerate(shifts)}
         self._shapes, self._amount_choices = [shapes[s] for s in apart], [(r, c) for r in rates for c in offsets]
         moduli = modulus[0, apart, 0].tolist()
         kept = {m: _first_of_each(amounts.T % m) for m in set(moduli)}
@@ -89,7 +92,12 @@ class XformFunctions:
 
     def values(self, points: Sequence[Point], rows: Rows) -> Values:
         shape, amount = self._shape.take(rows), self._amount.take(rows)
-        return np.stack([self._given[p[0]].take(shape + self._amounts[_shift(p)].take(amount)) for p in points])
+        lines = [(self._index[p[0]], self._turn[_shift(p)]) for p in points]
+        if len(rows) > FEW_ROWS:
+            return np.stack([self._given[i].take(shape + self._amounts[k].take(amount)) for i, k in lines])
+        i, k = np.array(lines, np.intp).reshape(-1, 2).T[:, :, None]
+        found: Values = self._given[i, shape + self._amounts[k, amount]]
+        return found
 
     def choice(self, row: int) -> Choice:
         rate, offset = self._amount_choices[self._amount[row]]

@@ -18,6 +18,9 @@ from symbolic.vector import Encoding
 from templates.holes import Point
 
 
+VIOLATIONS = 2  # broken rules of one candidate that are shown at once
+
+
 class Shown:
     """The part of a problem that a search looks at; it grows."""
 
@@ -40,7 +43,7 @@ class Shown:
 
     def refute(self, run: Run, wrong: list[tuple[str, int]]) -> bool:
         """Show what a candidate breaks; say whether it broke anything."""
-        for violation in run.violations[:2]:
+        for violation in run.violations[:VIOLATIONS]:
             if violation.other is not None:
                 forbid_race(self.problem.run, violation, self.encoding)
             else:

@@ -29,7 +29,9 @@ from templates.functions import Functions, Rows, functions
 from templates.holes import Point, Space, template
 
 Allowed: TypeAlias = npt.NDArray[np.bool_]
-VALUES_AT_ONCE = 300_000  # values of functions computed to see which ones are left; above, nothing is ruled out
+VALUES_AT_ONCE = 50_000  # values of functions computed in one step to see which ones are left
+NARROW = 2  # counterexamples after which a whole block is looked at rather than a few threads
+WIDEST = 64  # threads
 
 
 class TooManyFunctions(Exception):
@@ -38,6 +40,10 @@ class TooManyFunctions(Exception):
 
 class TooManyNodes(Exception):
     """The search met its limit on nodes."""
+
+
+class _TooNarrow(Exception):
+    """A few threads do not say enough."""
 
 
 @dataclass(slots=True)
@@ -75,15 +81,23 @@ class Tables:
         self.holes = problem.program.holes
         self.templates = [template(h, p, space) for h, p in zip(self.holes, problem.points, strict=True)]
         self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
+        self._found: set[tuple[bytes, ...]] = set()
+        self._open(narrow=True)
+
+    def _open(self, narrow: bool) -> None:
+        """Look at a few threads, or at a block."""
+        self._narrow = narrow
         self.points: list[list[Point]] = [[] for _ in self.holes]
         self._made: dict[tuple[int, int], Functions] = {}
         self._unions: dict[tuple[int, Point], Union] = {}
         self._atoms: dict[Guard, tuple[int, int, int]] = {}
-        self._guards = Guards(deadline)
+        self._atom_lines = np.zeros((0, 3), np.int32)
+        self._guards = Guards(self.deadline)
         self._propagation = Propagation()
-        block = problem.run.shape.block_threads
-        first = problem.demands_of({t for t in (0, 1, block // 2, block - 1) if t < block})
-        self.shown = Shown(problem, self._guards, self._hole, first)
+        block = self.problem.run.shape.block_threads
+        few = {t for t in (0, 1, block // 2, block - 1) if t < block}
+        wide = set(np.linspace(0, block - 1, min(block, WIDEST), dtype=int).tolist())
+        self.shown = Shown(self.problem, self._guards, self._hole, self.problem.demands_of(few if narrow else wide))
 
     def __enter__(self) -> Tables:
         return self
@@ -94,11 +108,31 @@ class Tables:
     def candidates(self) -> Iterator[Candidate]:
         """Yield every filling that is right, once as a function on the points that run; then there are no more.
 
-        Raises `OutOfTime` past the deadline, `TooManyNodes` past the limit on nodes, `TooManyFunctions`.
+        Raises `OutOfTime` past the deadline, `TooManyNodes` past the limit on nodes before any
+        was found, `TooManyFunctions`.
         """
-        root = _Node([], [np.ones((0, n), np.bool_) for n in self.sizes], [], [])
-        if self._refresh(root):
-            yield from self._search(root)
+        try:
+            for candidate in self._search(self._root()):
+                self._found.add(self._key(candidate))
+                yield candidate
+        except _TooNarrow:
+            self._propagation.close()
+            self._open(narrow=False)
+            for candidate in self._search(self._root()):
+                if self._key(candidate) not in self._found:
+                    self._found.add(self._key(candidate))
+                    yield candidate
+
+    def _root(self) -> _Node:
+        return _Node([], [np.ones((0, n), np.bool_) for n in self.sizes], [], [])
+
+    def _key(self, candidate: Candidate) -> tuple[bytes, ...]:
+        """Return what tells the functions of a candidate from others, on the points that run."""
+        found = []
+        for made, points, choice in zip(self.templates, self.problem.points, candidate.choices, strict=True):
+            columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
+            found.append(np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(points),)).tobytes())
+        return tuple(found)
 
     # -- atoms ----------------------------------------------------------------------------------------------
 
@@ -121,13 +155,24 @@ class Tables:
                 self._atoms[guard] = (number, place, int(value))
         return found
 
+    def _lookup(self) -> npt.NDArray[np.int32]:
+        """Return (hole, place, value) of every guard, a negative one counted from the end; -1 where it is no atom."""
+        size = 2 * self._guards.variables + 1
+        if len(self._atom_lines) != size:
+            self._atom_lines = np.full((size, 3), -1, np.int32)
+            for guard, atom in self._atoms.items():
+                self._atom_lines[guard] = atom
+        return self._atom_lines
+
     # -- search ---------------------------------------------------------------------------------------------
 
     def _search(self, node: _Node) -> Iterator[Candidate]:
         """Yield the right fillings of a node."""
         self.nodes += 1
-        if self.node_limit is not None and self.nodes > self.node_limit:
+        if self.node_limit is not None and self.nodes > self.node_limit and not self._found:
             raise TooManyNodes
+        if not node.tables and not self._refresh(node):
+            return
         while self._propagate(node):
             split = self._widest_gap(node)
             if split is not None:
@@ -169,6 +214,8 @@ class Tables:
         run, wrong = self.problem.candidate(self.templates, choices)
         if self.shown.refute(run, [(m.array, m.address) for m in wrong]):
             self.counterexamples += 1
+            if self._narrow and self.counterexamples > NARROW:
+                raise _TooNarrow
             self.news("looking for a filling")
             return None
         return Candidate(self.space, choices, len(live_accumulates(run)))
@@ -237,14 +284,13 @@ class Tables:
             implied = self._propagation.implied(node.ruled_out)
             if implied is None:
                 return False
-            allowed = [a.copy() for a in node.allowed]
-            for guard in implied:
-                atom = self._atoms.get(-guard)
-                if atom is not None and atom[1] < len(allowed[atom[0]]):
-                    allowed[atom[0]][atom[1], atom[2]] = False
+            ruled_out = self._lookup()[np.negative(implied)]
             before = len(node.ruled_out)
-            for number in range(len(node.rows)):
-                if not self._filter(node, number, allowed[number], seen):
+            for number, allowed in enumerate(node.allowed):
+                here = ruled_out[(ruled_out[:, 0] == number) & (ruled_out[:, 1] < len(allowed))]
+                left = allowed.copy()
+                left[here[:, 1], here[:, 2]] = False
+                if not self._filter(node, number, left, seen):
                     return False
             if len(node.ruled_out) == before:
                 return True
@@ -254,22 +300,37 @@ class Tables:
         rows, hole = node.rows[number], node.tables[number]
         points = self.points[number][: len(allowed)]
         changed = np.flatnonzero((allowed != node.allowed[number]).any(axis=1))
-        node.allowed[number] = allowed
-        for place in changed[np.argsort(allowed[changed].sum(axis=1), kind="stable")].tolist():
-            rows = rows[allowed[place][hole.values([points[place]], rows)[0]]]
-            if not len(rows):
-                return False
-        node.rows[number] = rows
-        if len(rows) == seen[number] or len(rows) * len(points) > VALUES_AT_ONCE or not points:
+        if not len(changed) and len(rows) == seen[number]:
             return True
+        node.allowed[number] = allowed
+        if len(rows) * len(changed) > VALUES_AT_ONCE:
+            for place in changed[np.argsort(allowed[changed].sum(axis=1), kind="stable")].tolist():
+                rows = rows[allowed[place][hole.values([points[place]], rows)[0]]]
+            changed = changed[:0]
+        if len(rows):
+            rows = self._rule_out(node, number, rows, changed)
         seen[number] = len(rows)
-        unsettled = np.flatnonzero(allowed.sum(axis=1) > 1)
-        given = np.zeros((len(unsettled), self.sizes[number]), np.bool_)
-        if len(unsettled):
-            values = hole.values([points[place] for place in unsettled.tolist()], rows)
-            given[np.arange(len(unsettled))[:, None], values] = True
-        for line, value in np.argwhere(allowed[unsettled] & ~given).tolist():
-            union = self._unions[number, points[unsettled[line]]]
+        node.rows[number] = rows
+        return len(rows) > 0
+
+    def _rule_out(self, node: _Node, number: int, rows: Rows, changed: npt.NDArray[np.intp]) -> Rows:
+        """Keep the rows that are allowed at the changed points; rule out values that none of them has anywhere."""
+        allowed, points = node.allowed[number], self.points[number]
+        counts = allowed.sum(axis=1)
+        counts[counts < 2] = allowed.shape[1] + 1  # settled
+        counts[changed] = 0
+        open_places = np.argsort(counts, kind="stable")[: int((counts <= allowed.shape[1]).sum())]
+        places = open_places[: max(len(changed), VALUES_AT_ONCE // len(rows))]
+        if not len(places):
+            return rows
+        here = allowed[places]
+        lines = np.arange(len(places))[:, None]
+        values = node.tables[number].values([points[place] for place in places.tolist()], rows)
+        keep = here[lines, values].all(axis=0)
+        given = np.zeros_like(here)
+        given[lines, values[:, keep]] = True
+        for line, value in np.argwhere(here & ~given).tolist():
+            union = self._unions[number, points[places[line]]]
             node.ruled_out.append(-union.values[value])
-        node.allowed[number][unsettled] &= given
-        return True
+        allowed[places] = here & given
+        return rows[keep]
