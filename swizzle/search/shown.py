@@ -17,7 +17,6 @@ from symbolic.union import Union
 from symbolic.vector import Encoding
 from templates.holes import Point
 
-
 VIOLATIONS = 2  # broken rules of one candidate that are shown at once
 
 

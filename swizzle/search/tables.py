@@ -130,6 +130,8 @@ class Tables:
         """Return what tells the functions of a candidate from others, on the points that run."""
         found = []
         for made, points, choice in zip(self.templates, self.problem.points, candidate.choices, strict=True):
+            if not points:
+                continue
             columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
             found.append(np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(points),)).tobytes())
         return tuple(found)
