@@ -49,6 +49,8 @@ class CadicalSolver(Solver):  # type: ignore[misc]
     def literal(self, formula: FNode) -> int:
         """Return the literal that stands for a formula, defining it by clauses the first time."""
         literals = self.literals
+        if formula.node_type() == op.NOT and formula not in literals:
+            literals[formula] = -self.literal(formula.arg(0))
         pending = [formula]
         while pending:
             node = pending[-1]
@@ -68,6 +70,8 @@ class CadicalSolver(Solver):  # type: ignore[misc]
         if kind == op.NOT:
             return -inputs[0]
         output = self._fresh()
+        if kind == op.SYMBOL and node.symbol_type().is_bool_type():
+            return output
         if kind == op.BOOL_CONSTANT:
             add([output if node.is_true() else -output])
         elif kind == op.AND:
@@ -90,7 +94,7 @@ class CadicalSolver(Solver):  # type: ignore[misc]
             c, a, b = inputs
             for clause in ([-output, -c, a], [-output, c, b], [output, -c, -a], [output, c, -b]):
                 add(clause)
-        elif kind != op.SYMBOL or not node.symbol_type().is_bool_type():
+        else:
             raise PysmtValueError(f"not a Boolean operator: {node}")
         return output
 
@@ -182,14 +186,13 @@ class CadicalEngine:
     def add(self, formulas: Sequence[FNode]) -> None:
         """Conjoin formulas."""
         self._running.settle()
-        known, add_clause, add_assertion = self._pysmt.literals, self._pysmt.sat.add_clause, self._pysmt.add_assertion
+        known, literal = self._pysmt.literals.get, self._pysmt.literal
+        add_clause, add_assertion = self._pysmt.sat.add_clause, self._pysmt.add_assertion
         for formula in formulas:
             if formula.node_type() == op.OR:
-                clause = [known.get(a) for a in formula.args()]
-                if None not in clause:
-                    add_clause(clause)
-                    continue
-            add_assertion(formula)
+                add_clause([known(a) or literal(a) for a in formula.args()])
+            else:
+                add_assertion(formula)
 
     def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
         """Decide; the core is CaDiCaL's."""
