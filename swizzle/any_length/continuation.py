@@ -1,0 +1,139 @@
+"""How a specification goes on: its terms for one block, compared with its terms for all others, at several lengths.
+
+Terms of runs at different lengths are brought into one table, in which an element of an input array is known by its
+index in each dimension, so that 'the same, moved by three blocks' is equality of two terms.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from cuda_out.tiling import Tiling
+from swizzle.search.specification import outputs, postcondition
+from symbolic.errors import SwizzleError
+from symbolic.program import Axis, Program
+from symbolic.terms import UNWRITTEN, Term, Terms
+
+Index: TypeAlias = tuple[int, ...]
+Lengths: TypeAlias = Mapping[Axis, int]
+_BITS = 40
+
+
+def code(index: Index) -> int:
+    """Return a number for an index that tells it from every other one, whatever the array's shape.
+
+    >>> index_of(code((3, 0, 7)), 3)
+    (3, 0, 7)
+    """
+    found = 0
+    for each in index:
+        assert 0 <= each < 1 << _BITS
+        found = found << _BITS | each
+    return found
+
+
+def index_of(number: int, dimensions: int) -> Index:
+    return tuple(number >> _BITS * (dimensions - 1 - d) & (1 << _BITS) - 1 for d in range(dimensions))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a specification says at some lengths: the term of each output element, row-major, in a table of its own."""
+
+    lengths: Lengths
+    program: Program
+    terms: Terms
+    wanted: Mapping[str, list[Term]]
+
+
+def told(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> Told | None:
+    """Ask a specification at some lengths; None when it is not made for them."""
+    terms, at = Terms(), tiling.at(program, lengths)
+    try:
+        return Told(dict(lengths), at, terms, postcondition(at, spec, terms))
+    except SwizzleError:
+        return None
+
+
+class World:
+    """One table of terms whose variables are known by array and index."""
+
+    def __init__(self) -> None:
+        self.terms = Terms()
+
+    def bring(self, source: Told, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]) -> Term | None:
+        """Return a term with each element of an array moved down `by` its distance; None where that leaves it."""
+        if term in memo:
+            return memo[term]
+        op, args = source.terms.nodes[term]
+        found: Term | None
+        match op:
+            case "unwritten":
+                found = UNWRITTEN
+            case "const":
+                found = self.terms.const(args[0])
+            case "atom":
+                name, flat = args
+                shape = next(p.shape for p in source.program.parameters if p.name == name)
+                index = tuple(i - d for i, d in zip(unravel(flat, shape), by[name], strict=True))
+                found = self.terms.atom(name, code(index)) if min(index) >= 0 else None
+            case _:
+                parts = [self.bring(source, arg, by, memo) for arg in args]
+                known = [part for part in parts if part is not None]
+                found = self.terms.apply(op, known) if len(known) == len(parts) else None
+        memo[term] = found
+        return found
+
+    def elements(self, term: Term) -> Iterator[tuple[str, int]]:
+        """Yield the array and the index's code of each input element in a term."""
+        seen, waiting = {term}, [term]
+        while waiting:
+            op, args = self.terms.nodes[waiting.pop()]
+            if op == "atom":
+                yield args
+            elif op != "const":
+                waiting += [arg for arg in args if arg not in seen]
+                seen.update(args)
+
+
+def unravel(flat: int, shape: Index) -> Index:
+    index = []
+    for extent in reversed(shape):
+        flat, last = divmod(flat, extent)
+        index.append(last)
+    return tuple(reversed(index))
+
+
+def block_of(tiling: Tiling, name: str, index: Index) -> dict[Axis, int]:
+    """Return the block that owns an element of an output, along each tiled axis."""
+    tiles = {each.axis: each.tile for each in tiling.axes}
+    return {
+        span.axis: at // (span.scale * tiles[span.axis])
+        for at, span in zip(index, tiling.spans[name], strict=True)
+        if span
+    }
+
+
+def distance(tiling: Tiling, name: str, block: Mapping[Axis, int]) -> Index:
+    """Return how far an array's elements have moved in a block, in each dimension."""
+    tiles = {each.axis: each.tile for each in tiling.axes}
+    return tuple(span.scale * tiles[span.axis] * block[span.axis] if span else 0 for span in tiling.spans[name])
+
+
+def by_block(tiling: Tiling, source: Told, world: World) -> Iterator[tuple[str, Index, Index, Term | None]]:
+    """Yield for each output element its array, its index, its index moved into block 0, and its term moved with it."""
+    memos: dict[object, dict[Term, Term | None]] = {}
+    moves: dict[object, dict[str, Index]] = {}
+    for parameter in outputs(source.program):
+        indices = itertools.product(*(range(extent) for extent in parameter.shape))
+        for index, term in zip(indices, source.wanted[parameter.name], strict=True):
+            block = block_of(tiling, parameter.name, index)
+            key = tuple(sorted(block.items()))
+            if key not in moves:
+                moves[key] = {p.name: distance(tiling, p.name, block) for p in source.program.parameters}
+            by, memo = moves[key], memos.setdefault(key, {})
+            local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
+            yield parameter.name, index, local, world.bring(source, term, by, memo)
