@@ -15,6 +15,7 @@ from typing_extensions import assert_never
 
 from cuda_out.c_types import C_TYPE, is_unsigned, literal
 from cuda_out.facts import Facts, assume, range_of
+from cuda_out.tile_text import TileText
 from symbolic import program as ir
 from symbolic.program import DType, Expr
 
@@ -52,9 +53,10 @@ class ExpressionPrinter:
     """Prints expressions of one program; remembers which helpers the text needs."""
 
     names: Mapping[str, str]
-    shapes: Mapping[str, tuple[int, ...]]  # of parameters, which are flat pointers
+    shapes: Mapping[str, tuple[int | str, ...]]  # of parameters, which are flat pointers; a name where it varies
     coordinates: Mapping[tuple[str, str], Text]
     warp_size: int
+    tiles: TileText | None = None
     helpers: set[str] = field(default_factory=set)
 
     def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
@@ -88,8 +90,12 @@ class ExpressionPrinter:
                 return Text(f"{self.text(condition, facts, TERNARY + 1)} ? {yes} : {no}", TERNARY, "?")
             case ir.Cast(operand=operand, dtype=dtype):
                 return self._cast(operand, dtype, facts)
-            case ir.Load(array=array, indices=indices):
-                return Text(self.element(array, indices, facts), PRIMARY)
+            case ir.Load(array=array, indices=indices, dtype=dtype):
+                element, inside = self.element(array, indices, facts), self.inside(array, indices, facts)
+                if not inside:
+                    return Text(element, PRIMARY)
+                assert self.tiles is not None
+                return Text(f"{inside} ? {element} : {literal(self.tiles.filler, dtype)}", TERNARY, "?")
             case ir.Shuffle():
                 return self._shuffle(expr, facts)
             case ir.AccumulatorValue(accumulator=accumulator, indices=indices):
@@ -99,6 +105,16 @@ class ExpressionPrinter:
             case _:
                 assert_never(expr)
 
+    def inside(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+        """Return the condition that an element of a tiled array is there, '' where it is for certain."""
+        if self.tiles is None or array not in self.shapes:
+            return ""
+        conditions = []
+        for dimension, index in enumerate(indices):
+            if bound := self.tiles.bound(array, dimension, range_of(index, facts)):
+                conditions.append(f"{self.text(index, facts, PRECEDENCE['<'])} < {bound}")
+        return " && ".join(conditions)
+
     def element(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
         """Return `array[...]`: parameters are flat, row-major; local and shared arrays keep their dimensions."""
         name = self.names[array]
@@ -106,12 +122,12 @@ class ExpressionPrinter:
             return name + "".join(f"[{self.text(index, facts)}]" for index in indices)
         flat, count = self.print(indices[0], facts), 1
         for extent in self.shapes[array]:
-            count *= extent
+            count *= extent if isinstance(extent, int) else 1
         if count > 2**31 - 1 and len(indices) > 1:
             flat = Text(f"static_cast<long long>({flat.text})", PRIMARY)
         for index, extent in zip(indices[1:], self.shapes[array][1:], strict=True):
-            if flat.text != "0":
-                flat = Text(f"{flat.at(13)} * {extent}" if extent > 1 else flat.text, 13 if extent > 1 else flat.level)
+            if flat.text != "0" and extent != 1:
+                flat = Text(f"{flat.at(13)} * {extent}" if flat.text != "1" else str(extent), 13)
             if isinstance(index, ir.Const) and index.value == 0:
                 continue
             # Index sums associate, so the right operand needs no parentheses of its own.

@@ -14,6 +14,8 @@ from cuda_out.facts import Facts, after, assume, decide, launch_facts, loop_fact
 from cuda_out.helpers import coordinate_text
 from cuda_out.names import c_names
 from cuda_out.placement import Path, Scalar, Site, placements
+from cuda_out.tile_text import tile_text
+from cuda_out.tiling import Tiling
 from cuda_out.unroll import loops_to_unroll
 from cuda_out.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
 from symbolic import program as ir
@@ -29,9 +31,11 @@ COORDINATE_NAMES: Mapping[str, str] = {
 class StatementPrinter:
     """The state of one kernel's printing: names, declarations still to come, and the emitter."""
 
-    def __init__(self, program: Program, out: Emitter, taken: tuple[str, ...]) -> None:
-        self.program, self.taken = program, taken
+    def __init__(self, program: Program, out: Emitter, taken: tuple[str, ...], tiling: Tiling | None = None) -> None:
+        self.program = program
         self.names = c_names(sorted(all_names(program)), taken)
+        tiles = tile_text(tiling, program, self.names, taken) if tiling else None
+        self.taken = (*taken, *tiles.taken) if tiles else taken
         self.scalars, self.arrays = placements(program)
         self.unrolled = loops_to_unroll(program)
         self.declared: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
@@ -39,9 +43,10 @@ class StatementPrinter:
         self.out = out
         self.expressions = ExpressionPrinter(
             names=self.names,
-            shapes={parameter.name: parameter.shape for parameter in program.parameters},
+            shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
             coordinates=coordinate_text(program),
             warp_size=program.warp_size,
+            tiles=tiles,
         )
         for stmt in statements(program.body):
             if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
@@ -145,8 +150,8 @@ class StatementPrinter:
                         **self.expressions.coordinates,
                         key: Text(self.names[name], PRIMARY),
                     }
-            case ir.Store(array=array, indices=indices, value=value):
-                self.out.line(f"{self.expressions.element(array, indices, facts)} = {text(value, facts)};")
+            case ir.Store():
+                self._store(stmt, facts)
             case ir.DeclareArray(name=name):
                 if self.arrays[name] == here:
                     self._declare(stmt)
@@ -162,6 +167,26 @@ class StatementPrinter:
                 self.out.line("__syncthreads();" if scope == "block" else "__syncwarp();")
             case _:
                 assert_never(stmt)
+
+    def _store(self, stmt: ir.Store, facts: Facts) -> None:
+        element = self.expressions.element(stmt.array, stmt.indices, facts)
+        value = self.expressions.text(stmt.value, facts)
+        inside = self.expressions.inside(stmt.array, stmt.indices, facts)
+        if not inside:
+            self.out.line(f"{element} = {value};")
+        elif any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
+            # All lanes shuffle, also those whose element is out of range.
+            with self.out.block(""):
+                name = self._unused("stored")
+                self.out.line(f"const {C_TYPE[stmt.value.dtype]} {name} = {value};")
+                self.out.line(f"if ({inside}) {element} = {name};")
+        else:
+            self.out.line(f"if ({inside}) {element} = {value};")
+
+    def _unused(self, name: str) -> str:
+        while name in self.names.values() or name in self.taken:
+            name += "_"
+        return name
 
     def _accumulator(self, stmt: ir.DeclareAccumulator, here: bool) -> None:
         self.accumulators[stmt.name] = stmt

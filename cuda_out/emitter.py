@@ -35,9 +35,9 @@ def fold(text: str, width: int) -> list[str]:
 class Emitter:
     """Collects lines; `block` nests them in braces."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
         self._lines: list[str] = []
-        self._depth = 0
+        self._depth = depth
 
     def line(self, text: str = "") -> None:
         """Add one line at the present depth; code that is too long goes on, further in, on the next lines."""
@@ -62,10 +62,10 @@ class Emitter:
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """Nest what follows in `head {` ... `}`."""
-        self.line(f"{head} {{")
+        self.line(f"{head} {{".lstrip())
         with self.nested():
             yield
         self.line("}")
 
     def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
+        return "".join(f"{line}\n" for line in self._lines)

@@ -1,15 +1,17 @@
 """Print a program without holes as one readable CUDA C++ file (paper, section 6.3).
 
-The file holds a comment on where the kernel comes from, the kernel as an `extern "C"` symbol in a namespace of its
-own, and a host function that launches it on a stream. It needs nothing but the CUDA headers, and under NVRTC none
-(cuda_fp16.h where the kernel computes in half precision).
+The file holds a comment on where the kernel comes from, the kernel in a namespace of its own, and a host function
+that launches it on a stream. It needs nothing but the CUDA headers, and under NVRTC none (cuda_fp16.h where the kernel
+computes in half precision). In a `.cu` the kernel is an `extern "C"` symbol, for whoever loads it by name; in a header
+it is a template, which any number of translation units may include.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from cuda_out.c_statements import StatementPrinter
 from cuda_out.c_types import C_TYPE
@@ -17,9 +19,13 @@ from cuda_out.emitter import Emitter
 from cuda_out.helpers import helper_text
 from cuda_out.names import kernel_name
 from cuda_out.passes import inline_finals, legal_shuffles
+from cuda_out.tiling import AXES, Tiling
 from cuda_out.walk import own_expressions, statements, subexpressions
 from symbolic import program as ir
-from symbolic.program import DType, Parameter, Program
+from symbolic.program import Axis, DType, Parameter, Program
+
+Form: TypeAlias = Literal["cu", "header"]
+MAX_BLOCKS: Mapping[Axis, int] = {"x": 2**31 - 1, "y": 65535, "z": 65535}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,8 @@ class CudaSource:
 
     `entry` is the exported symbol; C++ code finds it, and the host function `launcher`, in `namespace`. `arguments`
     are the parameters' names, in the order in which the kernel takes their pointers; `block` and `grid` are the
-    launch shape that it was printed for.
+    launch shape that it was printed for. A kernel with a `tiling` takes one `long long` for each tiled axis after the
+    pointers, the lengths, and the grid follows from them.
     """
 
     text: str
@@ -39,36 +46,55 @@ class CudaSource:
     arguments: tuple[str, ...]
     block: tuple[int, int, int]
     grid: tuple[int, int, int]
+    tiling: Tiling | None = None
+
+    def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
+        """Return what follows the pointers: the wanted lengths, or those of the sketch."""
+        if self.tiling is None:
+            return ()
+        wanted = wanted or self.tiling.declared
+        return tuple(wanted[axis.axis] for axis in self.tiling.axes)
 
 
-def print_cuda(program: Program, provenance: Sequence[str] = (), *, namespace: str = "") -> CudaSource:
+def print_cuda(
+    program: Program,
+    provenance: Sequence[str] = (),
+    *,
+    namespace: str = "",
+    tiling: Tiling | None = None,
+    form: Form = "cu",
+) -> CudaSource:
     """Return the program as CUDA C++ text, with the provenance lines as its first comment.
 
     The program has no holes. It is printed as it stands: `cuda_out.passes.optimize` it first for a kernel that keeps
-    its arrays in registers. Raises SwizzleError where a program cannot be said in C++.
+    its arrays in registers. With a `tiling`, the program is what block 0 runs (`cuda_out.translation.first_block`).
+    Raises SwizzleError where a program cannot be said in C++.
     """
     assert not program.holes, "only programs without holes are printed"
-    return _File(legal_shuffles(inline_finals(program))).source(provenance, namespace)
+    return _File(legal_shuffles(inline_finals(program)), tiling, form).source(provenance, namespace)
 
 
 class _File:
     """One file: what stands around the kernel's statements."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, tiling: Tiling | None, form: Form) -> None:
+        self.program, self.tiling, self.form = program, tiling, form
         self.entry = kernel_name(program.name)
-        self.kernel = Emitter()
-        self.statements = StatementPrinter(program, self.kernel, (self.entry, f"launch_{self.entry}"))
+        self.body = Emitter(depth=1)
+        self.statements = StatementPrinter(program, self.body, (self.entry, f"launch_{self.entry}"), tiling)
         self.names = self.statements.names
+        self.tiles = self.statements.expressions.tiles
 
     def source(self, provenance: Sequence[str], namespace: str) -> CudaSource:
         program, entry = self.program, self.entry
-        body = self._kernel()  # first, because it finds out which helpers are used
+        kernel = self._kernel()  # first, because it finds out which helpers are used
         out = Emitter()
         out.line("// SPDX-License-Identifier: MIT-0")
         for line in "\n".join(provenance).splitlines():
             # A backslash at the end of a line would draw the next line into the comment.
             out.line(f"// {line.rstrip()}{' .' if line.rstrip().endswith(chr(92)) else ''}".rstrip())
+        if self.form == "header":
+            out.line("#pragma once")
         out.line()
         if self._uses(DType.F16):
             out.line("#include <cuda_fp16.h>")
@@ -80,15 +106,16 @@ class _File:
             for line in helper.splitlines():
                 out.line(line)
             out.line()
-        for line in body.splitlines():
+        for line in kernel.splitlines():
             out.line(line)
         out.line()
         self._launcher(out)
         out.line()
         out.line(f"}}  // namespace {space}")
         arguments = tuple(parameter.name for parameter in program.parameters)
+        grid = self.tiling.grid(program, self.tiling.declared) if self.tiling else program.grid
         return CudaSource(
-            out.text(), program.name, entry, f"launch_{entry}", space, arguments, program.block, program.grid
+            out.text(), program.name, entry, f"launch_{entry}", space, arguments, program.block, grid, self.tiling
         )
 
     def _uses(self, dtype: DType) -> bool:
@@ -105,30 +132,80 @@ class _File:
         const = "const " if parameter.role in ("in", "const") else ""
         return f"{const}{C_TYPE[parameter.dtype]}* __restrict__ {self.names[parameter.name]}"
 
+    def _shape(self, parameter: Parameter) -> str:
+        if self.tiles is None:
+            return ", ".join(map(str, parameter.shape))
+        return ", ".join(self.tiles.extent_text(parameter, dimension) for dimension in range(len(parameter.shape)))
+
     def _kernel(self) -> str:
-        program, out = self.program, self.kernel
+        program, out = self.program, Emitter()
         threads = math.prod(program.block)
-        out.line(f'extern "C" __global__ void __launch_bounds__({threads}) {self.entry}(')
-        for number, parameter in enumerate(program.parameters):
-            end = ") {" if number == len(program.parameters) - 1 else ","
-            shape = ", ".join(map(str, parameter.shape))
-            out.line(f"    {self._parameter(parameter)}{end}  // {parameter.role} {parameter.dtype.value}[{shape}]")
-        if not program.parameters:
+        if self.form == "header":
+            out.line("/// A template only so that several translation units may include it.")
+            out.line("template <typename = void>")
+        exported = 'extern "C" ' if self.form == "cu" else ""
+        out.line(f"{exported}__global__ void __launch_bounds__({threads}) {self.entry}(")
+        given = [(self._parameter(p), f"{p.role} {p.dtype.value}[{self._shape(p)}]") for p in program.parameters] + [
+            (f"long long {name}", says) for name, says in self._lengths()
+        ]
+        for number, (parameter, says) in enumerate(given):
+            end = ") {" if number == len(given) - 1 else ","
+            out.line(f"    {parameter}{end}  // {says}")
+        if not given:
             out.line("    ) {")
+        self.statements.kernel_body()
+        body = self.body.text()
         with out.nested():
-            self.statements.kernel_body()
-        out.line("}")
-        return out.text()
+            for line in self.tiles.preamble(body) if self.tiles else ():
+                out.line(line)
+        return out.text() + body + "}\n"
+
+    def _lengths(self) -> list[tuple[str, str]]:
+        """Return the name of each length and what it may be."""
+        found = []
+        for axis in self.tiling.axes if self.tiling else ():
+            assert self.tiles is not None
+            every = "any" if axis.step == 1 else f"any multiple of {axis.step}"
+            found.append((self.tiles.lengths[axis.axis], f"{every}; a block takes {axis.tile}"))
+        return found
 
     def _launcher(self, out: Emitter) -> None:
         program, entry = self.program, self.entry
-        grid, block = (", ".join(map(str, shape)) for shape in (program.grid, program.block))
-        names = ", ".join(self.names[parameter.name] for parameter in program.parameters)
+        block = ", ".join(map(str, program.block))
+        lengths = [name for name, _ in self._lengths()]
+        names = ", ".join([*(self.names[parameter.name] for parameter in program.parameters), *lengths])
         parameters = [self._parameter(parameter).replace(" __restrict__", "") for parameter in program.parameters]
         out.line("#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)")
-        out.line("/// Launches the kernel on the grid that it was made for; all pointers are device pointers.")
+        what = "with as many blocks as the lengths take" if lengths else "on the grid that it was made for"
+        out.line(f"/// Launches the kernel {what}; all pointers are device pointers.")
+        parameters += [f"long long {name}" for name in lengths]
         parameters.append("cudaStream_t stream = nullptr")
         with out.block(f"inline cudaError_t launch_{entry}({', '.join(parameters)})"):
-            out.line(f"{entry}<<<dim3({grid}), dim3({block}), 0, stream>>>({names});")
+            grid = self._grid(out)
+            template = "<>" if self.form == "header" else ""
+            out.line(f"{entry}{template}<<<dim3({grid}), dim3({block}), 0, stream>>>({names});")
             out.line("return cudaGetLastError();")
         out.line("#endif")
+
+    def _grid(self, out: Emitter) -> str:
+        """Print what the host checks of the lengths; return the grid."""
+        if self.tiling is None or self.tiles is None:
+            return ", ".join(map(str, self.program.grid))
+        wrong, empty, many, blocks = [], [], [], {}
+        for axis in self.tiling.axes:
+            name = self.tiles.lengths[axis.axis]
+            wrong.append(f"{name} < 0")
+            if axis.step > 1:
+                wrong.append(f"{name} % {axis.step} != 0")
+            empty.append(f"{name} == 0")
+            count = f"blocks_{axis.axis}"
+            blocks[axis.axis] = count
+            many.append(f"{count} > {MAX_BLOCKS[axis.axis]}")
+        out.line(f"if ({' || '.join(wrong)}) return cudaErrorInvalidValue;")
+        out.line(f"if ({' || '.join(empty)}) return cudaSuccess;")
+        for axis in self.tiling.axes:
+            name = self.tiles.lengths[axis.axis]
+            out.line(f"const long long {blocks[axis.axis]} = ({name} - 1) / {axis.tile} + 1;")
+        out.line(f"if ({' || '.join(many)}) return cudaErrorInvalidConfiguration;")
+        sizes = zip(AXES, self.program.grid, strict=True)
+        return ", ".join(f"unsigned({blocks[axis]})" if axis in blocks else str(size) for axis, size in sizes)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final, TypeAlias
 
+from cuda_out.tiled import without_bounds
 from cuda_out.tiling import AXES, Span, TiledAxis, Tiling
 from cuda_out.translation import NotTranslated, endless, reach, translated, uses_blocks
 from swizzle.any_length.continuation import Index, Told, World, block_of, by_block, index_of, told
@@ -106,7 +107,9 @@ class _Conditions:
         declared = told(self.tiling, self.program, self.spec, self.tiling.declared)
         assert declared is not None, "the kernel was verified at its own sizes"
         sources = [declared]
-        if (larger := told(self.tiling, self.program, self.spec, self._lengths(lambda a: 2 * a.tile))) is not None:
+        if (
+            larger := told(self.tiling, self.program, self.spec, self._lengths(lambda a: a.declared + a.tile))
+        ) is not None:
             sources.append(larger)
         else:
             sources += self._instances(others)
@@ -121,11 +124,14 @@ class _Conditions:
             if all(source.lengths[axis.axis] <= axis.tile for source in compared):
                 raise _No(f"one block along {axis.axis}, so nothing shows how the specification goes on there")
         self._run()
-        evidence = dict.fromkeys(_lengths_text(source.lengths) for source in compared)
+        evidence = dict.fromkeys(self._lengths_text(source) for source in compared)
         return replace(self.tiling, evidence=tuple(evidence))
 
     def _lengths(self, of: Callable[[TiledAxis], int]) -> dict[Axis, int]:
         return {axis.axis: of(axis) for axis in self.tiling.axes}
+
+    def _lengths_text(self, source: Told) -> str:
+        return " x ".join(str(source.lengths[axis.axis]) for axis in self.tiling.axes)
 
     def _tails(self) -> Iterator[Told]:
         """Ask the specification at lengths that cut a block, or are smaller than one, or make more blocks."""
@@ -194,11 +200,7 @@ class _Conditions:
 
     def _run(self) -> None:
         """Run the kernel without its bounds on two blocks along each axis and arrays that are long enough."""
-        program = endless(self.program, [axis.axis for axis in self.tiling.axes])
-        for axis in self.tiling.axes:
-            moves = translated(program, axis.axis)
-            assert not isinstance(moves, NotTranslated), "it moves along each axis by itself"
-            program = moves.program
+        program = without_bounds(self.program, self.tiling)
         blocks = self._blocks(program)
         program = self.tiling.at(program, {a.axis: a.tile * blocks[a.axis] for a in self.tiling.axes})
         far = reach(program)
@@ -256,10 +258,6 @@ class _Conditions:
 
 def _cell(name: str, index: Index) -> str:
     return f"{name}[{', '.join(map(str, index))}]"
-
-
-def _lengths_text(lengths: Mapping[Axis, int]) -> str:
-    return " x ".join(str(length) for length in lengths.values())
 
 
 def _lengths_of(tiling: Tiling, program: Program, other: Program) -> dict[Axis, int] | None:

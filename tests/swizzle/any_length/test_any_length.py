@@ -1,0 +1,319 @@
+"""Kernels at lengths that were not declared: which may run there, and that their printed text is right there."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda_out.emulate import emulate, emulate_checked
+from cuda_out.passes import optimize
+from cuda_out.printer import CudaSource, print_cuda
+from cuda_out.tiled import one_tile
+from cuda_out.tiling import Tiling
+from swizzle import load
+from swizzle.any_length import FixedSize, any_length
+from swizzle.any_length.instances import instances
+from swizzle.commands.trial import random_argument
+from swizzle.search.metasketch import solve
+from swizzle.search.specification import inputs, numbers, outputs
+from swizzle.sketch import Sketch
+from symbolic.program import Axis, Parameter, Program
+
+CASES = Path(__file__).parents[3] / "case_studies"
+needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on this machine")
+
+
+def tiled(path: Path, sketch: Sketch) -> tuple[Program, Tiling | FixedSize]:
+    """Solve a sketch and ask at which lengths it may run."""
+    program = solve(sketch).best.program
+    return program, any_length(program, sketch.spec, partial(instances, path, sketch))
+
+
+def printed(program: Program, tiling: Tiling) -> CudaSource:
+    return print_cuda(optimize(one_tile(program, tiling)), tiling=tiling)
+
+
+def nonzero(parameter: Parameter, rng: np.random.Generator) -> Any:
+    """Return data that can be divided by."""
+    array = random_argument(parameter, rng, "whole numbers")
+    array[array == 0] = 7
+    return array
+
+
+def check_lengths(
+    sketch: Sketch, program: Program, tiling: Tiling, larger: Sketch, lengths: list[dict[Axis, int]]
+) -> None:
+    """Emulate the printed text at each length; compare with a specification that is made for a larger one.
+
+    Output elements inside a shorter array are those of the longer one, whatever stands behind the inputs' ends.
+    """
+    source, rng = printed(program, tiling), np.random.default_rng(0)
+    for number, at in enumerate(lengths):
+        assert tiling.valid(at)
+        small = tiling.at(program, at)
+        given = {p.name: nonzero(p, rng) for p in small.parameters}
+        extended = {p.name: nonzero(p, rng) for p in inputs(larger.program)}
+        for name, array in extended.items():
+            array[tuple(slice(extent) for extent in given[name].shape)] = given[name]
+        wanted = numbers(larger.program, larger.spec, extended)
+        scalars = [np.int64(length) for length in source.lengths(at)]
+        arguments = [*given.values(), *scalars]
+        grid = tiling.grid(program, at)
+        run = partial(emulate, order=number % 4) if number else partial(emulate_checked, orders=(0, 2))
+        run(source.text, source.entry, grid, program.block, arguments, warp_size=program.warp_size)
+        for parameter in outputs(small):
+            cut = wanted[parameter.name][tuple(slice(extent) for extent in parameter.shape)]
+            assert np.array_equal(given[parameter.name], cut), f"{parameter.name} at {at}"
+
+
+CASE_STUDIES = [
+    ("conv1d", {"warp_size": 8, "K": 5}, {"grid": 5}, 1),
+    ("stencil1d", {"warp_size": 4, "K": 4}, {"grid": 5}, 1),
+    ("conv2d", {"warp_size": 8}, {"grid_x": 3, "grid_y": 4}, 1),
+    ("aos_store:crc", {"warp_size": 8, "warps": 2}, {"grid": 5}, 1),
+    ("aos_store:rcr", {"warp_size": 4, "struct_size": 5}, {"grid": 5}, 1),
+    ("aos_sum:crc", {"warp_size": 4}, {"grid": 5}, 1),
+    ("mult32:shared", {"warp_size": 4}, {"grid": 5}, 4),
+    ("transpose", {"rows": 5, "columns": 3}, {"grid": 5}, 1),
+]
+
+
+@needs_gcc
+@pytest.mark.parametrize(("target", "parameters", "larger", "step"), CASE_STUDIES, ids=[c[0] for c in CASE_STUDIES])
+def test_case_studies_run_at_any_length(
+    target: str, parameters: dict[str, int], larger: dict[str, int], step: int
+) -> None:
+    """Every case study qualifies; its text is right below a block, with tails, on many blocks."""
+    file, _, name = target.partition(":")
+    path = CASES / f"{file}.py"
+    (sketch,) = load(path, name or None, parameters)
+    program, tiling = tiled(path, sketch)
+    assert isinstance(tiling, Tiling), tiling
+    assert {axis.step for axis in tiling.axes} == {step}
+    (other,) = load(path, name or None, {**parameters, **larger})
+    most = {axis.axis: axis.tile * dict(zip("xyz", other.program.grid, strict=True))[axis.axis] for axis in tiling.axes}
+    choices = []
+    for axis in tiling.axes:
+        tile, top = axis.tile, most[axis.axis]
+        some = {step, tile - step, tile, tile + step, 2 * tile + step, top - step, top}
+        choices.append([length for length in sorted(some) if 0 < length <= top])
+    lengths = [dict(zip(most, choice, strict=True)) for choice in itertools.product(*choices)]
+    check_lengths(sketch, program, tiling, other, lengths[:: 1 + len(lengths) // 8])
+
+
+SKETCHES = """
+from swizzle import accumulator, cuda, f32, i32, u32, sketch, spec, parameter, sw_xform, minimum
+
+GX = parameter("GX", 2, domain=range(1, 9))
+GY = parameter("GY", 2, domain=range(1, 9))
+GZ = parameter("GZ", 2, domain=range(1, 9))
+"""
+
+
+def sketch_of(tmp_path: Path, text: str, **parameters: int) -> tuple[Path, Sketch]:
+    path = tmp_path / "own.py"
+    path.write_text(SKETCHES + text)
+    (found,) = load(path, None, parameters)
+    return path, found
+
+
+OWN = {
+    "two inputs for one output, two arrays": (
+        '''
+@spec
+def s(x, z):
+    return [x[2 * i] + x[2 * i + 1] + x[2 * i + 2] * z[i] for i in range(8 * GX)]
+
+@sketch(spec=s, block=8, grid=GX, warp_size=8, x=i32[16 * GX + 1], z=i32[8 * GX], y=i32.out[8 * GX])
+def down(x, z, y):
+    i = cuda.grid(1)
+    y[i] = x[2 * i] + x[2 * i + 1] + x[2 * i + 2] * z[i]
+''', {"x": [1, 3, 7, 8, 9, 17, 40]}, {"GX": 5}),
+    "two outputs for one input, through a shuffle that stands in the store": (
+        '''
+@spec
+def s(x):
+    return [x[i // 2] for i in range(16 * GX)], [x[i] for i in range(8 * GX)]
+
+@sketch(spec=s, block=16, grid=GX, warp_size=16, x=u32[8 * GX], y=u32.out[16 * GX], z=u32.out[8 * GX])
+def up(x, y, z):
+    i = cuda.grid(1)
+    v = x[cuda.blockIdx.x * 8 + cuda.laneid % 8]
+    y[i] = cuda.shfl_sync(cuda.FULL_MASK, v, cuda.laneid // 2)
+    if cuda.laneid < 8:
+        z[cuda.blockIdx.x * 8 + cuda.laneid] = v
+''', {"x": [1, 2, 7, 8, 9, 31, 40]}, {"GX": 5}),
+    "a declared length that cuts the last block, overwritten in place": (
+        '''
+@spec
+def s(x, z):
+    return [z[i] + x[i] // z[i] for i in range(len(z))]
+
+@sketch(spec=s, block=16, grid=2, warp_size=8, x=u32[21], z=u32.inout[21])
+def cut(x, z):
+    i = cuda.grid(1)
+    if 0 <= i and i < len(z):
+        z[i] = z[i] + x[i] // z[i]
+''', {"x": [1, 15, 16, 17, 21, 33]}, {}),
+    "three axes, with a halo along each": (
+        '''
+@spec
+def s(x):
+    return [[[x[a, b, c] - x[a + 1, b + 2, c + 3] for c in range(4 * GX)] for b in range(2 * GY)] for a in range(GZ)]
+
+@sketch(spec=s, block=(4, 2), grid=(GX, GY, GZ), warp_size=8,
+        x=i32[GZ + 1, 2 * GY + 2, 4 * GX + 3], y=i32.out[GZ, 2 * GY, 4 * GX])
+def box(x, y):
+    c, b, a = cuda.grid(3)
+    y[a, b, c] = x[a, b, c] - x[a + 1, b + 2, c + 3]
+''', {"x": [1, 5, 12], "y": [1, 2, 5], "z": [1, 3]}, {"GX": 3, "GY": 3, "GZ": 3}),
+    "rows of a flat array: the rows are any number, their width is not": (
+        '''
+@spec
+def s(x):
+    return [x[i] + 1 for i in range(len(x))]
+
+@sketch(spec=s, block=(8, 2), grid=(2, GY), warp_size=8, x=i32[32 * GY], y=i32.out[32 * GY])
+def flat(x, y):
+    c, r = cuda.grid(2)
+    y[r * 16 + c] = x[r * 16 + c] + 1
+''', {"y": [1, 15, 16, 33, 96]}, {"GY": 3}),
+}  # fmt: skip
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", OWN)
+def test_own_sketches_run_at_any_length(name: str, tmp_path: Path) -> None:
+    """Scales, halos, several axes, integer division, in-place updates and tails of them."""
+    text, choices, larger = OWN[name]
+    path, sketch = sketch_of(tmp_path, text)
+    program, tiling = tiled(path, sketch)
+    assert isinstance(tiling, Tiling), tiling
+    assert [axis.axis for axis in tiling.axes] == list(choices)
+    lengths: list[Any] = [dict(zip(choices, each, strict=True)) for each in itertools.product(*choices.values())]
+    if larger:
+        _, other = sketch_of(tmp_path, text, **larger)
+        check_lengths(sketch, program, tiling, other, lengths)
+        return
+    for at in lengths:
+        again = tiling.at(program, at)
+        check_lengths(sketch, program, tiling, Sketch(sketch.name, again, sketch.spec, {}, sketch.place), [at])
+
+
+REFUSED = {
+    "backwards": (
+        "[x[16 * GX - 1 - i] for i in range(16 * GX)]",
+        "y[i] = x[16 * GX - 1 - i]",
+        "x is passed through backwards along x",
+    ),
+    "a table that is read where the block stands": (
+        "[x[i % 16] + x[i] for i in range(16 * GX)]",
+        "y[i] = x[cuda.threadIdx.x] + x[i]",
+        "accesses to x move by different distances from block to block along x, 0 and 16",
+    ),
+    "clamped": (
+        "[x[min(i + 1, 16 * GX - 1)] for i in range(16 * GX)]",
+        "y[i] = x[min(i + 1, len(x) - 1)]",
+        "this does not move evenly with blockIdx.x",
+    ),
+    "the number of blocks": (
+        "[x[i] for i in range(16 * GX)]",
+        "y[i] = x[i % (16 * cuda.gridDim.x)]",
+        "gridDim.x changes with the number of blocks",
+    ),
+    "the block's number as data": (
+        "[x[i] + i for i in range(16 * GX)]",
+        "y[i] = x[i] + i32(i)",
+        "a number that is made data depends on blockIdx.x",
+    ),
+    "padding": (
+        "[x[i] + (x[i + 1] if i + 1 < 16 * GX else 0) for i in range(16 * GX)]",
+        """v = i32(0)
+    if i + 1 < len(x):
+        v = x[i + 1]
+    y[i] = x[i] + v""",
+        "outputs of a block depend on inputs that the last block along x does not have",
+    ),
+    "the length as a number": (
+        "[x[i] * len(x) for i in range(len(x))]",
+        "y[i] = x[i] * len(x)",
+        "the specification's y[0] is not that of the first block, moved",
+    ),
+    "another length as a number, where only other parameters can show it": (
+        "[x[i] * (16 * GX) for i in range(16 * GX)]",
+        "y[i] = x[i] * (16 * GX)",
+        "the specification's y[0] is not that of the first block, moved",
+    ),
+    "something in the first ten elements only": (
+        "[2 * x[i] if i < 10 else x[i] for i in range(16 * GX)]",
+        """v = x[i]
+    if i < 10:
+        v = 2 * v
+    y[i] = v""",
+        "the specification's y[16] is not that of the first block, moved",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_copy_of_block_0_stays_at_its_size(name: str, tmp_path: Path) -> None:
+    """The reason is one sentence about the place where copies end."""
+    says, does, why = REFUSED[name]
+    text = f"""
+@spec
+def s(x):
+    return {says}
+
+@sketch(spec=s, block=16, grid=GX, warp_size=16, x=i32[16 * GX], y=i32.out[16 * GX])
+def k(x, y):
+    i = cuda.grid(1)
+    {does}
+"""
+    path, sketch = sketch_of(tmp_path, text)
+    _, found = tiled(path, sketch)
+    assert isinstance(found, FixedSize), found
+    assert found.why == why
+    assert str(found).endswith(f"(line {found.place.line})")
+
+
+def test_one_block_shows_nothing_about_the_next(tmp_path: Path) -> None:
+    """With one block and fixed sizes nothing says how a specification goes on; with `len` it says so itself."""
+    kernel = """
+@spec
+def s(x):
+    return [x[i] for i in range({})]
+
+@sketch(spec=s, block=16, warp_size=16, x=i32[16], y=i32.out[16])
+def k(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i]
+"""
+    _, fixed = tiled(*sketch_of(tmp_path, kernel.format("16")))
+    assert isinstance(fixed, FixedSize)
+    assert fixed.why == "one block along x, so nothing shows how the specification goes on there"
+    _, any_size = tiled(*sketch_of(tmp_path, kernel.format("len(x)")))
+    assert isinstance(any_size, Tiling)
+
+
+def test_blocks_are_not_cut_where_an_output_needs_what_lies_behind(tmp_path: Path) -> None:
+    """Pairs are swapped: a length is even; halves of a block are swapped: it is a whole number of blocks."""
+    for reach, step in ((1, 2), (8, 16)):
+        text = f"""
+@spec
+def s(x):
+    return [x[i ^ {reach}] for i in range(16 * GX)]
+
+@sketch(spec=s, block=16, grid=GX, warp_size=16, x=i32[16 * GX], y=i32.out[16 * GX])
+def k(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i ^ {reach}]
+"""
+        _, tiling = tiled(*sketch_of(tmp_path, text))
+        assert isinstance(tiling, Tiling)
+        assert tiling.axes[0].step == step
