@@ -50,12 +50,12 @@ class Span:
 class Tiling:
     """The tiled axes of a kernel, and for each dimension of each array its span, None where it is fixed.
 
-    `evidence` says in words at which lengths the specification was compared with its continuation.
+    `evidence` holds the lengths, in the order of the axes, at which the specification was seen to go on evenly.
     """
 
     axes: tuple[TiledAxis, ...]
     spans: Mapping[str, tuple[Span | None, ...]]
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[tuple[int, ...], ...] = ()
 
     @property
     def declared(self) -> dict[Axis, int]:
@@ -80,6 +80,15 @@ class Tiling:
         """Return the program with the shapes and the grid of these lengths; its body is left as it is."""
         parameters = tuple(replace(p, shape=self.shape(p, lengths)) for p in program.parameters)
         return replace(program, parameters=parameters, grid=self.grid(program, lengths))
+
+    def lengths(self, program: Program) -> dict[Axis, int]:
+        """Return the lengths of a program that `at` gave: read off its outputs."""
+        found: dict[Axis, int] = {}
+        for parameter in program.parameters:
+            for extent, span in zip(parameter.shape, self.spans[parameter.name], strict=True):
+                if span is not None:
+                    found[span.axis] = (extent - span.halo) // span.scale
+        return found
 
     def valid(self, lengths: Mapping[Axis, int]) -> bool:
         return all(lengths[each.axis] > 0 and lengths[each.axis] % each.step == 0 for each in self.axes)

@@ -52,6 +52,18 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
     return value
 
 
+def _kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    from swizzle.commands.emit import EMITTERS
+
+    if value is None:
+        return None
+    words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+    for word in words:
+        if word not in EMITTERS:
+            raise click.BadParameter(f"expected some of {', '.join(EMITTERS)}, separated by commas, not {word!r}")
+    return words
+
+
 def _sketch_arguments(command: Any) -> Any:
     """Add what every command takes: FILE[:SKETCH] and -D."""
     define = click.option(
@@ -92,6 +104,12 @@ def cli() -> None:
 )
 @click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option(
+    "--emit",
+    metavar="KINDS",
+    callback=_kinds,
+    help="Which files -o writes, separated by commas: cuda (the default), header, ptx.",
+)
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
 @click.pass_context

@@ -22,7 +22,7 @@ from cuda_out.tiling import AXES, Span, TiledAxis, Tiling
 from cuda_out.translation import NotTranslated, endless, reach, translated, uses_blocks
 from swizzle.any_length.continuation import Index, Told, World, block_of, by_block, index_of, told
 from swizzle.any_length.extents import Extents, extents
-from swizzle.search.specification import outputs
+from swizzle.search.specification import outputs, postcondition
 from swizzle.search.verify import run_canonical
 from symbolic.errors import Place
 from symbolic.program import Axis, Program
@@ -104,8 +104,9 @@ class _Conditions:
         self.base: dict[tuple[str, Index], Term] = {}
 
     def check(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Tiling:
-        declared = told(self.tiling, self.program, self.spec, self.tiling.declared)
-        assert declared is not None, "the kernel was verified at its own sizes"
+        terms = Terms()
+        wanted = postcondition(self.program, self.spec, terms)
+        declared = Told(self.tiling.declared, self.program, terms, wanted)
         sources = [declared]
         if (
             larger := told(self.tiling, self.program, self.spec, self._lengths(lambda a: a.declared + a.tile))
@@ -124,14 +125,11 @@ class _Conditions:
             if all(source.lengths[axis.axis] <= axis.tile for source in compared):
                 raise _No(f"one block along {axis.axis}, so nothing shows how the specification goes on there")
         self._run()
-        evidence = dict.fromkeys(self._lengths_text(source) for source in compared)
+        evidence = dict.fromkeys(tuple(source.lengths[a.axis] for a in self.tiling.axes) for source in compared)
         return replace(self.tiling, evidence=tuple(evidence))
 
     def _lengths(self, of: Callable[[TiledAxis], int]) -> dict[Axis, int]:
         return {axis.axis: of(axis) for axis in self.tiling.axes}
-
-    def _lengths_text(self, source: Told) -> str:
-        return " x ".join(str(source.lengths[axis.axis]) for axis in self.tiling.axes)
 
     def _tails(self) -> Iterator[Told]:
         """Ask the specification at lengths that cut a block, or are smaller than one, or make more blocks."""

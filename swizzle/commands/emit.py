@@ -1,10 +1,16 @@
-"""From a program without holes to its `.cu`: the passes, the printer, and the comment that says where it comes from."""
+"""From a program without holes to the files that a project takes in, and the comment that says where they come from.
+
+What `swizzle solve --emit` offers is the table EMITTERS: a new kind of file is one entry.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from swizzle.commands.report import cost_text, optimality
 from swizzle.solution import Result, Solution
@@ -13,27 +19,90 @@ from symbolic.program import Program
 
 if TYPE_CHECKING:
     from cuda_out.printer import CudaSource
+    from cuda_out.tiling import Tiling
+    from swizzle.any_length import FixedSize
+
+Sizes: TypeAlias = "Tiling | FixedSize | None"
+"""At which lengths a kernel may run, as far as that was asked."""
+WIDTH: Final = 110
+PTX_ARCH: Final = "sm_75"
+"""The oldest architecture that today's CUDA compiles for: its PTX runs on every later one."""
 
 
-def cuda_source(program: Program, head: Sequence[str] = ()) -> CudaSource:
-    """Return the CUDA C++ of a program without holes; `head` is the comment at its top."""
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """A kind of file: what follows the kernel's name, what it is, and its text for a program, a comment and sizes."""
+
+    suffix: str
+    what: str
+    text: Callable[[Program, Sequence[str], Sizes], str]
+
+
+def cuda_source(
+    program: Program, head: Sequence[str] = (), sizes: Sizes = None, *, form: Literal["cu", "header"] = "cu"
+) -> CudaSource:
+    """Return the CUDA C++ of a program without holes; `head` is the comment at its top.
+
+    Where `sizes` is a tiling the kernel takes arrays of any length.
+    """
     from cuda_out.passes import optimize
     from cuda_out.printer import print_cuda
+    from cuda_out.tiled import one_tile
+    from cuda_out.tiling import Tiling
 
-    return print_cuda(optimize(program), head)
+    if isinstance(sizes, Tiling):
+        return print_cuda(optimize(one_tile(program, sizes)), head, tiling=sizes, form=form)
+    return print_cuda(optimize(program), head, form=form)
 
 
-def origin(program: Program) -> list[str]:
+def _ptx(program: Program, head: Sequence[str], sizes: Sizes) -> str:
+    from cuda_out.toolchain import compile_cuda
+
+    source = cuda_source(program, head, sizes)
+    comment = "".join(f"// {line}".rstrip() + "\n" for line in ["SPDX-License-Identifier: MIT-0", *head])
+    return comment + compile_cuda(source.text, PTX_ARCH, name=f"{source.name}.cu").ptx
+
+
+EMITTERS: Final[Mapping[str, Emitter]] = {
+    "cuda": Emitter(
+        ".cu",
+        'an extern "C" kernel and its launch function',
+        lambda program, head, sizes: cuda_source(program, head, sizes).text,
+    ),
+    "header": Emitter(
+        ".cuh",
+        "the same to be included, by any number of translation units",
+        lambda program, head, sizes: cuda_source(program, head, sizes, form="header").text,
+    ),
+    "ptx": Emitter(".ptx", f'the extern "C" kernel compiled for {PTX_ARCH} and later', _ptx),
+}
+
+
+# ---- the comment -----------------------------------------------------------------------------------------------
+
+
+def origin(program: Program, parameters: Mapping[str, int] | None = None) -> list[str]:
     """Return the lines that say what was printed, from which file and for which launch."""
-    return [
-        f"{program.name}, made by swizzle {__version__} from {PurePath(program.place.file).name}",
-        f"for block {_shape(program.block)}, grid {_shape(program.grid)}, warp size {program.warp_size}.",
-    ]
+    lines = [f"{program.name}, made by swizzle {__version__} from {PurePath(program.place.file).name}"]
+    if digest := _digest(program.place.file):
+        lines.append(f"(sha256 of that file: {digest})")
+    if parameters:
+        lines += wrap(f"with {', '.join(f'{name}={value}' for name, value in parameters.items())}", WIDTH)
+    lines.append(f"for block {_shape(program.block)}, grid {_shape(program.grid)}, warp size {program.warp_size}.")
+    return lines
 
 
-def provenance(solution: Solution, claims: Sequence[str]) -> list[str]:
+def _digest(file: str) -> str:
+    """Return the hash of a sketch's file, '' where the sketch was typed in."""
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[str, int] | None = None) -> list[str]:
     """Return the lines that say what was solved, what the holes became, and what is claimed of it."""
-    lines = origin(solution.program)
+    lines = origin(solution.program, parameters)
     if solution.holes:
         lines += ["", "Solution:"]
         lines += [f"  {hole.name} = {hole.formula}  (line {hole.place.line})" for hole in solution.holes]
@@ -46,6 +115,84 @@ def proved(result: Result, every_space: bool) -> list[str]:
     return ["Verified for all inputs against the specification.", cost]
 
 
+def about_sizes(program: Program, sizes: Sizes) -> list[str]:
+    """Return the lines of the comment that say for which lengths a kernel is right, and why."""
+    from cuda_out.tiling import Tiling
+
+    if sizes is None:
+        return []
+    if not isinstance(sizes, Tiling):
+        return ["", *wrap(f"For the sizes below only: {sizes}.", WIDTH)]
+    names = " x ".join(_length_names(sizes))
+    shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in program.parameters)
+    compared = ", ".join(lengths_text(each) for each in sizes.evidence)
+    said = (
+        f"Any length: proved in full for {shapes}. At every length each block does what block 0 does, moved, and what "
+        "it loads past the end of an array reaches no output that is inside; both are proved for any number of blocks. "
+        f"That the specification too says the same of every block, moved, was compared at {names} = {compared}; at "
+        "these lengths the kernel is equal to it, and at any other to what goes on in that way."
+    )
+    return ["", *wrap(said, WIDTH)]
+
+
+def lengths_text(lengths: Sequence[int]) -> str:
+    """Return '16 x 8'."""
+    return " x ".join(map(str, lengths))
+
+
+def _length_names(tiling: Tiling) -> list[str]:
+    return ["n"] if len(tiling.axes) == 1 else [f"n_{axis.axis}" for axis in tiling.axes]
+
+
+def sizes_text(program: Program, sizes: Sizes) -> str:
+    """Return one line for the console: the extents that go together, or why they are fixed."""
+    from cuda_out.tiling import Tiling
+
+    if not isinstance(sizes, Tiling):
+        return f"fixed: {sizes}"
+    extents = _extents(program, sizes)
+    arrays = ", ".join(f"{name}[{', '.join(each)}]" for name, each in extents.items())
+    steps = [
+        f"{name} a multiple of {axis.step}"
+        for name, axis in zip(_length_names(sizes), sizes.axes, strict=True)
+        if axis.step > 1
+    ]
+    return f"any length: {arrays}" + (f"; {', '.join(steps)}" if steps else "")
+
+
+def sizes_as_json(program: Program, sizes: Sizes) -> dict[str, Any]:
+    """Return what `--json` says of the sizes."""
+    from cuda_out.tiling import Tiling
+
+    if sizes is None:
+        return {}
+    if not isinstance(sizes, Tiling):
+        return {"any_length": False, "why": sizes.why, "place": str(sizes.place)}
+    names = _length_names(sizes)
+    return {
+        "any_length": True,
+        "lengths": {
+            name: {"axis": axis.axis, "block": axis.tile, "multiple_of": axis.step, "declared": axis.declared}
+            for name, axis in zip(names, sizes.axes, strict=True)
+        },
+        "shapes": _extents(program, sizes),
+        "specification_compared_at": [lengths_text(each) for each in sizes.evidence],
+    }
+
+
+def _extents(program: Program, tiling: Tiling) -> dict[str, list[str]]:
+    """Return each array's shape in terms of the lengths."""
+    from cuda_out.tile_text import linear
+
+    names = dict(zip([axis.axis for axis in tiling.axes], _length_names(tiling), strict=True))
+    return {
+        parameter.name: [
+            str(extent) if span is None else linear(span.scale, names[span.axis], span.halo)
+            for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
+        ]
+        for parameter in program.parameters
+    }
+
+
 def _shape(shape: tuple[int, int, int]) -> str:
-    used = max(axis for axis in range(3) if axis == 0 or shape[axis] > 1) + 1
-    return " x ".join(str(size) for size in shape[:used])
+    return lengths_text(shape[: max(axis for axis in range(3) if axis == 0 or shape[axis] > 1) + 1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,13 +12,14 @@ from typing import Literal, TextIO
 from typing_extensions import assert_never
 
 from swizzle.commands.console import news, wants_colour
-from swizzle.commands.emit import cuda_source, proved, provenance
+from swizzle.commands.emit import EMITTERS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.files import write_whole
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
-from swizzle.commands.target import load_all, load_one, split_target
+from swizzle.commands.target import load_all, load_one, sizes_of, split_target
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits, Result, SolverChoice
+from symbolic.errors import SwizzleError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,13 @@ class SolveArguments:
     json_object: bool = False
     no_cache: bool = False
     quiet: bool = False
+    emit: Sequence[str] | None = None
 
 
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     """Solve the sketches of a file, print what was found, and write it to `arguments.output`."""
+    if arguments.emit is not None and arguments.output is None:
+        raise SwizzleError("--emit without a folder", expected="-o DIR, where the files are written")
     statuses = []
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
         if arguments.json_object:
@@ -48,8 +52,14 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             sketches = load_all(arguments.target, arguments.overrides)
         for sketch in sketches:
             result = solved(sketch, arguments, err)
-            files = [str(path) for path in _write(result, sketch, arguments)]
+            sizes = _sizes(result, sketch, arguments)
+            files = [str(path) for path in _write(result, sketch, sizes, arguments)]
+            if sizes is not None:
+                about = sizes_as_json(result.best.program, sizes)
+                result = replace(result, certificate={**result.certificate, "sizes": about})
             out.write(answer(result, files, arguments, colour=wants_colour(out)))
+            if sizes is not None and not arguments.json_object:
+                out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
             statuses.append(exit_status(result))
     return max(statuses)
 
@@ -89,20 +99,28 @@ def answer(result: Result, files: list[str], arguments: SolveArguments, *, colou
     return coloured(text, result.status) if colour else text
 
 
-def _write(result: Result, sketch: Sketch, arguments: SolveArguments) -> list[Path]:
-    """Write NAME.cu and NAME.json of a solved sketch; nothing is written for any other answer."""
+def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:
+    """Find out at which lengths the kernel that is about to be written may run."""
+    if result.status != "sat" or arguments.output is None:
+        return None
+    return sizes_of(result.best.program, sketch)
+
+
+def _write(result: Result, sketch: Sketch, sizes: Sizes, arguments: SolveArguments) -> list[Path]:
+    """Write the kernel of a solved sketch in each form asked for, and NAME.json; nothing for any other answer."""
     if result.status != "sat" or arguments.output is None:
         return []
     from swizzle.saved import saved_text
 
     folder, best = arguments.output, result.best
     sketch_file, _ = split_target(arguments.target)
-    contents = {
-        folder / f"{best.program.name}.cu": cuda_source(
-            best.program, provenance(best, proved(result, arguments.space == "all"))
-        ).text,
-        folder / f"{best.program.name}.json": saved_text(result, sketch_file, sketch.parameters, folder),
-    }
+    claims = [*proved(result, arguments.space == "all"), *about_sizes(best.program, sizes)]
+    head = provenance(best, claims, sketch.parameters)
+    contents: dict[Path, str] = {}
+    for kind in ("cuda",) if arguments.emit is None else arguments.emit:
+        emitter = EMITTERS[kind]
+        contents[folder / f"{best.program.name}{emitter.suffix}"] = emitter.text(best.program, head, sizes)
+    contents[folder / f"{best.program.name}.json"] = saved_text(result, sketch_file, sketch.parameters, folder)
     for path, text in contents.items():
         write_whole(path, text)
     return list(contents)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from swizzle.commands.emit import origin, provenance
+from swizzle.commands.emit import Sizes, origin, provenance
 from swizzle.loading import load
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError
@@ -16,11 +17,12 @@ from symbolic.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A kernel without holes, its specification, and the comment for the head of its `.cu`."""
+    """A kernel without holes, its specification, the comment at the head of its `.cu`, and where else it may run."""
 
     program: Program
     spec: Callable[..., Any]
     head: tuple[str, ...]
+    sizes: Sizes = None
 
 
 def split_target(target: str) -> tuple[Path, str | None]:
@@ -64,8 +66,18 @@ def load_kernel(target: str, overrides: Mapping[str, int]) -> Filled | Sketch:
         from swizzle.saved import load_saved
 
         sketch, solution = load_saved(Path(target), overrides)
-        return Filled(solution.program, sketch.spec, tuple(provenance(solution, ["Read from a solution file."])))
+        head = provenance(solution, ["Read from a solution file."], sketch.parameters)
+        return Filled(solution.program, sketch.spec, tuple(head), sizes_of(solution.program, sketch))
     sketch = load_one(target, overrides)
     if sketch.program.holes:
         return sketch
-    return Filled(sketch.program, sketch.spec, tuple(origin(sketch.program)))
+    head = origin(sketch.program, sketch.parameters)
+    return Filled(sketch.program, sketch.spec, tuple(head), sizes_of(sketch.program, sketch))
+
+
+def sizes_of(program: Program, sketch: Sketch) -> Sizes:
+    """Find out at which lengths a filled sketch may run; its file is read again for other values of parameters."""
+    from swizzle.any_length import any_length
+    from swizzle.any_length.instances import instances
+
+    return any_length(program, sketch.spec, partial(instances, Path(sketch.place.file), sketch))
