@@ -2,7 +2,8 @@
 
 C rounds `/` and `%` towards zero, the language floors. Where the ranges show that no operand is negative the two
 agree and C's operators are printed; a power of two becomes a mask or a shift, which floor by themselves; the rest
-calls `floor_div` and `floor_mod`, defined in the printed text when used.
+calls `floor_div` and `floor_mod`, defined in the printed text when used. Signed data wraps, which C++ leaves
+undefined: it is added, subtracted and multiplied as unsigned.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ PRECEDENCE: Final[Mapping[str, int]] = {
     "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "/": 13, "//": 13, "%": 13,
 }  # fmt: skip
 SPELLING: Final[Mapping[str, str]] = {"or": "||", "and": "&&", "//": "/"}
+UNSIGNED: Final[Mapping[DType, DType]] = {DType.I32: DType.U32, DType.I64: DType.U64}
+WRAPPING: Final = frozenset({"+", "-", "*", "<<"})
 BITWISE: Final = frozenset({"|", "^", "&", "<<", ">>"})
 FULL_MASK: Final = "0xffffffffu"
 
@@ -137,6 +140,9 @@ class ExpressionPrinter:
 
     def _unary(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> Text:
         match op:
+            case "-" if dtype in UNSIGNED:
+                bits = self.modular(operand, facts).at(UNARY + 1)
+                return Text(converted(f"-{bits}", dtype), PRIMARY)
             case "-" | "~":
                 # One level up: `- -x` would read, and lex without its space, as a decrement.
                 return Text(op + self.text(operand, facts, UNARY + 1), UNARY, op)
@@ -145,6 +151,9 @@ class ExpressionPrinter:
             case "abs":
                 if is_unsigned(dtype):
                     return self.print(operand, facts)
+                if dtype in UNSIGNED:
+                    self.helpers.add("wrapping_abs")
+                    return Text(f"wrapping_abs({self.text(operand, facts)})", PRIMARY)
                 call = {DType.F16: "__habs", DType.F32: "fabsf", DType.F64: "fabs", DType.I64: "llabs"}.get(
                     dtype, "abs"
                 )
@@ -159,7 +168,28 @@ class ExpressionPrinter:
             return Text(f"{call}({self.text(expr.left, facts)}, {self.text(expr.right, facts)})", PRIMARY)
         if op in ("//", "%") and not is_unsigned(dtype):
             return self._floored(expr, facts)
+        if dtype in UNSIGNED and op in WRAPPING:
+            return Text(converted(self.modular(expr, facts).text, dtype), PRIMARY)
         return self._infix(op, self.print(expr.left, facts), self.print(expr.right, facts))
+
+    def modular(self, expr: Expr, facts: Facts) -> Text:
+        """Return signed data as an unsigned number of the same bits, computed without signed overflow.
+
+        In C++ signed overflow is undefined, unsigned wraps; to add, subtract, multiply and shift left is the same to
+        the bits of both.
+        """
+        unsigned = UNSIGNED[expr.dtype]
+        match expr:
+            case ir.Const(value=value) if value >= 0:
+                return Text(literal(value, unsigned), PRIMARY)
+            case ir.Unary(op="-" | "~" as op, operand=operand):
+                return Text(op + self.modular(operand, facts).at(UNARY + 1), UNARY, op)
+            case ir.Binary(op="<<"):
+                return self._infix("<<", self.modular(expr.left, facts), self.print(expr.right, facts))
+            case ir.Binary(op=op) if op in WRAPPING or op in BITWISE - {">>"}:
+                return self._infix(op, self.modular(expr.left, facts), self.modular(expr.right, facts))
+            case _:
+                return Text(converted(self.text(expr, facts), unsigned), PRIMARY)
 
     def _infix(self, op: str, left: Text, right: Text) -> Text:
         level = PRECEDENCE[op]
@@ -212,5 +242,5 @@ class ExpressionPrinter:
 
 def converted(text: str, dtype: DType) -> str:
     """Return a conversion to the type: `float(x)`, or a cast where the type's name has several words."""
-    name = C_TYPE[dtype]
+    name = "unsigned" if dtype is DType.U32 else C_TYPE[dtype]
     return f"static_cast<{name}>({text})" if " " in name else f"{name}({text})"

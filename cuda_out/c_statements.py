@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from typing_extensions import assert_never
 
-from cuda_out.c_expressions import PRIMARY, ExpressionPrinter, Text
+from cuda_out.c_expressions import PRECEDENCE, PRIMARY, UNSIGNED, WRAPPING, ExpressionPrinter, Text, converted
 from cuda_out.c_types import C_TYPE, identity, literal
 from cuda_out.emitter import Emitter
 from cuda_out.facts import Facts, after, assume, decide, launch_facts, loop_facts, range_of
@@ -229,6 +229,10 @@ class StatementPrinter:
         self.out.line(f"{guard}{self._update(target, declared.outer, value, declared.dtype, facts)}")
 
     def _update(self, target: str, outer: ReductionOp, value: ir.Expr, dtype: DType, facts: Facts) -> str:
+        if dtype in UNSIGNED and outer in WRAPPING:
+            level = PRECEDENCE[outer]
+            held, given = converted(target, UNSIGNED[dtype]), self.expressions.modular(value, facts)
+            return f"{target} = {converted(f'{held} {outer} {given.inside(outer, level + 1)}', dtype)};"
         if outer not in ("min", "max"):
             return f"{target} {outer}= {self.expressions.text(value, facts)};"
         call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)

@@ -15,6 +15,15 @@ __device__ __forceinline__ T floor_div(T a, T b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 """,
+    "wrapping_abs": """\
+/// |a|; the least number, which has no counterpart, stays as it is.
+__device__ __forceinline__ int wrapping_abs(int a) {
+  return a < 0 ? int(0u - unsigned(a)) : a;
+}
+__device__ __forceinline__ long long wrapping_abs(long long a) {
+  return a < 0 ? static_cast<long long>(0ull - static_cast<unsigned long long>(a)) : a;
+}
+""",
     "floor_mod": """\
 /// a - floor(a / b) * b: the remainder that has the sign of b.
 template <typename T>

@@ -23,8 +23,8 @@ KEYWORDS = _words(
 CUDA_NAMES = _words(
     """
     threadIdx blockIdx blockDim gridDim warpSize min max abs llabs fabs fabsf fmin fminf fmax fmaxf floor floorf fmod
-    fmodf floor_div floor_mod dim3 half half2 NULL assert signbit isnan isinf INFINITY NAN stdin stdout stderr errno
-    linux unix M_PI EOF RAND_MAX stream cudaStream_t cudaError_t cudaGetLastError size_t
+    fmodf floor_div floor_mod wrapping_abs dim3 half half2 NULL assert signbit isnan isinf INFINITY NAN stdin stdout
+    stderr errno linux unix M_PI EOF RAND_MAX stream cudaStream_t cudaError_t cudaGetLastError size_t
     """
 )
 # Functions of the C library that a kernel's exported symbol would clash with.

@@ -143,3 +143,79 @@ def test_printed_expressions_compute_what_python_computes(tmp_path: Path) -> Non
     out = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout
     for number, (line, values) in enumerate(zip(out.splitlines(), expected, strict=True)):
         assert [int(word) for word in line.split()] == values, functions[number]
+
+
+SIGNED = {DType.I32: ("int", 32), DType.I64: ("long long", 64)}
+
+
+def signed_expression(random: Random, dtype: DType, depth: int) -> Expr:
+    """Return arithmetic that overflows on large numbers."""
+    if depth == 0 or random.random() < 0.1:
+        leaf = random.choice([-3, -1, 0, 1, 2, 7, 2**31 - 1, None, None, None, None])
+        return ir.Var(random.choice("ab"), dtype, HERE) if leaf is None else ir.Const(leaf, dtype, HERE)
+    left = signed_expression(random, dtype, depth - 1)
+    name = random.choice(["+", "-", "*", "+", "-", "*", "&", "^", "|", "<<", ">>", "min", "neg", "~", "abs"])
+    match name:
+        case "neg" | "~" | "abs":
+            return ir.Unary("-" if name == "neg" else name, left, dtype, HERE)  # type: ignore[arg-type]
+        case "<<" | ">>":
+            return ir.Binary(name, left, ir.Const(random.randint(0, 9), dtype, HERE), dtype, HERE)
+        case _:
+            right = signed_expression(random, dtype, depth - 1)
+            return ir.Binary(name, left, right, dtype, HERE)  # type: ignore[arg-type]
+
+
+def wrapped(expr: Expr, values: dict[str, int], bits: int) -> int:
+    """Evaluate in two's complement, in Python's integers."""
+
+    def fit(value: int) -> int:
+        return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+
+    match expr:
+        case ir.Var(name=name):
+            return values[name]
+        case ir.Const(value=value):
+            return int(value)
+        case ir.Unary(op=op, operand=operand):
+            inner = wrapped(operand, values, bits)
+            return fit({"-": -inner, "~": ~inner, "abs": abs(inner)}[op])
+        case ir.Binary(op=op, left=left, right=right):
+            a, b = wrapped(left, values, bits), wrapped(right, values, bits)
+            functions = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__, "&": int.__and__, "|": int.__or__}
+            functions |= {"^": int.__xor__, "<<": int.__lshift__, ">>": int.__rshift__, "min": min}
+            return fit(functions[op](a, b))
+    raise AssertionError(expr)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on this machine")
+def test_signed_data_wraps_without_undefined_behaviour(tmp_path: Path) -> None:
+    """Three hundred random expressions at the ends of i32 and i64: the sanitizer finds nothing, the numbers wrap."""
+    random = Random(3)
+    functions, calls, expected = [], [], []
+    lines = printer()
+    for number in range(300):
+        dtype = random.choice(list(SIGNED))
+        spelled, bits = SIGNED[dtype]
+        expr = signed_expression(random, dtype, 4)
+        text = lines.text(expr, {})
+        functions.append(f"{spelled} f{number}({spelled} a, {spelled} b) {{ return {text}; }}")
+        ends = [-(2 ** (bits - 1)), -(2 ** (bits - 1)) + 1, -1, 0, 1, 12345, 2 ** (bits - 1) - 1]
+        for a, b in ((random.choice(ends), random.choice(ends)) for _ in range(4)):
+            low = f"({a + 1}ll - 1)" if a == -(2**63) else f"{a}ll"
+            other = f"({b + 1}ll - 1)" if b == -(2**63) else f"{b}ll"
+            calls.append(f'printf("%lld\\n", (long long)f{number}({low}, {other}));')
+            expected.append(wrapped(expr, {"a": a, "b": b}, bits))
+    assert "wrapping_abs" in lines.helpers
+    source = "\n".join([
+        "#include <algorithm>\n#include <cstdio>\nusing std::min;",
+        "#define __device__\n#define __forceinline__ inline",
+        *helper_text(frozenset(lines.helpers)), *functions, "int main() {", *calls, "}",
+    ])  # fmt: skip
+    path = tmp_path / "signed.cpp"
+    path.write_text(source)
+    flags = ["-std=c++17", "-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
+    done = subprocess.run(["g++", *flags, str(path), "-o", str(tmp_path / "run")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    ran = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[:2000]
+    assert [int(line) for line in ran.stdout.splitlines()] == expected
