@@ -23,7 +23,7 @@ def fold(text: str, width: int) -> list[str]:
             depth += (character in "([") - (character in ")]")
             if character == " " and at > width // 3:
                 rest = text[at + 1 :]
-                rank = (depth, not rest.startswith(_BEFORE), -at)
+                rank = (depth, not rest.startswith(_BEFORE) and text[at - 1] != ",", -at)
                 best = min(best, rank) if best else rank
         if best is None:
             break

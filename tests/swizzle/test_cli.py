@@ -206,3 +206,10 @@ def test_the_module_is_a_program_too() -> None:
     """`python -m swizzle` is the command line."""
     done = subprocess.run([sys.executable, "-m", "swizzle", "--version"], capture_output=True, text=True, check=False)
     assert done.stdout == f"swizzle, version {__version__}\n"
+
+
+def test_emit_takes_a_list_of_known_kinds() -> None:
+    """An unknown kind is a mistake that names the known ones."""
+    out, err = io.StringIO(), io.StringIO()
+    assert execute(["solve", "x.py", "-o", "out", "--emit", "cuda,tensor"], out, err) == 2
+    assert "expected some of cuda, header, ptx, separated by commas, not 'tensor'" in err.getvalue()

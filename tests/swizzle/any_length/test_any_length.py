@@ -16,6 +16,7 @@ from cuda_out.passes import optimize
 from cuda_out.printer import CudaSource, print_cuda
 from cuda_out.tiled import one_tile
 from cuda_out.tiling import Tiling
+from cuda_out.toolchain import available_tools, compile_cuda, uses_local
 from swizzle import load
 from swizzle.any_length import FixedSize, any_length
 from swizzle.any_length.instances import instances
@@ -105,6 +106,9 @@ def test_case_studies_run_at_any_length(
         choices.append([length for length in sorted(some) if 0 < length <= top])
     lengths = [dict(zip(most, choice, strict=True)) for choice in itertools.product(*choices)]
     check_lengths(sketch, program, tiling, other, lengths[:: 1 + len(lengths) // 8])
+    if available_tools():
+        compiled = compile_cuda(printed(program, tiling).text)
+        assert not uses_local(compiled.ptx)
 
 
 SKETCHES = """
@@ -317,3 +321,52 @@ def k(x, y):
         _, tiling = tiled(*sketch_of(tmp_path, text))
         assert isinstance(tiling, Tiling)
         assert tiling.axes[0].step == step
+
+
+def test_a_tiled_text_predicates_what_may_lie_outside(tmp_path: Path) -> None:
+    """Loads give 0 and stores are left out past the end; whole blocks need neither; shuffles stay outside of `if`."""
+    path, sketch = sketch_of(tmp_path, OWN["two outputs for one input, through a shuffle that stands in the store"][0])
+    program, tiling = tiled(path, sketch)
+    assert isinstance(tiling, Tiling)
+    text = printed(program, tiling).text
+    kernel = text[text.index("  const long long") : text.index("#if defined")]
+    assert (
+        kernel
+        == """\
+  const long long begin = blockIdx.x * 8ll;
+  x += begin;
+  y += 2 * begin;
+  z += begin;
+  const int left = n - begin < 8 ? int(n - begin) : 8;
+  const int lane_id = int(threadIdx.x);
+  const int i = int(threadIdx.x);
+  const unsigned int v = lane_id % 8 < left ? x[lane_id % 8] : 0u;
+  {
+    const unsigned int stored = __shfl_sync(0xffffffffu, v, lane_id / 2, 16);
+    if (i < 2 * left) y[i] = stored;
+  }
+  if (lane_id < 8) {
+    if (lane_id < left) z[lane_id] = v;
+  }
+}
+
+"""
+    )
+
+
+def test_the_host_checks_the_lengths(tmp_path: Path) -> None:
+    """Negative lengths and cut blocks are invalid values, grids that are too large are invalid configurations."""
+    path = CASES / "mult32.py"
+    (sketch,) = load(path, "shared", {"warp_size": 4})
+    program, tiling = tiled(path, sketch)
+    assert isinstance(tiling, Tiling)
+    for form, launch in (("cu", "shared_kernel<<<"), ("header", "shared_kernel<><<<")):
+        text = print_cuda(optimize(one_tile(program, tiling)), tiling=tiling, form=form).text  # type: ignore[arg-type]
+        body = text[text.index("  if (n < 0") : text.index("#endif")]
+        assert body.splitlines()[:4] == [
+            "  if (n < 0 || n % 4 != 0) return cudaErrorInvalidValue;",
+            "  if (n == 0) return cudaSuccess;",
+            "  const long long blocks_x = (n - 1) / 4 + 1;",
+            "  if (blocks_x > 2147483647) return cudaErrorInvalidConfiguration;",
+        ]
+        assert launch in body or launch.replace("_kernel", "") in body, body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -233,3 +234,40 @@ def test_a_target_is_a_file_and_perhaps_a_sketch(tmp_path: Path) -> None:
     odd = tmp_path / "odd:name"
     odd.write_text("")
     assert split_target(str(odd)) == (odd, None)
+
+
+def test_emit_writes_the_kinds_asked_for(file: Path, tmp_path: Path) -> None:
+    """Each kind is one file; without -o there is nowhere to write them."""
+    with pytest.raises(SwizzleError, match="--emit without a folder"):
+        call(f"{file}:shift", emit=("header",))
+    out = tmp_path / "out"
+    status, said, _ = call(f"{file}:shift", output=out, emit=("header",))
+    assert status == 0
+    assert sorted(path.name for path in out.iterdir()) == ["shift.cuh", "shift.json"]
+    text = (out / "shift.cuh").read_text()
+    assert "#pragma once" in text
+    assert 'extern "C"' not in text
+    assert "  sizes   fixed: no access depends on blockIdx, so a grid of more blocks adds nothing (line " in said
+    assert "For the sizes below only: no access depends on blockIdx" in text
+
+
+def test_the_head_says_what_was_proved_and_what_follows(tmp_path: Path) -> None:
+    """Hash of the file, parameters, solution, sizes that were proved, lengths that were compared; JSON says it too."""
+    file = CASES / "conv1d.py"
+    status, said, _ = call(file, output=tmp_path, json_object=True, overrides={"warp_size": 4})
+    assert status == 0
+    text = " ".join(line.removeprefix("//").strip() for line in (tmp_path / "conv1d.cu").read_text().splitlines())
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    for part in (
+        f"from conv1d.py (sha256 of that file: {digest})",
+        "with K=3, warp_size=4, warps=2, grid=2, rounds=2",
+        "Any length: proved in full for x f32[18], w f32[3], y f32[16].",
+        "was compared at n = 16, 24, 1, 7, 9;",
+    ):
+        assert part in text
+    assert json.loads(said)["certificate"]["sizes"] == {
+        "any_length": True,
+        "lengths": {"n": {"axis": "x", "block": 8, "multiple_of": 1, "declared": 16}},
+        "shapes": {"x": ["n + 2"], "w": ["3"], "y": ["n"]},
+        "specification_compared_at": ["16", "24", "1", "7", "9"],
+    }
