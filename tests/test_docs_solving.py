@@ -147,7 +147,9 @@ def test_every_key_of_the_json_object_is_explained() -> None:
     explained = {row[0] for row in rows_below("| key | meaning |")}
     shown = set(re.findall(r'^  "(\w+)":', "".join(CONSOLES), re.MULTILINE)) - {"certificate"}
     assert shown <= explained
-    extra = {"certificate." + key for key in ("proved", "floor", "verified", "confirmed", "reason", "mismatch")}
+    extra = {
+        "certificate." + key for key in ("proved", "floor", "verified", "confirmed", "reason", "mismatch", "sizes")
+    }
     assert explained - shown == extra | {"all"}
 
 

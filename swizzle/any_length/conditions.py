@@ -116,6 +116,10 @@ class _Conditions:
             sources += self._instances(others)
         self._begin(sources)
         self.tiling = replace(self.tiling, axes=tuple(map(self._with_step, self.tiling.axes)))
+        for axis in self.tiling.axes:
+            if axis.declared % axis.step:
+                where = f"the sketch's own length {axis.declared} along {axis.axis}"
+                raise _No(f"{where} ends inside a step of {axis.step}, where blocks cannot be cut alike")
         if larger is not None:
             sources += self._tails()
         compared = [source for source in sources if self.tiling.valid(source.lengths)]

@@ -66,26 +66,34 @@ class World:
 
     def bring(self, source: Told, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]) -> Term | None:
         """Return a term with each element of an array moved down `by` its distance; None where that leaves it."""
-        if term in memo:
-            return memo[term]
+        waiting, needed = [term], set()
+        while waiting:
+            part = waiting.pop()
+            if part not in memo and part not in needed:
+                needed.add(part)
+                op, args = source.terms.nodes[part]
+                waiting += args if op not in ("atom", "const") else ()
+        for part in sorted(needed):  # arguments are older than what is made of them
+            memo[part] = self._bring_one(source, part, by, memo)
+        return memo[term]
+
+    def _bring_one(
+        self, source: Told, term: Term, by: Mapping[str, Index], memo: Mapping[Term, Term | None]
+    ) -> Term | None:
         op, args = source.terms.nodes[term]
-        found: Term | None
         match op:
             case "unwritten":
-                found = UNWRITTEN
+                return UNWRITTEN
             case "const":
-                found = self.terms.const(args[0])
+                return self.terms.const(args[0])
             case "atom":
                 name, flat = args
                 shape = next(p.shape for p in source.program.parameters if p.name == name)
                 index = tuple(i - d for i, d in zip(unravel(flat, shape), by[name], strict=True))
-                found = self.terms.atom(name, code(index)) if min(index) >= 0 else None
+                return self.terms.atom(name, code(index)) if min(index) >= 0 else None
             case _:
-                parts = [self.bring(source, arg, by, memo) for arg in args]
-                known = [part for part in parts if part is not None]
-                found = self.terms.apply(op, known) if len(known) == len(parts) else None
-        memo[term] = found
-        return found
+                known = [part for arg in args if (part := memo[arg]) is not None]
+                return self.terms.apply(op, known) if len(known) == len(args) else None
 
     def elements(self, term: Term) -> Iterator[tuple[str, int]]:
         """Yield the array and the index's code of each input element in a term."""

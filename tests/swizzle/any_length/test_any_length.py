@@ -370,3 +370,48 @@ def test_the_host_checks_the_lengths(tmp_path: Path) -> None:
             "  if (blocks_x > 2147483647) return cudaErrorInvalidConfiguration;",
         ]
         assert launch in body or launch.replace("_kernel", "") in body, body
+
+
+def test_a_sketch_that_ends_inside_a_step_stays_at_its_size(tmp_path: Path) -> None:
+    """With a guard of its own the kernel is right where pairs end in half a pair; the text for whole pairs is not."""
+    text = """
+@spec
+def s(x):
+    return [x[i ^ 1] if i < 20 else x[i] for i in range(21)]
+
+@sketch(spec=s, block=16, grid=2, warp_size=16, x=i32[21], y=i32.out[21])
+def k(x, y):
+    i = cuda.grid(1)
+    if i < 20:
+        y[i] = x[i ^ 1]
+    elif i == 20:
+        y[i] = x[i]
+"""
+    _, found = tiled(*sketch_of(tmp_path, text))
+    assert isinstance(found, FixedSize)
+    assert found.why == "the sketch's own length 21 along x ends inside a step of 2, where blocks cannot be cut alike"
+
+
+def test_terms_of_any_depth_are_moved(tmp_path: Path) -> None:
+    """A polynomial by Horner's rule nests deeper than Python calls."""
+    text = """
+@spec
+def s(x):
+    found = []
+    for i in range(16 * GX):
+        v = x[i]
+        for k in range(700):
+            v = (v + 1) * x[i]
+        found.append(v)
+    return found
+
+@sketch(spec=s, block=16, grid=GX, warp_size=16, x=i32[16 * GX], y=i32.out[16 * GX])
+def k(x, y):
+    i = cuda.grid(1)
+    v = x[i]
+    for k in range(700):
+        v = (v + 1) * x[i]
+    y[i] = v
+"""
+    _, tiling = tiled(*sketch_of(tmp_path, text))
+    assert isinstance(tiling, Tiling)
