@@ -3,7 +3,7 @@
 C rounds `/` and `%` towards zero, the language floors. Where the ranges show that no operand is negative the two
 agree and C's operators are printed; a power of two becomes a mask or a shift, which floor by themselves; the rest
 calls `floor_div` and `floor_mod`, defined in the printed text when used. Signed data wraps, which C++ leaves
-undefined: it is added, subtracted and multiplied as unsigned.
+undefined: it is added, subtracted and multiplied as unsigned. Indices are `int` where that is enough (`width`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing_extensions import assert_never
 from cuda_out.c_types import C_TYPE, is_unsigned, literal
 from cuda_out.facts import Facts, assume, range_of
 from cuda_out.tile_text import TileText
+from cuda_out.width import is_wide
 from symbolic import program as ir
 from symbolic.program import DType, Expr
 
@@ -60,6 +61,7 @@ class ExpressionPrinter:
     coordinates: Mapping[tuple[str, str], Text]
     warp_size: int
     tiles: TileText | None = None
+    wide: frozenset[str] = frozenset()  # the index variables that are `long long`
     helpers: set[str] = field(default_factory=set)
 
     def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
@@ -69,7 +71,7 @@ class ExpressionPrinter:
     def print(self, expr: Expr, facts: Facts) -> Text:
         match expr:
             case ir.Const(value=value, dtype=dtype):
-                spelled = literal(value, dtype)
+                spelled = literal(value, DType.I64 if is_wide(expr, facts, self.wide) else dtype)
                 return Text(spelled, UNARY if spelled.startswith("-") else PRIMARY)
             case ir.Var(name=name):
                 return Text(self.names[name], PRIMARY)
@@ -145,7 +147,7 @@ class ExpressionPrinter:
                 return Text(converted(f"-{bits}", dtype), PRIMARY)
             case "-" | "~":
                 # One level up: `- -x` would read, and lex without its space, as a decrement.
-                return Text(op + self.text(operand, facts, UNARY + 1), UNARY, op)
+                return Text(op + self._operand(op, operand, dtype, facts).at(UNARY + 1), UNARY, op)
             case "not":
                 return Text("!" + self.text(operand, facts, UNARY), UNARY, op)
             case "abs":
@@ -154,23 +156,52 @@ class ExpressionPrinter:
                 if dtype in UNSIGNED:
                     self.helpers.add("wrapping_abs")
                     return Text(f"wrapping_abs({self.text(operand, facts)})", PRIMARY)
-                call = {DType.F16: "__habs", DType.F32: "fabsf", DType.F64: "fabs", DType.I64: "llabs"}.get(
-                    dtype, "abs"
-                )
-                return Text(f"{call}({self.text(operand, facts)})", PRIMARY)
+                call = {DType.F16: "__habs", DType.F32: "fabsf", DType.F64: "fabs"}.get(dtype, "abs")
+                if is_wide(ir.Unary(op, operand, dtype, operand.place), facts, self.wide):
+                    call = "llabs"
+                return Text(f"{call}({self._operand(op, operand, dtype, facts).text})", PRIMARY)
             case _:
                 assert_never(op)
+
+    def _operand(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> Text:
+        """Return an operand in the type that the result needs."""
+        text = self.print(operand, facts)
+        widen = is_wide(ir.Unary(op, operand, dtype, operand.place), facts, self.wide)
+        return self._widened(operand, text) if widen and not is_wide(operand, facts, self.wide) else text
 
     def _binary(self, expr: ir.Binary, facts: Facts) -> Text:
         op, dtype = expr.op, expr.dtype
         if op in ("min", "max"):
             call = {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
-            return Text(f"{call}({self.text(expr.left, facts)}, {self.text(expr.right, facts)})", PRIMARY)
+            left, right = self._alike(expr, facts)
+            return Text(f"{call}({left.text}, {right.text})", PRIMARY)
         if op in ("//", "%") and not is_unsigned(dtype):
             return self._floored(expr, facts)
         if dtype in UNSIGNED and op in WRAPPING:
             return Text(converted(self.modular(expr, facts).text, dtype), PRIMARY)
-        return self._infix(op, self.print(expr.left, facts), self.print(expr.right, facts))
+        left, right = self.print(expr.left, facts), self.print(expr.right, facts)
+        return self._infix(op, self._widened(expr.left, left) if self._widens(expr, facts) else left, right)
+
+    def _widens(self, expr: ir.Binary, facts: Facts) -> bool:
+        """Say whether an operation on two ints needs 64 bits."""
+        sides = (expr.left, expr.right)
+        return is_wide(expr, facts, self.wide) and not any(is_wide(side, facts, self.wide) for side in sides)
+
+    def _widened(self, expr: Expr, text: Text) -> Text:
+        if isinstance(expr, ir.Const):
+            return Text(literal(expr.value, DType.I64), PRIMARY if expr.value >= 0 else UNARY)
+        return Text(converted(text.text, DType.I64), PRIMARY)
+
+    def _alike(self, expr: ir.Binary, facts: Facts) -> tuple[Text, Text]:
+        """Return two operands of the same C type, as calls of templates and overloads want them."""
+        sides = (expr.left, expr.right)
+        wide = [is_wide(side, facts, self.wide) for side in sides]
+        some = any(wide) or self._widens(expr, facts)
+        left, right = (
+            self._widened(side, self.print(side, facts)) if some and not own else self.print(side, facts)
+            for side, own in zip(sides, wide, strict=True)
+        )
+        return left, right
 
     def modular(self, expr: Expr, facts: Facts) -> Text:
         """Return signed data as an unsigned number of the same bits, computed without signed overflow.
@@ -204,6 +235,7 @@ class ExpressionPrinter:
             if expr.op == "%":
                 return self._infix("&", left, Text(literal(int(divisor) - 1, expr.dtype), PRIMARY))
             return self._infix(">>", left, Text(str(int(divisor).bit_length() - 1), PRIMARY))
+        left, right = self._alike(expr, facts)
         helper = "floor_div" if expr.op == "//" else "floor_mod"
         self.helpers.add(helper if not expr.dtype.is_float else f"{helper}_{expr.dtype.value}")
         return Text(f"{helper}({left.text}, {right.text})", PRIMARY)
@@ -226,6 +258,8 @@ class ExpressionPrinter:
     def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> Text:
         call = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "xor": "__shfl_xor_sync"}
         mask, lane = FULL_MASK, self.text(expr.lane, facts)
+        if is_wide(expr.lane, facts, self.wide):
+            lane = f"int({lane})"
         match expr.mask:
             case None:
                 pass

@@ -18,6 +18,7 @@ from cuda_out.tile_text import tile_text
 from cuda_out.tiling import Tiling
 from cuda_out.unroll import loops_to_unroll
 from cuda_out.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
+from cuda_out.width import is_wide, wide_names
 from symbolic import program as ir
 from symbolic.errors import SwizzleError
 from symbolic.program import DType, Program, ReductionOp, Stmt
@@ -47,6 +48,7 @@ class StatementPrinter:
             coordinates=coordinate_text(program),
             warp_size=program.warp_size,
             tiles=tiles,
+            wide=wide_names(program),
         )
         for stmt in statements(program.body):
             if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
@@ -117,15 +119,19 @@ class StatementPrinter:
         site = Site(path, index, False)
         for name, scalar in self.scalars.items():
             if scalar.site == site:
-                self.out.line(f"{self._scalar_type(scalar)} {self.names[name]} = {literal(0, scalar.dtype)};")
+                self.out.line(f"{self._scalar_type(name, scalar)} {self.names[name]} = {literal(0, scalar.dtype)};")
         for name, place in self.arrays.items():
             if place == site:
                 self._declare(self.declared[name])
 
-    def _scalar_type(self, scalar: Scalar) -> str:
+    def _index_type(self, name: str) -> str:
+        return C_TYPE[DType.I64 if name in self.expressions.wide else DType.INDEX]
+
+    def _scalar_type(self, name: str, scalar: Scalar) -> str:
         unread = "" if scalar.read else "[[maybe_unused]] "
         const = "const " if scalar.constant and scalar.site.here else ""
-        return f"{unread}{const}{C_TYPE[scalar.dtype]}"
+        dtype = self._index_type(name) if scalar.dtype is DType.INDEX else C_TYPE[scalar.dtype]
+        return f"{unread}{const}{dtype}"
 
     def _declare(self, stmt: ir.DeclareArray | ir.DeclareAccumulator, start: str = "") -> None:
         shared = "__shared__ " if isinstance(stmt, ir.DeclareArray) and stmt.memory == "shared" else ""
@@ -142,7 +148,7 @@ class StatementPrinter:
         match stmt:
             case ir.Assign(name=name, value=value):
                 scalar = self.scalars[name]
-                head = f"{self._scalar_type(scalar)} " if scalar.site == here else ""
+                head = f"{self._scalar_type(name, scalar)} " if scalar.site == here else ""
                 self.out.line(f"{head}{self.names[name]} = {text(value, facts)};")
                 if isinstance(value, ir.Coordinate) and self._names_coordinate(stmt, value):
                     key: tuple[str, str] = (value.name, value.axis)
@@ -257,14 +263,17 @@ class StatementPrinter:
             if names_in(bound) & (changing | {stmt.variable}):
                 # Python evaluates a range once, before the loop.
                 fixed = f"{name}_{role}"
-                self.out.line(f"const int {fixed} = {texts[role]};")
+                wide = is_wide(bound, facts, self.expressions.wide)
+                self.out.line(f"const {C_TYPE[DType.I64 if wide else DType.INDEX]} {fixed} = {texts[role]};")
                 texts[role] = fixed
         if stmt in self.unrolled:
             self.out.line("#pragma unroll")
         advance = f"++{name}" if step.value == 1 else f"--{name}" if step.value == -1 else f"{name} += {texts['step']}"
         compare = "<" if step.lo > 0 else ">"
         start = self.expressions.text(stmt.start, facts)
-        with self.out.block(f"for (int {name} = {start}; {name} {compare} {texts['stop']}; {advance})"):
+        with self.out.block(
+            f"for ({self._index_type(stmt.variable)} {name} = {start}; {name} {compare} {texts['stop']}; {advance})"
+        ):
             self._body(stmt.body, (*path, (index, "for")), loop_facts(stmt, facts))
 
     def _branch(self, stmt: ir.If, path: Path, index: int, facts: Facts) -> None:

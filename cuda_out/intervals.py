@@ -103,7 +103,7 @@ class Range:
 
     def bit_and(self, other: Range) -> Range:
         tops = [side.hi for side in (self, other) if side.lo >= 0]
-        return Range(0, min(tops)) if tops else ANY
+        return Range(0, min(tops)) if tops else self._signed(other)
 
     def bit_or(self, other: Range) -> Range:
         filled = self.bit_xor(other)
@@ -111,9 +111,17 @@ class Range:
 
     def bit_xor(self, other: Range) -> Range:
         if self.lo < 0 or other.lo < 0:
-            return ANY
+            return self._signed(other)
         top = max(self.hi, other.hi)
         return Range(0, math.inf if math.isinf(top) else (1 << int(top).bit_length()) - 1)
+
+    def _signed(self, other: Range) -> Range:
+        """Return what so many bits, one of them for the sign, can hold."""
+        ends = (self.lo, self.hi, other.lo, other.hi)
+        if any(math.isinf(end) for end in ends):
+            return ANY
+        bits = max(int(end if end >= 0 else ~int(end)).bit_length() for end in ends)
+        return Range(-(1 << bits), (1 << bits) - 1)
 
     def minimum(self, other: Range) -> Range:
         return Range(min(self.lo, other.lo), min(self.hi, other.hi))

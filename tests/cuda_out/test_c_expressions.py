@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from cuda_out.c_expressions import ExpressionPrinter
-from cuda_out.facts import Facts
+from cuda_out.facts import Facts, range_of
 from cuda_out.helpers import coordinate_text, helper_text
 from cuda_out.intervals import Range
+from cuda_out.walk import subexpressions
 from symbolic import program as ir
 from symbolic.program import DType, Expr
 from tests.cuda_out.build import F32, HERE, data, kernel, load, num, op, select, shuffle, un, var, where
@@ -142,6 +144,52 @@ def test_printed_expressions_compute_what_python_computes(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr[:2000]
     out = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout
     for number, (line, values) in enumerate(zip(out.splitlines(), expected, strict=True)):
+        assert [int(word) for word in line.split()] == values, functions[number]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on this machine")
+def test_indices_beyond_an_int_are_computed_in_64_bits(tmp_path: Path) -> None:
+    """Three hundred random expressions of large numbers: the sanitizer finds no overflow, C++ and Python agree."""
+    random = Random(11)
+    program = kernel("k", [], [], block=(1, 1, 1))
+    facts: Facts = {"a": Range(0, 2**31 - 1), "b": Range(-(2**31), 2**31 - 1), "c": Range(-(2**40), 2**40)}
+    points = [{name: random.randint(int(facts[name].lo), int(facts[name].hi)) for name in NAMES} for _ in range(8)]
+    points += [{name: int(end(facts[name])) for name in NAMES} for end in (lambda r: r.lo, lambda r: r.hi)]
+    lines = replace(printer(), wide=frozenset({"c"}))
+    functions: list[str] = []
+    expected = []
+    while len(functions) < 300:
+        expr = random_index(random, NAMES, 3)
+        reach = [range_of(part, facts) for part in subexpressions(expr) if part.dtype is DType.INDEX]
+        if not all(each.within(-(2**62), 2**62) for each in reach):
+            continue
+        block = Block(program, (0, 0, 0), {})
+        values = []
+        for point in points:
+            block.scalars[0] = dict(point)
+            values.append(int(block.values(expr, [0])[0]))
+        text = lines.text(expr, facts)
+        functions.append(f"long long f{len(functions)}(int a, int b, long long c) {{ return {text}; }}")
+        expected.append(values)
+    table = ", ".join(f"f{number}" for number in range(len(functions)))
+    rows = ", ".join("{" + ", ".join(f"{point[name]}ll" for name in NAMES) + "}" for point in points)
+    source = "\n".join([
+        "#include <algorithm>\n#include <cstdio>\n#include <cstdlib>\nusing std::min; using std::max; using std::abs;",
+        "#define __device__\n#define __forceinline__ inline",
+        *helper_text(frozenset(lines.helpers)), *functions,
+        f"long long (*table[])(int, int, long long) = {{{table}}};\nlong long points[][3] = {{{rows}}};",
+        "int main() { for (auto f : table) {",
+        "  for (auto& p : points) printf(\"%lld \", f(int(p[0]), int(p[1]), p[2]));",
+        "  puts(\"\"); } }",
+    ])  # fmt: skip
+    path = tmp_path / "wide.cpp"
+    path.write_text(source)
+    flags = ["-std=c++17", "-O0", "-w", "-fsanitize=signed-integer-overflow", "-fno-sanitize-recover=all"]
+    done = subprocess.run(["g++", *flags, str(path), "-o", str(tmp_path / "run")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    ran = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[:2000]
+    for number, (line, values) in enumerate(zip(ran.stdout.splitlines(), expected, strict=True)):
         assert [int(word) for word in line.split()] == values, functions[number]
 
 

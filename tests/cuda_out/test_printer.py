@@ -281,9 +281,9 @@ def test_names_are_legal_in_cpp() -> None:
 
 
 def test_a_range_is_evaluated_once() -> None:
-    """A bound that the body changes is fixed before the loop."""
+    """A bound that the body changes is fixed before the loop; it grows beyond what the ranges can tell from an int."""
     lines = body_of(assign("n", 3), loop("i", "n", assign("n", op("+", "n", "i"))), store("p", "n", data(1.0)))
-    assert lines[1:3] == ["const int i_stop = n;", "for (int i = 0; i < i_stop; ++i) {"]
+    assert lines[1:3] == ["const long long i_stop = n;", "for (int i = 0; i < i_stop; ++i) {"]
 
 
 def test_a_shuffle_out_of_range_reads_its_own_lane() -> None:
