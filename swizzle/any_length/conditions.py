@@ -24,7 +24,7 @@ from swizzle.any_length.continuation import Index, Told, World, block_of, by_blo
 from swizzle.any_length.extents import Extents, extents
 from swizzle.search.specification import outputs, postcondition
 from swizzle.search.verify import run_canonical
-from symbolic.errors import Place
+from symbolic.errors import Place, SwizzleError
 from symbolic.program import Axis, Program
 from symbolic.terms import UNWRITTEN, Term, Terms
 
@@ -109,7 +109,12 @@ class _Conditions:
         declared = Told(self.tiling.declared, self.program, terms, wanted)
         sources = [declared]
         if (
-            larger := told(self.tiling, self.program, self.spec, self._lengths(lambda a: a.declared + a.tile))
+            larger := told(
+                self.tiling,
+                self.program,
+                self.spec,
+                self._lengths(lambda a: a.tile * (3 if a.declared == 2 * a.tile else 2)),
+            )
         ) is not None:
             sources.append(larger)
         else:
@@ -140,7 +145,7 @@ class _Conditions:
         wanted: list[dict[Axis, int]] = []
         for axis in self.tiling.axes:
             step, tile = axis.step, axis.tile
-            for length in (step, tile - step, tile + step, axis.declared + tile):
+            for length in (step, tile - step, tile + step, 3 * tile):
                 wanted.append({**self.tiling.declared, axis.axis: length})
         wanted.append(self._lengths(lambda a: a.tile + a.step))
         for lengths in wanted:
@@ -169,10 +174,9 @@ class _Conditions:
         for source in sources:
             if any(source.lengths[axis.axis] < axis.tile for axis in self.tiling.axes):
                 continue
-            for name, index, local, term in by_block(self.tiling, source, self.world):
-                if index == local:
-                    assert term is not None, "block 0 does not move"
-                    self.base[name, local] = term
+            for name, _, local, term in by_block(self.tiling, source, self.world, first_only=True):
+                assert term is not None, "block 0 does not move"
+                self.base[name, local] = term
             return
         raise _No("the sketch does not fill one block, so nothing shows what a whole one computes")
 
@@ -219,7 +223,10 @@ class _Conditions:
             parameters.append(replace(parameter, shape=tuple(map(int, shape))))
         program = replace(program, parameters=tuple(parameters))
         terms = Terms()
-        run = run_canonical(program, terms)
+        try:
+            run = run_canonical(program, terms)
+        except SwizzleError as error:
+            raise _No(f"without the bounds that the arrays' lengths set, {error.found}") from None
         if run.violations:
             raise _No(f"without the bounds that the arrays' lengths set, {run.violations[0].message}")
         results: dict[str, list[Term]] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from cuda_out.tiling import Tiling
@@ -39,7 +40,7 @@ def index_of(number: int, dimensions: int) -> Index:
     return tuple(number >> _BITS * (dimensions - 1 - d) & (1 << _BITS) - 1 for d in range(dimensions))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Told:
     """What a specification says at some lengths: the term of each output element, row-major, in a table of its own."""
 
@@ -47,6 +48,10 @@ class Told:
     program: Program
     terms: Terms
     wanted: Mapping[str, list[Term]]
+
+    @cached_property
+    def shapes(self) -> dict[str, Index]:
+        return {parameter.name: parameter.shape for parameter in self.program.parameters}
 
 
 def told(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> Told | None:
@@ -88,8 +93,7 @@ class World:
                 return self.terms.const(args[0])
             case "atom":
                 name, flat = args
-                shape = next(p.shape for p in source.program.parameters if p.name == name)
-                index = tuple(i - d for i, d in zip(unravel(flat, shape), by[name], strict=True))
+                index = tuple(i - d for i, d in zip(unravel(flat, source.shapes[name]), by[name], strict=True))
                 return self.terms.atom(name, code(index)) if min(index) >= 0 else None
             case _:
                 known = [part for arg in args if (part := memo[arg]) is not None]
@@ -131,13 +135,23 @@ def distance(tiling: Tiling, name: str, block: Mapping[Axis, int]) -> Index:
     return tuple(span.scale * tiles[span.axis] * block[span.axis] if span else 0 for span in tiling.spans[name])
 
 
-def by_block(tiling: Tiling, source: Told, world: World) -> Iterator[tuple[str, Index, Index, Term | None]]:
-    """Yield for each output element its array, its index, its index moved into block 0, and its term moved with it."""
+def by_block(
+    tiling: Tiling, source: Told, world: World, *, first_only: bool = False
+) -> Iterator[tuple[str, Index, Index, Term | None]]:
+    """Yield for each output element its array, its index, its index moved into block 0, and its term moved with it.
+
+    `first_only` leaves all blocks out but block 0.
+    """
     memos: dict[object, dict[Term, Term | None]] = {}
     moves: dict[object, dict[str, Index]] = {}
+    tiles = {each.axis: each.tile for each in tiling.axes}
     for parameter in outputs(source.program):
-        indices = itertools.product(*(range(extent) for extent in parameter.shape))
-        for index, term in zip(indices, source.wanted[parameter.name], strict=True):
+        ends = [
+            min(extent, span.scale * tiles[span.axis]) if span and first_only else extent
+            for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
+        ]
+        for index in itertools.product(*map(range, ends)):
+            term = source.wanted[parameter.name][flat_index(index, parameter.shape)]
             block = block_of(tiling, parameter.name, index)
             key = tuple(sorted(block.items()))
             if key not in moves:
@@ -145,3 +159,10 @@ def by_block(tiling: Tiling, source: Told, world: World) -> Iterator[tuple[str, 
             by, memo = moves[key], memos.setdefault(key, {})
             local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
             yield parameter.name, index, local, world.bring(source, term, by, memo)
+
+
+def flat_index(index: Index, shape: Index) -> int:
+    flat = 0
+    for each, extent in zip(index, shape, strict=True):
+        flat = flat * extent + each
+    return flat
