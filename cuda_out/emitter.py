@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 WIDTH = 110
 
+_TYPE_GOES_ON = ("long ", "long>", "int>")
 _BEFORE = ("? ", ": ", "&& ", "|| ", "+ ", "- ")
 
 
@@ -23,12 +24,17 @@ def fold(text: str, width: int) -> list[str]:
             depth += (character in "([") - (character in ")]")
             if character == " " and at > width // 3:
                 rest = text[at + 1 :]
-                rank = (depth, not rest.startswith(_BEFORE) and text[at - 1] != ",", -at)
+                rank = (
+                    rest.startswith(_TYPE_GOES_ON),
+                    depth,
+                    not rest.startswith(_BEFORE) and text[at - 1] != ",",
+                    -at,
+                )
                 best = min(best, rank) if best else rank
         if best is None:
             break
-        pieces.append(text[: -best[2]])
-        text, width = text[1 - best[2] :], min(width, WIDTH - 8)
+        pieces.append(text[: -best[-1]])
+        text, width = text[1 - best[-1] :], min(width, WIDTH - 8)
     return [*pieces, text]
 
 

@@ -35,7 +35,7 @@ class CudaSource:
     `entry` is the exported symbol; C++ code finds it, and the host function `launcher`, in `namespace`. `arguments`
     are the parameters' names, in the order in which the kernel takes their pointers; `block` and `grid` are the
     launch shape that it was printed for. A kernel with a `tiling` takes one `long long` for each tiled axis after the
-    pointers, the lengths, and the grid follows from them.
+    pointers, the lengths, and the grid follows from them; `length_names` are their names.
     """
 
     text: str
@@ -47,6 +47,7 @@ class CudaSource:
     block: tuple[int, int, int]
     grid: tuple[int, int, int]
     tiling: Tiling | None = None
+    length_names: tuple[str, ...] = ()
 
     def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
         """Return what follows the pointers: the wanted lengths, or those of the sketch."""
@@ -115,7 +116,16 @@ class _File:
         arguments = tuple(parameter.name for parameter in program.parameters)
         grid = self.tiling.grid(program, self.tiling.declared) if self.tiling else program.grid
         return CudaSource(
-            out.text(), program.name, entry, f"launch_{entry}", space, arguments, program.block, grid, self.tiling
+            out.text(),
+            program.name,
+            entry,
+            f"launch_{entry}",
+            space,
+            arguments,
+            program.block,
+            grid,
+            self.tiling,
+            tuple(name for name, _ in self._lengths()),
         )
 
     def _uses(self, dtype: DType) -> bool:

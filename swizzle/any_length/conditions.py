@@ -108,14 +108,9 @@ class _Conditions:
         wanted = postcondition(self.program, self.spec, terms)
         declared = Told(self.tiling.declared, self.program, terms, wanted)
         sources = [declared]
-        if (
-            larger := told(
-                self.tiling,
-                self.program,
-                self.spec,
-                self._lengths(lambda a: a.tile * (3 if a.declared == 2 * a.tile else 2)),
-            )
-        ) is not None:
+        beyond = self._lengths(lambda axis: axis.tile * (3 if axis.declared == 2 * axis.tile else 2))
+        larger = told(self.tiling, self.program, self.spec, beyond)
+        if larger is not None:
             sources.append(larger)
         else:
             sources += self._instances(others)

@@ -123,7 +123,7 @@ def about_sizes(program: Program, sizes: Sizes) -> list[str]:
         return []
     if not isinstance(sizes, Tiling):
         return ["", *wrap(f"For the sizes below only: {sizes}.", WIDTH)]
-    names = " x ".join(_length_names(sizes))
+    names = " x ".join(_length_names(program, sizes))
     shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in program.parameters)
     compared = ", ".join(lengths_text(each) for each in sizes.evidence)
     said = (
@@ -140,8 +140,9 @@ def lengths_text(lengths: Sequence[int]) -> str:
     return " x ".join(map(str, lengths))
 
 
-def _length_names(tiling: Tiling) -> list[str]:
-    return ["n"] if len(tiling.axes) == 1 else [f"n_{axis.axis}" for axis in tiling.axes]
+def _length_names(program: Program, tiling: Tiling) -> tuple[str, ...]:
+    """Return what the printed text calls the lengths: `n`, unless the sketch has an n of its own."""
+    return cuda_source(program, (), tiling).length_names
 
 
 def sizes_text(program: Program, sizes: Sizes) -> str:
@@ -154,7 +155,7 @@ def sizes_text(program: Program, sizes: Sizes) -> str:
     arrays = ", ".join(f"{name}[{', '.join(each)}]" for name, each in extents.items())
     steps = [
         f"{name} a multiple of {axis.step}"
-        for name, axis in zip(_length_names(sizes), sizes.axes, strict=True)
+        for name, axis in zip(_length_names(program, sizes), sizes.axes, strict=True)
         if axis.step > 1
     ]
     return f"any length: {arrays}" + (f"; {', '.join(steps)}" if steps else "")
@@ -168,7 +169,7 @@ def sizes_as_json(program: Program, sizes: Sizes) -> dict[str, Any]:
         return {}
     if not isinstance(sizes, Tiling):
         return {"any_length": False, "why": sizes.why, "place": str(sizes.place)}
-    names = _length_names(sizes)
+    names = _length_names(program, sizes)
     return {
         "any_length": True,
         "lengths": {
@@ -184,7 +185,7 @@ def _extents(program: Program, tiling: Tiling) -> dict[str, list[str]]:
     """Return each array's shape in terms of the lengths."""
     from cuda_out.tile_text import linear
 
-    names = dict(zip([axis.axis for axis in tiling.axes], _length_names(tiling), strict=True))
+    names = dict(zip([axis.axis for axis in tiling.axes], _length_names(program, tiling), strict=True))
     return {
         parameter.name: [
             str(extent) if span is None else linear(span.scale, names[span.axis], span.halo)

@@ -22,6 +22,12 @@ def test_a_line_is_folded_outside_its_brackets() -> None:
     assert fold("call(first, second(a, b), third);", 22) == ["call(first,", "second(a, b), third);"]
 
 
+def test_a_type_of_two_words_stays_together() -> None:
+    """`long long` on two lines would read as two things."""
+    assert fold("total = static_cast<long long>(first) + 1;", 40) == ["total = static_cast<long long>(first)", "+ 1;"]
+    assert fold("launch(const int* x, long long n)", 30) == ["launch(const int* x,", "long long n)"]
+
+
 def test_comments_and_directives_are_never_folded() -> None:
     """A folded comment or directive would be code."""
     out = Emitter()

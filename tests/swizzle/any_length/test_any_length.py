@@ -20,6 +20,7 @@ from cuda_out.toolchain import available_tools, compile_cuda, uses_local
 from swizzle import load
 from swizzle.any_length import FixedSize, any_length
 from swizzle.any_length.instances import instances
+from swizzle.commands.emit import sizes_text
 from swizzle.commands.trial import random_argument
 from swizzle.search.metasketch import solve
 from swizzle.search.specification import inputs, numbers, outputs
@@ -415,3 +416,23 @@ def k(x, y):
 """
     _, tiling = tiled(*sketch_of(tmp_path, text))
     assert isinstance(tiling, Tiling)
+
+
+def test_a_length_is_called_n_unless_the_sketch_has_an_n(tmp_path: Path) -> None:
+    """What the console says is what the text says."""
+    text = """
+@spec
+def s(n):
+    return [n[i + 1] for i in range(16 * GX)]
+
+@sketch(spec=s, block=16, grid=GX, warp_size=16, n=i32[16 * GX + 1], begin=i32.out[16 * GX])
+def k(n, begin):
+    left = cuda.grid(1)
+    begin[left] = n[left + 1]
+"""
+    program, tiling = tiled(*sketch_of(tmp_path, text))
+    assert sizes_text(program, tiling) == "any length: n[n_2 + 1], begin[n_2]"
+    source = printed(program, tiling)
+    assert source.length_names == ("n_2",)
+    for line in ("int* __restrict__ begin,  // out i32[n_2]", "long long n_2)", "begin += begin_2;"):
+        assert line in source.text
