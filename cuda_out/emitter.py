@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 WIDTH = 110
 
-_TYPE_GOES_ON = ("long ", "long>", "int>")
+_TYPE_GOES_ON = ("long", "unsigned")
 _BEFORE = ("? ", ": ", "&& ", "|| ", "+ ", "- ")
 
 
