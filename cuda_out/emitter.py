@@ -25,7 +25,7 @@ def fold(text: str, width: int) -> list[str]:
             if character == " " and at > width // 3:
                 rest = text[at + 1 :]
                 rank = (
-                    rest.startswith(_TYPE_GOES_ON),
+                    text[:at].endswith(_TYPE_GOES_ON),
                     depth,
                     not rest.startswith(_BEFORE) and text[at - 1] != ",",
                     -at,
