@@ -219,6 +219,7 @@ class FreshNames:
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
+        self._loops: dict[str, str] = {}
 
     def take(self, wish: str) -> str:
         """Return `wish`, or `wish` with the first number that makes it new."""
@@ -228,3 +229,9 @@ class FreshNames:
             name = f"{wish}_{number}"
         self._taken.add(name)
         return name
+
+    def loop_variable(self, wish: str) -> str:
+        """Return a name for a loop variable, the same for the same wish: such loops are not to be nested."""
+        if wish not in self._loops:
+            self._loops[wish] = self.take(wish)
+        return self._loops[wish]

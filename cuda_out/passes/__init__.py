@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from cuda_out.passes.barrel import rotate_registers
+from cuda_out.passes.copies import merge_copies
 from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
@@ -9,12 +13,32 @@ from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
 from symbolic.program import Program
 
-__all__ = ["distribute", "drop_dead", "inline_finals", "legal_shuffles", "optimize", "simplify"]
+__all__ = [
+    "distribute",
+    "drop_dead",
+    "inline_finals",
+    "legal_shuffles",
+    "merge_copies",
+    "optimize",
+    "rotate_registers",
+    "simplify",
+]
+
+_ORDER: tuple[Callable[[Program], Program], ...] = (
+    inline_finals,
+    legal_shuffles,
+    simplify,
+    rotate_registers,
+    distribute,
+    simplify,
+    drop_dead,
+    merge_copies,
+)
 
 
 def optimize(program: Program) -> Program:
     """Return the same program made ready for a GPU: simple indices, arrays in registers, nothing dead."""
     assert not program.holes, "only programs without holes are optimized"
-    for rewrite in (inline_finals, legal_shuffles, simplify, distribute, simplify, drop_dead):
+    for rewrite in _ORDER:
         program = rewrite(program)
     return program

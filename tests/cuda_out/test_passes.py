@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_out.facts import launch_facts
-from cuda_out.passes import distribute, drop_dead, inline_finals, legal_shuffles, optimize, simplify
+from cuda_out.passes import (
+    distribute,
+    drop_dead,
+    inline_finals,
+    legal_shuffles,
+    merge_copies,
+    optimize,
+    rotate_registers,
+    simplify,
+)
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.unroll import is_static, loops_to_unroll, register_arrays, register_indices, static_names
 from cuda_out.walk import own_expressions, same, statements, subexpressions
@@ -49,6 +58,8 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "drop_dead": drop_dead,
     "inline_finals": inline_finals,
     "legal_shuffles": legal_shuffles,
+    "rotate_registers": rotate_registers,
+    "merge_copies": merge_copies,
     "optimize": optimize,
 }
 

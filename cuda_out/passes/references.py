@@ -1,0 +1,130 @@
+"""Walk all references to register arrays in a body, with what is known of their indices; replace those one wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from cuda_out.facts import Facts, after, assume, loop_facts, trip_range
+from cuda_out.passes.rotation import Loops
+from cuda_out.values import is_computable
+from cuda_out.walk import Body, assigned_in, map_own, names_in, rebuild, subexpressions
+from symbolic import program as ir
+from symbolic.program import Expr, Stmt
+
+Definitions: TypeAlias = dict[str, Expr]  # the value of a variable, where it has not changed since
+
+LARGEST: Final = 400  # parts of an expression, once its variables are spelled out
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a reference stands: facts, the static loops around it, all definitions and those made in this walk."""
+
+    facts: Facts
+    loops: Loops
+    known: Definitions
+    inside: Definitions
+
+    def spelled_out(self, expr: Expr) -> tuple[Expr, Expr]:
+        """Return the expression without the variables defined in this walk, and without any that are known."""
+        return _expand(expr, self.inside), _expand(expr, self.known)
+
+
+# What a reference becomes: given array, indices, whether it is written, and where; the array and the new indices.
+Visitor: TypeAlias = Callable[[str, tuple[Expr, ...], bool, At], tuple[str, tuple[Expr, ...]]]
+
+
+def _expand(expr: Expr, known: Definitions) -> Expr:
+    def change(part: Expr) -> Expr:
+        if isinstance(part, ir.Var) and part.name in known:
+            return known[part.name]
+        return rebuild(part, change)
+
+    found = change(expr)
+    return found if sum(1 for _ in subexpressions(found)) <= LARGEST else expr
+
+
+def define(stmt: Stmt, known: Definitions, facts: Facts) -> None:
+    """Bring the definitions up to date with what a statement assigns."""
+    match stmt:
+        case ir.Assign(name=name, value=value):
+            spelled = _expand(value, known)
+            forget(known, frozenset({name}))
+            if name not in names_in(spelled) and is_computable(spelled, facts):
+                known[name] = spelled
+        case _:
+            forget(known, assigned_in((stmt,)))
+
+
+def forget(known: Definitions, changed: frozenset[str]) -> None:
+    """Drop what no longer holds once these variables have changed."""
+    for name in [name for name, value in known.items() if name in changed or names_in(value) & changed]:
+        del known[name]
+
+
+def walk_references(body: Body, facts: Facts, known: Definitions, static: frozenset[str], visit: Visitor) -> Body:
+    """Return the body with `visit` applied to every reference to an array, in program order."""
+    return _Walk(static, visit).body(body, facts, (), dict(known), {})
+
+
+class _Walk:
+    def __init__(self, static: frozenset[str], visit: Visitor) -> None:
+        self._static, self._visit = static, visit
+
+    def body(self, body: Body, facts: Facts, loops: Loops, known: Definitions, inside: Definitions) -> Body:
+        found: list[Stmt] = []
+        for stmt in body:
+            at = At(facts, loops, dict(known), dict(inside))
+            changed = map_own(stmt, lambda expr, at=at: self._expression(expr, at))  # type: ignore[misc]
+            match changed:
+                case ir.For(variable=variable, body=inner):
+                    for definitions in (known, inside):
+                        forget(definitions, assigned_in((stmt,)))
+                    around = (*loops, (variable, _values(changed, facts))) if variable in self._static else loops
+                    inner = self.body(inner, loop_facts(changed, facts), around, dict(known), dict(inside))
+                    changed = replace(changed, body=inner)
+                case ir.If(condition=condition, then=then, otherwise=otherwise):
+                    sides = [
+                        self.body(side, assume(condition, truth, facts), loops, dict(known), dict(inside))
+                        for side, truth in ((then, True), (otherwise, False))
+                    ]
+                    changed = replace(changed, then=sides[0], otherwise=sides[1])
+                case ir.Store(array=array, indices=indices):
+                    array, indices = self._visit(array, indices, True, at)
+                    changed = replace(changed, array=array, indices=indices)
+                case _:
+                    pass
+            for definitions in (known, inside):
+                define(stmt, definitions, facts)
+            found.append(changed)
+            facts = after(stmt, facts)
+        return tuple(found)
+
+    def _expression(self, expr: Expr, at: At) -> Expr:
+        if isinstance(expr, ir.Select):
+            return replace(
+                expr,
+                condition=self._expression(expr.condition, at),
+                then=self._expression(expr.then, replace(at, facts=assume(expr.condition, True, at.facts))),
+                otherwise=self._expression(expr.otherwise, replace(at, facts=assume(expr.condition, False, at.facts))),
+            )
+        expr = rebuild(expr, lambda child: self._expression(child, at))
+        if isinstance(expr, ir.Load):
+            array, indices = self._visit(expr.array, expr.indices, False, at)
+            return replace(expr, array=array, indices=indices)
+        return expr
+
+
+def _values(stmt: ir.For, facts: Facts) -> tuple[int, ...]:
+    """Return the values that a static loop's variable may have; none when the loop never runs."""
+    trip = trip_range(stmt, facts)
+    match stmt:
+        case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=ir.Const(value=step)) if step:
+            return tuple(range(int(start), int(stop), int(step)))
+        case _ if trip is None:
+            return ()
+        case _:
+            assert trip is not None
+            return tuple(range(int(trip.lo), int(trip.hi) + 1)) if trip.hi - trip.lo < LARGEST else ()
