@@ -134,6 +134,17 @@ def bodies(stmt: Stmt) -> tuple[Body, ...]:
             return ()
 
 
+def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
+    """Return the statement with `change` applied to each of its nested bodies."""
+    match stmt:
+        case ir.For(body=body):
+            return replace(stmt, body=change(body))
+        case ir.If(then=then, otherwise=otherwise):
+            return replace(stmt, then=change(then), otherwise=change(otherwise))
+        case _:
+            return stmt
+
+
 def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
     """Yield every statement of a body, nested ones after the one that holds them."""
     for stmt in body:

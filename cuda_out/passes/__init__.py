@@ -9,8 +9,10 @@ from cuda_out.passes.copies import merge_copies
 from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.names import plain_coordinates, reuse_names
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
+from cuda_out.passes.strength import reduce_strength
 from symbolic.program import Program
 
 __all__ = [
@@ -20,19 +22,25 @@ __all__ = [
     "legal_shuffles",
     "merge_copies",
     "optimize",
+    "plain_coordinates",
+    "reduce_strength",
+    "reuse_names",
     "rotate_registers",
     "simplify",
 ]
 
 _ORDER: tuple[Callable[[Program], Program], ...] = (
     inline_finals,
+    plain_coordinates,
     legal_shuffles,
     simplify,
     rotate_registers,
     distribute,
     simplify,
+    reuse_names,
     drop_dead,
     merge_copies,
+    reduce_strength,
 )
 
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from typing_extensions import assert_never
 
 from cuda_out.facts import Facts, range_of
+from cuda_out.passes.linear import Term, collected, sum_of, terms_of, without_remainders
 from cuda_out.walk import same
 from symbolic import program as ir
 from symbolic.errors import Place
@@ -40,7 +41,7 @@ def simplify_binary(expr: ir.Binary, facts: Facts, again: Simplify) -> Expr:
         return expr if folded is None else constant(folded, place)
     match expr.op:
         case "+" | "-":
-            return _sum(expr)
+            return collected(expr, facts)
         case "*":
             return _product(expr)
         case "//" | "%":
@@ -83,36 +84,6 @@ def _covers(mask: int, facts: Facts, operand: Expr) -> bool:
     return mask & (mask + 1) == 0 and range_of(operand, facts).within(0, mask)
 
 
-def _sum(expr: ir.Binary) -> Expr:
-    left, right, place = expr.left, expr.right, expr.place
-    if isinstance(left, ir.Const) and isinstance(right, ir.Const):
-        return constant(_FOLD[expr.op](int(left.value), int(right.value)), place)
-    if isinstance(left, ir.Const) and expr.op == "+":
-        return _sum(replace(expr, left=right, right=left))  # the constant stands right
-    if isinstance(right, ir.Const):
-        shift = int(right.value) if expr.op == "+" else -int(right.value)
-        if isinstance(left, ir.Binary) and left.op in ("+", "-") and isinstance(left.right, ir.Const):
-            shift += int(left.right.value) if left.op == "+" else -int(left.right.value)
-            left = left.left
-        if shift == 0:
-            return left
-        return replace(expr, op="+" if shift > 0 else "-", left=left, right=constant(abs(shift), place))
-    match right:
-        case ir.Unary(op="-", operand=operand):
-            return replace(expr, op="-" if expr.op == "+" else "+", right=operand)
-        case _ if expr.op == "-":
-            if same(left, right):
-                return constant(0, place)
-            if isinstance(left, ir.Binary) and left.op == "+":  # (a + b) - a
-                if same(left.left, right):
-                    return left.right
-                if same(left.right, right):
-                    return left.left
-            return ir.Unary("-", right, DType.INDEX, place) if _is(left, 0) else expr
-        case _:
-            return expr
-
-
 def _product(expr: ir.Binary) -> Expr:
     left, right, place = expr.left, expr.right, expr.place
     if isinstance(left, ir.Const):
@@ -140,42 +111,37 @@ def _division(expr: ir.Binary, facts: Facts, again: Simplify) -> Expr:
     n = int(right.value)
     if n == 1:
         return left if expr.op == "//" else constant(0, place)
-    multiple, rest = _multiples(left, n)
+    if expr.op == "%" and (stripped := without_remainders(left, n)) is not left:
+        return again(replace(expr, left=stripped))
+    multiple, rest = _multiples(left, n, facts)
     if multiple is not None:
         inner = again(replace(expr, left=rest))
-        return inner if expr.op == "%" else _sum(ir.Binary("+", multiple, inner, DType.INDEX, place))
+        return inner if expr.op == "%" else collected(_plus(multiple, inner), facts)
     match left:
         case ir.Binary(op="//", left=inner, right=ir.Const(value=m)) if expr.op == "//" and int(m) > 0:
             return _division(replace(expr, left=inner, right=constant(int(m) * n, place)), facts, again)
-        case ir.Binary(op="%", left=inner, right=ir.Const(value=m)) if expr.op == "%" and int(m) % n == 0 < int(m):
-            return _division(replace(expr, left=inner), facts, again)
-        case ir.Binary(op="+" | "-", left=ir.Binary(op="%", left=inner, right=ir.Const(value=m)), right=shift) if (
-            expr.op == "%" and int(m) % n == 0 < int(m)
-        ):
-            return again(replace(expr, left=replace(left, left=inner, right=shift)))
         case _:
             return expr
 
 
-def _multiples(expr: Expr, n: int) -> tuple[Expr | None, Expr]:
+def _plus(left: Expr, right: Expr) -> Expr:
+    return ir.Binary("+", left, right, DType.INDEX, left.place)
+
+
+def _multiples(expr: Expr, n: int, facts: Facts) -> tuple[Expr | None, Expr]:
     """Split `a * n + b` into (a, b); a is None when no term is a multiple of n. A constant splits by floor."""
     place = expr.place
-    match expr:
-        case ir.Const(value=value) if abs(int(value)) >= n or int(value) < 0:
-            return constant(int(value) // n, place), constant(int(value) % n, place)
-        case ir.Binary(op="*", right=ir.Const(value=factor)) if int(factor) % n == 0:
-            return _product(replace(expr, right=constant(int(factor) // n, place))), constant(0, place)
-        case ir.Binary(op="+", left=left, right=right):
-            first, rest_left = _multiples(left, n)
-            second, rest_right = _multiples(right, n)
-            rest = _sum(ir.Binary("+", rest_left, rest_right, DType.INDEX, place))
-            if first is None or second is None:
-                return first if second is None else second, rest
-            return _sum(ir.Binary("+", first, second, DType.INDEX, place)), rest
-        case ir.Binary(op="-", left=left, right=ir.Const(value=value)):
-            return _multiples(replace(expr, op="+", right=constant(-int(value), place)), n)
-        case ir.Binary(op="-", left=left, right=right):
-            first, rest = _multiples(left, n)
-            return first, replace(expr, left=rest)
-        case _:
-            return None, expr
+    multiple: list[Term] = []
+    rest: list[Term] = []
+    shift = 0
+    for each in terms_of(expr):
+        if isinstance(each, int):
+            shift += each
+        elif each.factor % n == 0:
+            multiple.append(Term(each.factor // n, each.atom))
+        else:
+            rest.append(each)
+    if not multiple and 0 <= shift < n:
+        return None, expr
+    found = sum_of(multiple, shift // n, place)
+    return collected(found, facts), sum_of(rest, shift % n, place)

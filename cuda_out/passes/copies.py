@@ -6,11 +6,11 @@ read (Chaitin's coalescing, on whole arrays). What remains is declared where it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cuda_out.registers import is_overwritten, local_arrays, reads
-from cuda_out.walk import Body, bodies, map_own, own_expressions, rebuild, statements, subexpressions
+from cuda_out.walk import Body, bodies, map_bodies, map_own, own_expressions, rebuild, statements, subexpressions
 from symbolic import program as ir
 from symbolic.program import Expr, Program, Stmt
 
@@ -135,7 +135,7 @@ def _mentioned(stmt: Stmt) -> Iterator[str]:
 def _without(body: Body, names: set[str]) -> Body:
     """Return the body without the arrays' declarations."""
     return tuple(
-        _with_bodies(stmt, lambda inner: _without(inner, names))
+        map_bodies(stmt, lambda inner: _without(inner, names))
         for stmt in body
         if not (isinstance(stmt, ir.DeclareArray) and stmt.name in names)
     )
@@ -151,25 +151,15 @@ def _renamed(body: Body, old: str, new: str) -> Body:
         stmt = map_own(stmt, change)
         if isinstance(stmt, ir.Store) and stmt.array == old:
             stmt = replace(stmt, array=new)
-        found.append(_with_bodies(stmt, lambda inner: _renamed(inner, old, new)))
+        found.append(map_bodies(stmt, lambda inner: _renamed(inner, old, new)))
     return tuple(found)
-
-
-def _with_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
-    match stmt:
-        case ir.For(body=body):
-            return replace(stmt, body=change(body))
-        case ir.If(then=then, otherwise=otherwise):
-            return replace(stmt, then=change(then), otherwise=change(otherwise))
-        case _:
-            return stmt
 
 
 def _without_self_copies(body: Body) -> Body:
     """Drop `a[k] = a[k]`, and the loops around it."""
     found: list[Stmt] = []
     for stmt in body:
-        changed = _with_bodies(stmt, _without_self_copies)
+        changed = map_bodies(stmt, _without_self_copies)
         match changed:
             case ir.Store(array=target, indices=indices, value=ir.Load(array=source, indices=read)) if (
                 target == source and indices and _all_same(indices, read)
@@ -191,5 +181,5 @@ def _declared_late(body: Body) -> Body:
             continue
         mentioned = {name for inner in statements((stmt,)) for name in _mentioned(inner)}
         found += [names.pop(name) for name in list(names) if name in mentioned]
-        found.append(_with_bodies(stmt, _declared_late))
+        found.append(map_bodies(stmt, _declared_late))
     return (*found, *names.values())

@@ -23,7 +23,7 @@ def rotate_into(
     return (
         *before,
         _move(source, target, axis, rotation.start, 0, fresh),
-        *_steps(target, axis, rotation, amount, fresh),
+        *_steps(target, source.name, axis, rotation, amount, fresh),
     )
 
 
@@ -39,7 +39,7 @@ def rotate_back(
     before, amount = _named(f"{source.name}_rotation", back, fresh)
     return (
         *before,
-        *_steps(target, axis, rotation, amount, fresh),
+        *_steps(target, source.name, axis, rotation, amount, fresh),
         _move(target, source, axis, 0, rotation.start, fresh),
     )
 
@@ -51,12 +51,10 @@ def _named(wish: str, amount: Expr, fresh: FreshNames) -> tuple[Body, Expr]:
     return (ir.Assign(name, amount, amount.place),), ir.Var(name, DType.INDEX, amount.place)
 
 
-def _steps(array: ir.DeclareArray, axis: int, rotation: Rotation, amount: Expr, fresh: FreshNames) -> Body:
+def _steps(array: ir.DeclareArray, source: str, axis: int, rotation: Rotation, amount: Expr, fresh: FreshNames) -> Body:
     """Return the conditional rotations, the farthest first: what is not read in the end then costs nothing."""
     place = array.place
-    turned = ir.DeclareArray(
-        fresh.take(f"{array.name}_turned".replace("_rotated", "")), "local", array.shape, array.dtype, place
-    )
+    turned = ir.DeclareArray(fresh.take(f"{source}_turned"), "local", array.shape, array.dtype, place)
     lowest, highest = (rotation.bits & -rotation.bits).bit_length() - 1, rotation.bits.bit_length() - 1
     bit = fresh.loop_variable("bit")
     distance = ir.Binary("<<", constant(1, place), ir.Var(bit, DType.INDEX, place), DType.INDEX, place)

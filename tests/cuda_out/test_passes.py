@@ -18,6 +18,9 @@ from cuda_out.passes import (
     legal_shuffles,
     merge_copies,
     optimize,
+    plain_coordinates,
+    reduce_strength,
+    reuse_names,
     rotate_registers,
     simplify,
 )
@@ -59,6 +62,9 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "inline_finals": inline_finals,
     "legal_shuffles": legal_shuffles,
     "rotate_registers": rotate_registers,
+    "plain_coordinates": plain_coordinates,
+    "reuse_names": reuse_names,
+    "reduce_strength": reduce_strength,
     "merge_copies": merge_copies,
     "optimize": optimize,
 }

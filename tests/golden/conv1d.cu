@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(64) conv1d(
   }
   float out = 0.0f;
   for (int k = 0; k < 3; ++k) {
-    const float v = __shfl_sync(0xffffffffu, lane >= k ? inp[0] : inp[1], (lane + k) % 32);
+    const float v = __shfl_sync(0xffffffffu, lane >= k ? inp[0] : inp[1], (lane + k) & 31);
     out += v * w[k];
   }
   y[i] = out;

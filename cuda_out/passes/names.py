@@ -1,0 +1,101 @@
+"""Coordinates under one name each, and values under the names that the program has for them already.
+
+`plain_coordinates` undoes `lane = cuda.laneid`, so that index arithmetic sees what the coordinates have to do with
+each other; `reuse_names` reads every value that a variable holds from that variable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from cuda_out.passes.references import Definitions, forget
+from cuda_out.values import is_computable
+from cuda_out.walk import (
+    Body,
+    assigned_in,
+    map_bodies,
+    map_own,
+    names_in,
+    own_expressions,
+    rebuild,
+    same,
+    statements,
+    subexpressions,
+)
+from symbolic import program as ir
+from symbolic.program import Expr, Program, Stmt
+
+
+def plain_coordinates(program: Program) -> Program:
+    """Return the same program with coordinates in the place of the variables that only name one.
+
+    In a block of one warp and one dimension, lane and thread are the same: the lane stays, if the program speaks of it.
+    """
+    times = Counter(
+        stmt.name if isinstance(stmt, ir.Assign) else stmt.variable
+        for stmt in statements(program.body)
+        if isinstance(stmt, ir.Assign | ir.For)
+    )
+    aliases = {
+        stmt.name: stmt.value
+        for stmt in program.body
+        if isinstance(stmt, ir.Assign) and isinstance(stmt.value, ir.Coordinate) and times[stmt.name] == 1
+    }
+    one_warp = math.prod(program.block) == program.block[0] <= program.warp_size
+    one_warp &= any(
+        isinstance(part, ir.Coordinate) and part.name == "laneid"
+        for stmt in statements(program.body)
+        for expr in own_expressions(stmt)
+        for part in subexpressions(expr)
+    )
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case ir.Var(name=name) if name in aliases:
+                return change(aliases[name])
+            case ir.Coordinate(name="threadIdx", axis="x") if one_warp:
+                return replace(expr, name="laneid")
+            case _:
+                return rebuild(expr, change)
+
+    return replace(program, body=_mapped(program.body, change))
+
+
+def _mapped(body: Body, change: Callable[[Expr], Expr]) -> Body:
+    return tuple(map_bodies(map_own(stmt, change), lambda inner: _mapped(inner, change)) for stmt in body)
+
+
+def reuse_names(program: Program) -> Program:
+    """Return the same program in which what a variable holds is read from that variable."""
+    return replace(program, body=_reused(program.body, {}))
+
+
+def _reused(body: Body, known: Definitions) -> Body:
+    found: list[Stmt] = []
+    for stmt in body:
+        changed = map_own(stmt, lambda expr, known=dict(known): _named(expr, known))  # type: ignore[misc]
+        forget(known, assigned_in((stmt,)))
+        changed = map_bodies(changed, lambda inner, known=dict(known): _reused(inner, known))  # type: ignore[misc]
+        if isinstance(stmt, ir.Assign):
+            value = stmt.value
+            trivial = isinstance(value, ir.Const | ir.Var)
+            if (
+                not trivial
+                and not value.dtype.is_data
+                and is_computable(value, {})
+                and stmt.name not in names_in(value)
+            ):
+                known[stmt.name] = value
+        found.append(changed)
+    return tuple(found)
+
+
+def _named(expr: Expr, known: Definitions) -> Expr:
+    if not expr.dtype.is_data:
+        for name, value in known.items():
+            if same(expr, value):
+                return ir.Var(name, expr.dtype, expr.place)
+    return rebuild(expr, lambda child: _named(child, known))

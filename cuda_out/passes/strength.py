@@ -1,0 +1,91 @@
+"""Division and remainder by a constant as cheaper operations; the last pass, because others know `//` and `%` better.
+
+All of this holds in Python's integers, where `//` and `%` floor: for a power of two they are `>>` and `&`, whatever
+the sign. Otherwise a dividend that may be negative gets a multiple of the divisor added, so that C's operators, which
+round towards zero, agree with Python's; and a remainder of less than twice the divisor is a subtraction under a
+condition. What the compiler computes while it unrolls loops stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cuda_out.facts import Facts, assume, launch_facts, range_of
+from cuda_out.passes.arithmetic import constant
+from cuda_out.passes.flow import rewrite
+from cuda_out.passes.linear import collected
+from cuda_out.unroll import is_static, loops_to_unroll, static_names
+from cuda_out.values import leaves_in
+from cuda_out.walk import Body, map_own, rebuild
+from symbolic import program as ir
+from symbolic.program import DType, Expr, Program, Stmt
+
+FARTHEST = 1 << 20  # what is added to a dividend at most
+
+
+def reduce_strength(program: Program) -> Program:
+    """Return the same program with shifts and masks for divisions by powers of two, and no negative dividends."""
+    unrolled = frozenset(loop.variable for loop in loops_to_unroll(program))
+    rolled = static_names(program) - unrolled
+
+    def visit(stmt: Stmt, facts: Facts) -> Body:
+        return (map_own(stmt, lambda expr: _expression(expr, facts, unrolled - rolled)),)
+
+    return replace(program, body=rewrite(program.body, launch_facts(program), visit))
+
+
+def _expression(expr: Expr, facts: Facts, unrolled: frozenset[str]) -> Expr:
+    if isinstance(expr, ir.Select):
+        return replace(
+            expr,
+            condition=_expression(expr.condition, facts, unrolled),
+            then=_expression(expr.then, assume(expr.condition, True, facts), unrolled),
+            otherwise=_expression(expr.otherwise, assume(expr.condition, False, facts), unrolled),
+        )
+    if is_static(expr, unrolled):
+        return _not_negative(expr, facts)
+    expr = rebuild(expr, lambda child: _expression(child, facts, unrolled))
+    match expr:
+        case ir.Binary(op="//" | "%", dtype=DType.INDEX, right=ir.Const(value=value)) if value > 1:
+            return _division(expr, int(value), facts)
+        case _:
+            return expr
+
+
+def _not_negative(expr: Expr, facts: Facts) -> Expr:
+    """Return a static expression in which no dividend may be negative; it costs nothing either way."""
+    expr = rebuild(expr, lambda child: _not_negative(child, facts))
+    match expr:
+        case ir.Binary(op="//" | "%", dtype=DType.INDEX, right=ir.Const(value=value)) if value > 1:
+            return _lifted(expr, int(value), facts)
+        case _:
+            return expr
+
+
+def _division(expr: ir.Binary, n: int, facts: Facts) -> Expr:
+    left, place = expr.left, expr.place
+    if n & (n - 1) == 0:
+        if expr.op == "%":
+            return replace(expr, op="&", right=constant(n - 1, place))
+        return replace(expr, op=">>", right=constant(n.bit_length() - 1, place))
+    lifted = _lifted(expr, n, facts)
+    known = range_of(left, facts)
+    if expr.op == "%" and known.within(0, 2 * n - 1) and isinstance(left, ir.Var | ir.Coordinate):
+        over = ir.Compare(">=", left, expr.right, place)
+        rest = ir.Binary("-", left, expr.right, DType.INDEX, place)
+        return ir.Select(over, rest, left, DType.INDEX, place)
+    return lifted
+
+
+def _lifted(expr: ir.Binary, n: int, facts: Facts) -> Expr:
+    """Return the division with a multiple of n added to the dividend, so that it is never negative."""
+    lowest = range_of(expr.left, facts).lo
+    if not -FARTHEST <= lowest < 0 or not leaves_in([expr.left]):
+        return expr
+    times = -(int(lowest) // n)
+    place = expr.place
+    shifted = ir.Binary("+", expr.left, constant(times * n, place), DType.INDEX, place)
+    found: Expr = replace(expr, left=collected(shifted, facts))
+    if expr.op == "//":
+        found = collected(ir.Binary("-", found, constant(times, place), DType.INDEX, place), facts)
+    return found
