@@ -17,6 +17,8 @@ from cuda_out.placement import Path, Scalar, Site, placements
 from cuda_out.tile_text import tile_text
 from cuda_out.tiling import Tiling
 from cuda_out.unroll import loops_to_unroll
+from cuda_out.vector_text import vector_lines
+from cuda_out.vectors import vector_accesses
 from cuda_out.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
 from cuda_out.width import is_wide, wide_names
 from symbolic import program as ir
@@ -39,6 +41,8 @@ class StatementPrinter:
         self.taken = (*taken, *tiles.taken) if tiles else taken
         self.scalars, self.arrays = placements(program)
         self.unrolled = loops_to_unroll(program)
+        self.vectors = vector_accesses(program)
+        self.vector_names: list[str] = []
         self.declared: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
         self.out = out
@@ -71,6 +75,10 @@ class StatementPrinter:
         scalar = self.scalars[stmt.name]
         fixed = scalar.constant and scalar.read and scalar.site.here and scalar.site.path == ()
         return fixed and value.name in COORDINATE_NAMES
+
+    def alignment(self, array: str) -> int:
+        """Return the bytes that a parameter's first element must be aligned to, for vector accesses; 1 for none."""
+        return max((vector.bytes for vector in self.vectors.values() if vector.array == array), default=1)
 
     def _named_by_program(self, coordinate: str, axis: str) -> bool:
         """Say whether the first use of a coordinate is a statement that names it: `lane = cuda.laneid`."""
@@ -244,7 +252,20 @@ class StatementPrinter:
         call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)
         return f"{target} = {call}({target}, {self.expressions.text(value, facts)});"
 
+    def _vector(self, stmt: ir.For, facts: Facts) -> None:
+        """Print a loop over neighbouring words as one access."""
+        vector = self.vectors[stmt]
+        taken = (*self.names.values(), *self.taken, *self.vector_names)
+        name = c_names([f"{self.names[vector.array]}_{vector.width}"], taken).popitem()[1]
+        if not vector.is_store:
+            self.vector_names.append(name)
+        for line in vector_lines(vector, lambda array, at: self.expressions.element(array, at, facts), name):
+            self.out.line(line)
+
     def _loop(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
+        if stmt in self.vectors:
+            self._vector(stmt, facts)
+            return
         step = range_of(stmt.step, facts)
         if step.lo <= 0 <= step.hi:
             raise SwizzleError(

@@ -39,6 +39,7 @@ def launch(
     *,
     shared_bytes: int = 0,
     stream: Any = None,
+    alignment: Sequence[int] = (),
 ) -> None:
     """Run `kernel` of the CUDA C++ `text` on the current GPU.
 
@@ -46,12 +47,20 @@ def launch(
     NumPy arrays (copied to the device, and back unless read-only), objects with `__cuda_array_interface__` (used
     in place) and NumPy scalars of exactly the kernel's types. `stream` is a numba or cuda.core stream or a handle;
     with one, and without NumPy arrays, the call returns before the kernel has run. `shared_bytes` is the size of
-    an `extern __shared__` array.
+    an `extern __shared__` array. `alignment` holds, for each argument, the bytes that a device array's address must be
+    a multiple of, for kernels that load and store vectors.
 
     Raises SwizzleError when there is no GPU or an argument does not fit.
     """
     check_shapes(grid, block)
     given = [_argument(position, argument) for position, argument in enumerate(arguments)]
+    for position, (value, bytes_) in enumerate(zip(given, alignment, strict=False)):
+        if isinstance(value, DeviceArray) and value.pointer % bytes_:
+            raise SwizzleError(
+                f"argument {position} starts at an address that is no multiple of {bytes_} bytes",
+                expected="an array whose address is aligned, as this kernel loads or stores vectors",
+                mend="copy the slice or view into an array of its own",
+            )
     handle = _stream_handle(stream)
     available, reason = gpu_available()
     if not available:

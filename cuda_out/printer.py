@@ -35,7 +35,8 @@ class CudaSource:
     `entry` is the exported symbol; C++ code finds it, and the host function `launcher`, in `namespace`. `arguments`
     are the parameters' names, in the order in which the kernel takes their pointers; `block` and `grid` are the
     launch shape that it was printed for. A kernel with a `tiling` takes one `long long` for each tiled axis after the
-    pointers, the lengths, and the grid follows from them; `length_names` are their names.
+    pointers, the lengths, and the grid follows from them; `length_names` are their names. `alignment` holds, for each
+    array, the bytes that its address must be a multiple of.
     """
 
     text: str
@@ -48,6 +49,7 @@ class CudaSource:
     grid: tuple[int, int, int]
     tiling: Tiling | None = None
     length_names: tuple[str, ...] = ()
+    alignment: tuple[int, ...] = ()
 
     def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
         """Return what follows the pointers: the wanted lengths, or those of the sketch."""
@@ -126,6 +128,7 @@ class _File:
             grid,
             self.tiling,
             tuple(name for name, _ in self._lengths()),
+            tuple(map(self.statements.alignment, arguments)),
         )
 
     def _uses(self, dtype: DType) -> bool:
@@ -147,6 +150,12 @@ class _File:
             return ", ".join(map(str, parameter.shape))
         return ", ".join(self.tiles.extent_text(parameter, dimension) for dimension in range(len(parameter.shape)))
 
+    def _says(self, parameter: Parameter) -> str:
+        """Return the comment on a parameter: its role, type, shape, and alignment if it must have any."""
+        aligned = self.statements.alignment(parameter.name)
+        note = f", aligned to {aligned} bytes" if aligned > 1 else ""
+        return f"{parameter.role} {parameter.dtype.value}[{self._shape(parameter)}]{note}"
+
     def _kernel(self) -> str:
         program, out = self.program, Emitter()
         threads = math.prod(program.block)
@@ -155,7 +164,7 @@ class _File:
             out.line("template <typename = void>")
         exported = 'extern "C" ' if self.form == "cu" else ""
         out.line(f"{exported}__global__ void __launch_bounds__({threads}) {self.entry}(")
-        given = [(self._parameter(p), f"{p.role} {p.dtype.value}[{self._shape(p)}]") for p in program.parameters] + [
+        given = [(self._parameter(p), self._says(p)) for p in program.parameters] + [
             (f"long long {name}", says) for name, says in self._lengths()
         ]
         for number, (parameter, says) in enumerate(given):
@@ -191,6 +200,10 @@ class _File:
         parameters += [f"long long {name}" for name in lengths]
         parameters.append("cudaStream_t stream = nullptr")
         with out.block(f"inline cudaError_t launch_{entry}({', '.join(parameters)})"):
+            for parameter in program.parameters:
+                if (bytes_ := self.statements.alignment(parameter.name)) > 1:
+                    address = f"reinterpret_cast<size_t>({self.names[parameter.name]})"
+                    out.line(f"if ({address} % {bytes_} != 0) return cudaErrorMisalignedAddress;")
             grid = self._grid(out)
             template = "<>" if self.form == "header" else ""
             out.line(f"{entry}{template}<<<dim3({grid}), dim3({block}), 0, stream>>>({names});")

@@ -13,6 +13,7 @@ from cuda_out.passes.names import plain_coordinates, reuse_names
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.strength import reduce_strength
+from cuda_out.passes.vectorize import vectorize
 from symbolic.program import Program
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "reuse_names",
     "rotate_registers",
     "simplify",
+    "vectorize",
 ]
 
 _ORDER: tuple[Callable[[Program], Program], ...] = (
@@ -37,6 +39,7 @@ _ORDER: tuple[Callable[[Program], Program], ...] = (
     rotate_registers,
     distribute,
     simplify,
+    vectorize,
     reuse_names,
     drop_dead,
     merge_copies,

@@ -24,6 +24,7 @@ from cuda_out.walk import (
     same,
     statements,
     subexpressions,
+    substitute,
 )
 from symbolic import program as ir
 from symbolic.program import Expr, Program, Stmt
@@ -34,11 +35,7 @@ def plain_coordinates(program: Program) -> Program:
 
     In a block of one warp and one dimension, lane and thread are the same: the lane stays, if the program speaks of it.
     """
-    times = Counter(
-        stmt.name if isinstance(stmt, ir.Assign) else stmt.variable
-        for stmt in statements(program.body)
-        if isinstance(stmt, ir.Assign | ir.For)
-    )
+    times, _ = _counts(program.body)
     aliases = {
         stmt.name: stmt.value
         for stmt in program.body
@@ -61,36 +58,67 @@ def plain_coordinates(program: Program) -> Program:
             case _:
                 return rebuild(expr, change)
 
-    return replace(program, body=_mapped(program.body, change))
+    return replace(program, body=mapped(program.body, change))
 
 
-def _mapped(body: Body, change: Callable[[Expr], Expr]) -> Body:
-    return tuple(map_bodies(map_own(stmt, change), lambda inner: _mapped(inner, change)) for stmt in body)
+def mapped(body: Body, change: Callable[[Expr], Expr]) -> Body:
+    return tuple(map_bodies(map_own(stmt, change), lambda inner: mapped(inner, change)) for stmt in body)
 
 
 def reuse_names(program: Program) -> Program:
     """Return the same program in which what a variable holds is read from that variable."""
-    return replace(program, body=_reused(program.body, {}))
+    return replace(program, body=_Reuse(program).body(program.body, {}))
 
 
-def _reused(body: Body, known: Definitions) -> Body:
-    found: list[Stmt] = []
-    for stmt in body:
-        changed = map_own(stmt, lambda expr, known=dict(known): _named(expr, known))  # type: ignore[misc]
-        forget(known, assigned_in((stmt,)))
-        changed = map_bodies(changed, lambda inner, known=dict(known): _reused(inner, known))  # type: ignore[misc]
-        if isinstance(stmt, ir.Assign):
-            value = stmt.value
-            trivial = isinstance(value, ir.Const | ir.Var)
-            if (
-                not trivial
-                and not value.dtype.is_data
-                and is_computable(value, {})
-                and stmt.name not in names_in(value)
-            ):
-                known[stmt.name] = value
-        found.append(changed)
-    return tuple(found)
+class _Reuse:
+    """Knows how often each variable is assigned and read."""
+
+    def __init__(self, program: Program) -> None:
+        self._assigned, self._read = _counts(program.body)
+
+    def body(self, body: Body, known: Definitions) -> Body:
+        found: list[Stmt] = []
+        rest = list(body)
+        while rest:
+            stmt = rest.pop(0)
+            changed = map_own(stmt, lambda expr, known=dict(known): _named(expr, known))  # type: ignore[misc]
+            forget(known, assigned_in((stmt,)))
+            changed = map_bodies(changed, lambda inner: self.body(inner, dict(known)))
+            match stmt, changed:
+                case ir.Assign(name=name), ir.Assign(value=ir.Var() as value) if self._is_alias(name, value, rest):
+                    rest = list(mapped(tuple(rest), lambda expr, n=name, v=value: substitute(expr, n, v)))  # type: ignore[misc]
+                    continue
+                case ir.Assign(name=name, value=value), _ if _is_worth_a_name(value) and name not in names_in(value):
+                    known[name] = value
+                case _:
+                    pass
+            found.append(changed)
+        return tuple(found)
+
+    def _is_alias(self, name: str, value: ir.Var, rest: list[Stmt]) -> bool:
+        """Say whether a variable is but another name for one that never changes, wherever it is read."""
+        once = self._assigned[name] == 1 == self._assigned[value.name]
+        return once and _counts(tuple(rest))[1][name] == self._read[name]
+
+
+def _is_worth_a_name(value: Expr) -> bool:
+    trivial = isinstance(value, ir.Const | ir.Var)
+    return not trivial and not value.dtype.is_data and is_computable(value, {})
+
+
+def _counts(body: Body) -> tuple[Counter[str], Counter[str]]:
+    """Count how often each variable is assigned, and how often it is read."""
+    assigned: Counter[str] = Counter()
+    read: Counter[str] = Counter()
+    for stmt in statements(body):
+        match stmt:
+            case ir.Assign(name=name) | ir.For(variable=name):
+                assigned[name] += 1
+            case _:
+                pass
+        for expr in own_expressions(stmt):
+            read.update(part.name for part in subexpressions(expr) if isinstance(part, ir.Var))
+    return assigned, read
 
 
 def _named(expr: Expr, known: Definitions) -> Expr:

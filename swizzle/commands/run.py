@@ -114,7 +114,8 @@ def _on_cpu(source: CudaSource, program: Program, arrays: list[Array], orders: S
 def _on_gpu(source: CudaSource, program: Program, arrays: list[Array]) -> None:
     from cuda_out.launch import launch
 
-    launch(source.text, source.entry, program.grid, program.block, [*arrays, *_lengths(source, program)])
+    given = [*arrays, *_lengths(source, program)]
+    launch(source.text, source.entry, program.grid, program.block, given, alignment=source.alignment)
 
 
 def _lengths(source: CudaSource, program: Program) -> list[np.int64]:

@@ -50,6 +50,15 @@ def test_arguments_that_cannot_be_passed_are_refused(argument: Any, message: str
         launch(SCALE, "rotate", (1, 1, 1), (32, 1, 1), [argument])
 
 
+def test_a_misaligned_device_array_is_refused() -> None:
+    """Where a kernel loads vectors; NumPy arrays are copied to where the device likes them."""
+    slice_ = SimpleNamespace(
+        __cuda_array_interface__={"shape": (4,), "strides": None, "typestr": "<f4", "data": (4100, False), "version": 3}
+    )
+    with pytest.raises(SwizzleError, match="argument 1 starts at an address that is no multiple of 16 bytes"):
+        launch(SCALE, "rotate", (1, 1, 1), (32, 1, 1), [_device_array((4,)), slice_], alignment=(16, 16))
+
+
 def test_launch_shapes_and_streams_that_cannot_be_are_refused() -> None:
     """A block too large, an empty grid, and a stream that is none."""
     with pytest.raises(SwizzleError, match="block of"):
