@@ -29,22 +29,23 @@ def reduce_strength(program: Program) -> Program:
     rolled = static_names(program) - unrolled
 
     def visit(stmt: Stmt, facts: Facts) -> Body:
-        return (map_own(stmt, lambda expr: _expression(expr, facts, unrolled - rolled)),)
+        return (map_own(stmt, lambda expr: strong(expr, facts, unrolled - rolled)),)
 
     return replace(program, body=rewrite(program.body, launch_facts(program), visit))
 
 
-def _expression(expr: Expr, facts: Facts, unrolled: frozenset[str]) -> Expr:
+def strong(expr: Expr, facts: Facts, unrolled: frozenset[str] = frozenset()) -> Expr:
+    """Return an expression of the same value with cheaper divisions; `unrolled` are the variables of unrolled loops."""
     if isinstance(expr, ir.Select):
         return replace(
             expr,
-            condition=_expression(expr.condition, facts, unrolled),
-            then=_expression(expr.then, assume(expr.condition, True, facts), unrolled),
-            otherwise=_expression(expr.otherwise, assume(expr.condition, False, facts), unrolled),
+            condition=strong(expr.condition, facts, unrolled),
+            then=strong(expr.then, assume(expr.condition, True, facts), unrolled),
+            otherwise=strong(expr.otherwise, assume(expr.condition, False, facts), unrolled),
         )
     if is_static(expr, unrolled):
         return _not_negative(expr, facts)
-    expr = rebuild(expr, lambda child: _expression(child, facts, unrolled))
+    expr = rebuild(expr, lambda child: strong(child, facts, unrolled))
     match expr:
         case ir.Binary(op="//" | "%", dtype=DType.INDEX, right=ir.Const(value=value)) if value > 1:
             return _division(expr, int(value), facts)

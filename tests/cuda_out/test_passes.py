@@ -112,7 +112,7 @@ def test_every_pass_keeps_the_examples(rewrite: str, name: str) -> None:
 def test_every_pass_keeps_random_kernels(rewrite: str) -> None:
     """Random kernels with branches, loops, shuffles, accumulators and dynamic indices compute the same."""
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=25, deadline=None)
     @given(st.integers(0, 10**9))
     def check(seed: int) -> None:
         program = RandomKernel(seed).program()
@@ -121,7 +121,7 @@ def test_every_pass_keeps_random_kernels(rewrite: str) -> None:
     check()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**9))
 def test_random_kernels_are_fully_distributed(seed: int) -> None:
     """After optimization no register array has a dynamic index, and optimizing again changes nothing it computes."""

@@ -1,0 +1,231 @@
+"""Sums, shifts and names: cheaper and shorter index expressions that mean the same, for every sign."""
+
+from __future__ import annotations
+
+import shutil
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuda_out.emulate import emulate
+from cuda_out.facts import launch_facts
+from cuda_out.passes import optimize, plain_coordinates, reduce_strength, reuse_names, simplify
+from cuda_out.passes.linear import collected, without_remainders
+from cuda_out.passes.simplify import simplify_expression
+from cuda_out.printer import print_cuda
+from cuda_out.toolchain import available_tools, compile_cuda
+from cuda_out.values import evaluate, is_computable, leaves_in, points
+from cuda_out.walk import own_expressions, same, statements
+from symbolic import program as ir
+from symbolic.program import DType, Expr, Program
+from tests.cuda_out.build import (
+    HERE,
+    assign,
+    branch,
+    kernel,
+    loop,
+    num,
+    op,
+    parameter,
+    store,
+    un,
+    var,
+    where,
+)
+from tests.cuda_out.random_programs import random_index
+from tests.cuda_out.test_barrel import instructions
+from tests.cuda_out.test_passes import assert_same_run
+
+I32 = DType.I32
+LANE, THREAD, R = where("laneid"), where("threadIdx"), var("r")
+WARPS = launch_facts(kernel("k", [], [], block=(64, 1, 1)))
+
+
+def data(index: Expr) -> Expr:
+    return ir.Cast(index, I32, HERE)
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (op("+", R, op("+", LANE, 3)), op("+", op("+", R, LANE), 3)),
+        (op("+", op("-", R, LANE), op("+", op("*", R, 32), LANE)), op("*", R, 33)),
+        (op("-", op("+", 3, R), op("-", LANE, R)), op("+", op("-", op("*", R, 2), LANE), 3)),
+        (op("+", un("-", LANE), R), op("-", R, LANE)),
+        (op("-", op("-", 5, LANE), 7), op("-", un("-", LANE), 2)),
+        (op("-", 5, op("*", LANE, 2)), op("-", 5, op("*", LANE, 2))),
+        (op("+", op("*", op("-", R, LANE), 7), LANE), op("+", op("*", op("-", R, LANE), 7), LANE)),
+        (op("-", op("+", R, THREAD), LANE), op("+", R, op("*", where("warpid"), 32))),
+        (op("-", op("*", LANE, 2), op("*", THREAD, 2)), un("-", op("*", where("warpid"), 64))),
+    ],
+)
+def test_terms_are_collected(before: Expr, after: Expr) -> None:
+    """Brackets vanish, equal terms meet, what is subtracted stands behind what is not."""
+    assert same(collected(before, WARPS), after)
+
+
+def test_a_thread_of_a_flat_block_is_its_warp_and_lane() -> None:
+    """Not where a block has rows: there x says nothing of the lane."""
+    rows = launch_facts(kernel("k", [], [], block=(16, 4, 1)))
+    difference = op("-", THREAD, LANE)
+    assert same(collected(difference, rows), difference)
+    one = launch_facts(kernel("k", [], [], block=(32, 1, 1)))
+    assert same(collected(difference, one), num(0))
+
+
+def test_remainders_within_a_remainder() -> None:
+    """Modulo 8, taking something modulo 16 first changes nothing."""
+    inner = op("-", op("%", R, 16), op("*", op("&", LANE, 7), 3))
+    assert same(without_remainders(inner, 8), op("-", R, op("*", LANE, 3)))
+    assert without_remainders(op("%", R, 12), 8) is not R
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 10**9))
+def test_simple_and_strong_are_the_same_number(seed: int) -> None:
+    """Random expressions, evaluated for every thread and r from -5 to 9, before and after each rewrite."""
+    from cuda_out.intervals import Range
+    from cuda_out.passes.strength import strong
+
+    random = Random(seed)
+    program = kernel("k", [], [], block=(48, 1, 1), warp_size=16)
+    facts = {**launch_facts(program), "r": Range(-5, 9)}
+    expr = random_index(random, ["r"], 4)
+    if not is_computable(expr, facts):
+        return
+    for rewritten in (
+        simplify_expression(expr, facts),
+        collected(expr, facts),
+        strong(expr, facts),
+        strong(simplify_expression(expr, facts), facts),
+    ):
+        at = points(program, leaves_in([expr, rewritten]), facts)
+        assert at is not None
+        assert np.array_equal(*np.broadcast_arrays(evaluate(expr, at), evaluate(rewritten, at)))
+
+
+# ---- division --------------------------------------------------------------------------------------------------
+
+DIVISORS = (1, 2, 3, 7, 8, 31, -1, -2, -3, -8)
+OPERANDS: tuple[Expr, ...] = (THREAD, op("-", THREAD, 40), op("-", 5, THREAD), op("*", op("-", THREAD, 33), 101), R)
+
+
+def divisions() -> Program:
+    """Every operand divided by every divisor, rounded down, and the remainders."""
+    at = op("*", THREAD, 2)
+    stores = []
+    for number, divisor in enumerate(DIVISORS):
+        for place, operand in enumerate(OPERANDS):
+            row = number * len(OPERANDS) + place
+            stores.append(store("y", row, at, data(op("//", operand, divisor))))
+            stores.append(store("y", row, op("+", at, 1), data(op("%", operand, divisor))))
+    y = parameter("y", len(DIVISORS) * len(OPERANDS), 128, role="out", dtype=I32)
+    body = [assign("r", op("-", op("*", THREAD, THREAD), 1000)), *stores]
+    return kernel("divisions", [y], body, block=(64, 1, 1), grid=(1, 1, 1))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on this machine")
+def test_division_is_pythons_for_every_sign() -> None:
+    """The optimized text, run on the CPU, gives what Python's `//` and `%` give."""
+    source = print_cuda(optimize(divisions()))
+    y = np.zeros((len(DIVISORS) * len(OPERANDS), 128), np.int32)
+    emulate(source.text, f"{source.namespace}::{source.entry}", source.grid, source.block, [y])
+    for t in range(64):
+        operands = (t, t - 40, 5 - t, (t - 33) * 101, t * t - 1000)
+        rows = [[operand // divisor, operand % divisor] for divisor in DIVISORS for operand in operands]
+        np.testing.assert_array_equal(y[:, 2 * t : 2 * t + 2], rows)
+
+
+def strong_text(index: Expr) -> str:
+    """Return how `p = index` is printed at last, for a dynamic r of no known range."""
+    program = kernel("k", [parameter("y", 64, role="out", dtype=I32)], [store("y", index, data(num(1)))])
+    text = print_cuda(optimize(program)).text
+    line = next(line for line in text.splitlines() if "y[" in line)
+    return line[line.index("[") + 1 : line.rindex("]")]
+
+
+@pytest.mark.parametrize(
+    ("index", "text"),
+    [
+        (op("%", THREAD, 8), "int(threadIdx.x) & 7"),
+        (op("//", THREAD, 8), "int(threadIdx.x) >> 3"),
+        (op("//", op("-", THREAD, 9), 4), "((int(threadIdx.x) + 3) >> 2) - 3"),
+        (op("%", op("-", 5, THREAD), 7), "(68 - int(threadIdx.x)) % 7"),
+        (op("//", op("-", THREAD, 9), 7), "(int(threadIdx.x) + 5) / 7 - 2"),
+        (op("%", THREAD, 40), "int(threadIdx.x) >= 40 ? int(threadIdx.x) - 40 : int(threadIdx.x)"),
+    ],
+)
+def test_division_is_printed_without_a_helper(index: Expr, text: str) -> None:
+    """Masks and shifts, dividends that are not negative, one subtraction."""
+    found = strong_text(index).replace("thread_x", "int(threadIdx.x)")
+    assert found == text
+
+
+@pytest.mark.skipif(not available_tools(), reason="neither NVRTC nor nvcc on this machine")
+def test_the_stronger_text_takes_fewer_instructions() -> None:
+    """Compiled, with and without the last pass."""
+    index = op("+", op("%", op("-", R, 40), 7), op("%", op("+", R, 3), 8))
+    body = [assign("r", op("*", THREAD, 3)), store("y", index, data(num(1))), store("y", op("%", THREAD, 40), data(R))]
+    program = simplify(kernel("k", [parameter("y", 64, role="out", dtype=I32)], body))
+    weak, strong = (compile_cuda(print_cuda(each).text).ptx for each in (program, reduce_strength(program)))
+    assert instructions(strong) < instructions(weak)
+
+
+# ---- names -----------------------------------------------------------------------------------------------------
+
+
+def test_a_value_with_a_name_is_read_by_it() -> None:
+    """In later statements and nested ones, until what it was made of changes; aliases go."""
+    row = op("//", LANE, 8)
+    program = kernel("k", [parameter("y", 128, role="out", dtype=I32)], [
+        assign("row", row),
+        assign("again", op("//", LANE, 8)),
+        loop("k", 4, store("y", op("+", op("*", row, 8), "k"), data(op("+", "again", row)))),
+        branch(op("<", LANE, 3), [assign("p", op("*", LANE, 3))], [store("y", op("*", LANE, 3), data(row))]),
+        assign("q", op("*", "q0", 5)), assign("q0", LANE), store("y", 0, data(op("*", "q0", 5))),
+    ])  # fmt: skip
+    program = kernel("k", program.parameters, [assign("q0", num(2)), *program.body])
+    found = reuse_names(program).body
+    assert found[2] == loop("k", 4, store("y", op("+", op("*", "row", 8), "k"), data(op("+", "row", "row"))))
+    assert found[3] == branch(
+        op("<", LANE, 3), [assign("p", op("*", LANE, 3))], [store("y", op("*", LANE, 3), data(var("row")))]
+    )
+    assert found[-1] == store("y", 0, data(op("*", "q0", 5)))
+    assert_same_run(program, reuse_names(program))
+
+
+def test_coordinates_have_one_name() -> None:
+    """A variable that only names one is undone, and in a block of one warp the thread is the lane."""
+    body = [assign("me", LANE), assign("at", op("+", "me", THREAD)), store("y", "at", data(var("me")))]
+    y = parameter("y", 128, role="out", dtype=I32)
+    one = plain_coordinates(kernel("k", [y], body, block=(32, 1, 1))).body
+    assert one[1:] == (assign("at", op("+", LANE, LANE)), store("y", "at", data(LANE)))
+    many = plain_coordinates(kernel("k", [y], body, block=(64, 1, 1))).body
+    assert many[1] == assign("at", op("+", LANE, THREAD))
+    text = print_cuda(optimize(kernel("k", [y], body, block=(32, 1, 1)))).text
+    assert "const int me = int(threadIdx.x);" in text
+    assert "const int at = me * 2;" in text
+
+
+def test_every_name_is_declared_once_it_is_read() -> None:
+    """What one branch computes is not read by the other."""
+    product = op("*", LANE, 3)
+    program = kernel("k", [parameter("y", 128, role="out", dtype=I32)], [
+        branch(op("<", LANE, 3), [assign("p", product), store("y", "p", data(var("p")))],
+               [store("y", product, data(num(1)))]),
+    ])  # fmt: skip
+    read = {
+        part.name
+        for stmt in statements(reuse_names(program).body[0:1])
+        for expr in own_expressions(stmt)
+        for part in [expr]
+        if isinstance(part, ir.Var)
+    }
+    assert read <= {"p"}
+    assert_same_run(program, reuse_names(program))
