@@ -179,6 +179,23 @@ def assigned_in(body: Iterable[Stmt]) -> frozenset[str]:
     return frozenset(found)
 
 
+def surely_assigned(body: Iterable[Stmt]) -> frozenset[str]:
+    """Return the variables that a body assigns in every lane that runs it; of loops those that run for certain."""
+    found: set[str] = set()
+    for stmt in body:
+        match stmt:
+            case ir.Assign(name=name):
+                found.add(name)
+            case ir.If(then=then, otherwise=otherwise):
+                found |= surely_assigned(then) & surely_assigned(otherwise)
+            case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=ir.Const(value=step), body=inner):
+                if step and len(range(int(start), int(stop), int(step))):
+                    found |= surely_assigned(inner)
+            case _:
+                pass
+    return frozenset(found)
+
+
 def all_names(program: Program) -> frozenset[str]:
     """Return every name that the kernel uses for a parameter, variable, array or accumulator."""
     found = {parameter.name for parameter in program.parameters}
@@ -199,10 +216,11 @@ def all_names(program: Program) -> frozenset[str]:
 
 def same(left: Expr, right: Expr) -> bool:
     """Say whether two expressions are spelled alike, wherever they stand in the source."""
-    return _spelling(left) == _spelling(right)
+    return spelling(left) == spelling(right)
 
 
-def _spelling(expr: Expr) -> tuple[object, ...]:
+def spelling(expr: Expr) -> tuple[object, ...]:
+    """Return what two expressions share that are spelled alike."""
     match expr:
         case ir.Const(value=value):
             own: tuple[object, ...] = (type(value), value)
@@ -222,7 +240,7 @@ def _spelling(expr: Expr) -> tuple[object, ...]:
             own = (hole,)
         case _:
             assert_never(expr)
-    return (type(expr).__name__, expr.dtype, *own, *(_spelling(child) for child in children(expr)))
+    return (type(expr).__name__, expr.dtype, *own, *(spelling(child) for child in children(expr)))
 
 
 class FreshNames:

@@ -10,6 +10,7 @@ from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.names import plain_coordinates, reuse_names
+from cuda_out.passes.share import share_values
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.strength import reduce_strength
@@ -27,6 +28,7 @@ __all__ = [
     "reduce_strength",
     "reuse_names",
     "rotate_registers",
+    "share_values",
     "simplify",
     "vectorize",
 ]
@@ -40,6 +42,8 @@ _ORDER: tuple[Callable[[Program], Program], ...] = (
     distribute,
     simplify,
     vectorize,
+    reuse_names,
+    share_values,
     reuse_names,
     drop_dead,
     merge_copies,

@@ -23,14 +23,14 @@ from cuda_out.passes.rotation import Reference, Rotation, find_rotation, static_
 from cuda_out.registers import Elements, elements, is_overwritten, local_arrays, reads, written
 from cuda_out.unroll import is_static, static_names
 from cuda_out.values import leaves_in
-from cuda_out.walk import Body, FreshNames, all_names, assigned_in, statements
+from cuda_out.walk import Body, FreshNames, all_names, assigned_in, statements, subexpressions, surely_assigned
 from symbolic import program as ir
 from symbolic.program import Expr, Program, Stmt
 
 
 def rotate_registers(program: Program) -> Program:
     """Return the same program in which rotations of register arrays are barrel rotations."""
-    return replace(program, body=_Rotator(program).body(program.body, launch_facts(program), {}, {}))
+    return replace(program, body=_Rotator(program).body(program.body, launch_facts(program), {}, {}, frozenset()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +60,22 @@ class _Rotator:
         self._arrays = local_arrays(program)
         self._static = static_names(program)
         self._fresh = FreshNames(all_names(program))
+        self._defined: frozenset[str] = frozenset()  # before the statement that is looked at
 
-    def body(self, body: Body, facts: Facts, known: Definitions, full: Elements) -> Body:
-        """Return the body with rotations; `full` are the elements that are written before it."""
+    def body(self, body: Body, facts: Facts, known: Definitions, full: Elements, defined: frozenset[str]) -> Body:
+        """Return the body with rotations; `full` are the elements, `defined` the variables that are written before."""
         found: list[Stmt] = []
         rest = list(body)
         full = dict(full)
         while rest:
             stmt = rest.pop(0)
+            self._defined = defined
             region = self._rotated((stmt, *rest), facts, known, full)
             if region is not None:
                 rest = list(region)
                 continue
-            found.append(self._nested(stmt, facts, known, full))
+            found.append(self._nested(stmt, facts, known, full, defined))
+            defined |= surely_assigned((stmt,))
             for name, places in written((stmt,)).items():
                 full[name] = full.get(name, frozenset()) | places
             if isinstance(stmt, ir.DeclareArray):
@@ -81,17 +84,19 @@ class _Rotator:
             facts = after(stmt, facts)
         return tuple(found)
 
-    def _nested(self, stmt: Stmt, facts: Facts, known: Definitions, full: Elements) -> Stmt:
+    def _nested(self, stmt: Stmt, facts: Facts, known: Definitions, full: Elements, defined: frozenset[str]) -> Stmt:
         match stmt:
             case ir.For(body=inner):
                 known = dict(known)
                 forget(known, assigned_in((stmt,)))
-                return replace(stmt, body=self.body(inner, loop_facts(stmt, facts), known, full))
+                return replace(
+                    stmt, body=self.body(inner, loop_facts(stmt, facts), known, full, defined | {stmt.variable})
+                )
             case ir.If(condition=condition, then=then, otherwise=otherwise):
                 return replace(
                     stmt,
-                    then=self.body(then, assume(condition, True, facts), dict(known), full),
-                    otherwise=self.body(otherwise, assume(condition, False, facts), dict(known), full),
+                    then=self.body(then, assume(condition, True, facts), dict(known), full, defined),
+                    otherwise=self.body(otherwise, assume(condition, False, facts), dict(known), full, defined),
                 )
             case _:
                 return stmt
@@ -169,6 +174,8 @@ class _Rotator:
             return None
         rotation = find_rotation(self._program, found.reference, facts)
         if rotation is None or leaves_in([rotation.amount, rotation.known]) & changed:
+            return None
+        if not {part.name for part in subexpressions(rotation.amount) if isinstance(part, ir.Var)} <= self._defined:
             return None
         return rotation if rotation.bits else None
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cuda_out.emulate import emulate
 from cuda_out.facts import launch_facts
-from cuda_out.passes import optimize, plain_coordinates, reduce_strength, reuse_names, simplify
+from cuda_out.passes import optimize, plain_coordinates, reduce_strength, reuse_names, share_values, simplify
 from cuda_out.passes.linear import collected, without_remainders
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.printer import print_cuda
@@ -26,6 +26,7 @@ from tests.cuda_out.build import (
     assign,
     branch,
     kernel,
+    load,
     loop,
     num,
     op,
@@ -229,3 +230,57 @@ def test_every_name_is_declared_once_it_is_read() -> None:
     }
     assert read <= {"p"}
     assert_same_run(program, reuse_names(program))
+
+
+# ---- values that are shared ------------------------------------------------------------------------------------
+
+
+def shared(*body: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    """Return the body with values shared, after checking that it computes the same."""
+    program = kernel("k", [parameter("y", 256, role="inout", dtype=I32)], body, block=(32, 1, 1), grid=(1, 1, 1))
+    found = share_values(program)
+    assert_same_run(program, found)
+    return found.body
+
+
+HEAVY = op("+", op("*", op("//", LANE, 4), 8), op("%", LANE, 4))
+
+
+def test_an_index_that_stands_twice_is_computed_once() -> None:
+    """In one statement or in several, in their innermost body."""
+    read = load("y", op("+", HEAVY, 4), dtype=I32)
+    named = assign("y_index", HEAVY)
+    assert shared(store("y", HEAVY, data(num(1))), store("y", HEAVY, data(num(2))))[0] == named
+    assert shared(store("y", HEAVY, read)) == (
+        named,
+        store("y", "y_index", load("y", op("+", "y_index", 4), dtype=I32)),
+    )
+    branched = branch(op("<", LANE, 9), [store("y", HEAVY, read)])
+    (found,) = shared(branched)
+    assert isinstance(found, ir.If) and found.then[0] == named
+    assert shared(branched, store("y", HEAVY, data(num(3))))[0] == named
+
+
+def test_what_a_loop_does_not_change_stands_before_it() -> None:
+    """Unless it is light, or computed under a condition, or made of something the loop changes."""
+    at = op("+", HEAVY, var("k"))
+    hoisted = shared(loop("k", 4, store("y", at, data(num(1)))))
+    assert hoisted[0] == assign("y_base", HEAVY)
+    light = loop("k", 4, store("y", op("+", op("*", LANE, 2), "k"), data(num(1))))
+    guarded = loop("k", 4, branch(op("<", LANE, "k"), [store("y", at, data(num(1)))]))
+    heavy_k = loop("k", 4, store("y", op("%", op("*", op("+", op("//", LANE, 4), "k"), 3), 200), data(num(1))))
+    for unchanged in (light, guarded, heavy_k):
+        assert shared(unchanged) == (unchanged,)
+
+
+def test_a_value_is_not_shared_past_a_change() -> None:
+    """Of a variable that it is made of, nor computed where that has no value yet."""
+    p = op("+", op("*", op("//", var("p"), 4), 8), op("%", var("p"), 4))
+    change = [assign("p", LANE), store("y", p, data(num(1))), assign("p", num(3)), store("y", p, data(num(2)))]
+    assert shared(*change) == tuple(change)
+    where_set = op("<", LANE, 9)
+    sides = [
+        branch(where_set, [assign("p", LANE)]),
+        *(branch(where_set, [store("y", p, data(num(n)))]) for n in (1, 2)),
+    ]
+    assert shared(*sides) == tuple(sides)

@@ -22,7 +22,9 @@ from cuda_out.passes import (
     reduce_strength,
     reuse_names,
     rotate_registers,
+    share_values,
     simplify,
+    vectorize,
 )
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.unroll import is_static, loops_to_unroll, register_arrays, register_indices, static_names
@@ -64,6 +66,8 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "rotate_registers": rotate_registers,
     "plain_coordinates": plain_coordinates,
     "reuse_names": reuse_names,
+    "share_values": share_values,
+    "vectorize": vectorize,
     "reduce_strength": reduce_strength,
     "merge_copies": merge_copies,
     "optimize": optimize,
