@@ -41,7 +41,11 @@ class StatementPrinter:
         self.taken = (*taken, *tiles.taken) if tiles else taken
         self.scalars, self.arrays = placements(program)
         self.unrolled = loops_to_unroll(program)
-        self.vectors = vector_accesses(program)
+        self.vectors = {
+            loop: vector
+            for loop, vector in vector_accesses(program).items()
+            if tiles is None or tiles.step(vector.array) % vector.width == 0
+        }
         self.vector_names: list[str] = []
         self.declared: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
@@ -252,20 +256,38 @@ class StatementPrinter:
         call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)
         return f"{target} = {call}({target}, {self.expressions.text(value, facts)});"
 
-    def _vector(self, stmt: ir.For, facts: Facts) -> None:
+    def _vector(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
         """Print a loop over neighbouring words as one access."""
         vector = self.vectors[stmt]
         taken = (*self.names.values(), *self.taken, *self.vector_names)
         name = c_names([f"{self.names[vector.array]}_{vector.width}"], taken).popitem()[1]
         if not vector.is_store:
             self.vector_names.append(name)
-        for line in vector_lines(vector, lambda array, at: self.expressions.element(array, at, facts), name):
+        lines = list(vector_lines(vector, lambda array, at: self.expressions.element(array, at, facts), name))
+        inside = self.expressions.inside(vector.array, vector.last, facts)
+        if inside:
+            # Where the array ends within the vector, its words go one by one.
+            self.out.line(f"if ({inside}) {{")
+            with self.out.nested():
+                self._lines(lines)
+            self.out.line("} else {")
+            with self.out.nested():
+                self._counted(stmt, path, index, facts)
+            self.out.line("}")
+        else:
+            self._lines(lines)
+
+    def _lines(self, lines: list[str]) -> None:
+        for line in lines:
             self.out.line(line)
 
     def _loop(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
         if stmt in self.vectors:
-            self._vector(stmt, facts)
-            return
+            self._vector(stmt, path, index, facts)
+        else:
+            self._counted(stmt, path, index, facts)
+
+    def _counted(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
         step = range_of(stmt.step, facts)
         if step.lo <= 0 <= step.hi:
             raise SwizzleError(

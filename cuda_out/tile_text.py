@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import gcd, prod
 
 from cuda_out.intervals import Range
 from cuda_out.tiling import Span, TiledAxis, Tiling
@@ -74,6 +75,21 @@ class TileText:
 
     def _axis(self, axis: Axis) -> TiledAxis:
         return next(each for each in self.tiling.axes if each.axis == axis)
+
+    def step(self, array: str) -> int:
+        """Return what a block's part of an array is a multiple of elements away from its beginning; 0 for not at all.
+
+        1 where the distance between rows varies: then rows begin anywhere.
+        """
+        found = 0
+        for dimension, span in enumerate(self.tiling.spans[array]):
+            if span is not None:
+                fixed = self._parameter(array).shape[dimension + 1 :]
+                found = gcd(found, span.scale * self._axis(span.axis).tile * prod(fixed))
+        return 1 if any(name == array for name, _ in self.pitches) else found
+
+    def _parameter(self, array: str) -> Parameter:
+        return next(each for each in self.program.parameters if each.name == array)
 
     def preamble(self, body: str) -> list[str]:
         """Return the statements before a body: only those whose names it uses."""

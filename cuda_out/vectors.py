@@ -32,13 +32,14 @@ WIDEST: Final = 16  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One access of `width` words: the parameter's indices of the first, and each word's register."""
+    """One access of `width` words: the parameter's indices of the first and the last, and each word's register."""
 
     array: str
     dtype: DType
     width: int
     is_store: bool
     indices: tuple[Expr, ...]
+    last: tuple[Expr, ...]
     registers: tuple[ir.Load, ...]
 
     @property
@@ -103,8 +104,8 @@ class _Finder:
             ir.Load(register, tuple(_at(index, stmt.variable, e) for index in near), parameter.dtype, stmt.place)
             for e in range(int(width))
         )
-        first = tuple(_at(index, stmt.variable, 0) for index in far)
-        return Vector(parameter.name, parameter.dtype, int(width), is_store, first, registers)
+        first, last = (tuple(_at(index, stmt.variable, e) for index in far) for e in (0, int(width) - 1))
+        return Vector(parameter.name, parameter.dtype, int(width), is_store, first, last, registers)
 
 
 def _at(expr: Expr, name: str, value: int) -> Expr:
