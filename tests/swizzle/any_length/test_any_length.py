@@ -140,6 +140,30 @@ def down(x, z, y):
     i = cuda.grid(1)
     y[i] = x[2 * i] + x[2 * i + 1] + x[2 * i + 2] * z[i]
 ''', {"x": [1, 3, 7, 8, 9, 17, 40]}, {"GX": 5}),
+    "four words a thread, as a vector where the array does not end within it": (
+        '''
+@spec
+def s(x):
+    return [x[i] + x[i + 3] for i in range(32 * GX)]
+
+@sketch(spec=s, block=8, grid=GX, warp_size=8, x=i32[32 * GX + 3], y=i32.out[32 * GX])
+def words(x, y):
+    i = cuda.grid(1)
+    for e in range(4):
+        y[4 * i + e] = x[4 * i + e] + x[4 * i + e + 3]
+''', {"x": [1, 2, 4, 31, 32, 33, 70, 90]}, {"GX": 5}),
+    "four words a thread in rows that begin anywhere": (
+        '''
+@spec
+def s(x):
+    return [[x[r, c] + 1 for c in range(16 * GX)] for r in range(2 * GY)]
+
+@sketch(spec=s, block=(4, 2), grid=(GX, GY), warp_size=8, x=i32[2 * GY, 16 * GX], y=i32.out[2 * GY, 16 * GX])
+def rows(x, y):
+    c, r = cuda.grid(2)
+    for e in range(4):
+        y[r, 4 * c + e] = x[r, 4 * c + e] + 1
+''', {"x": [1, 6, 17, 40], "y": [1, 3]}, {"GX": 4, "GY": 3}),
     "two outputs for one input, through a shuffle that stands in the store": (
         '''
 @spec
@@ -339,15 +363,14 @@ def test_a_tiled_text_predicates_what_may_lie_outside(tmp_path: Path) -> None:
   y += 2 * begin;
   z += begin;
   const int left = n - begin < 8 ? int(n - begin) : 8;
-  const int lane_id = int(threadIdx.x);
   const int i = int(threadIdx.x);
-  const unsigned int v = lane_id % 8 < left ? x[lane_id % 8] : 0u;
+  const unsigned int v = (i & 7) < left ? x[i & 7] : 0u;
   {
-    const unsigned int stored = __shfl_sync(0xffffffffu, v, lane_id / 2, 16);
+    const unsigned int stored = __shfl_sync(0xffffffffu, v, i >> 1, 16);
     if (i < 2 * left) y[i] = stored;
   }
-  if (lane_id < 8) {
-    if (lane_id < left) z[lane_id] = v;
+  if (i < 8) {
+    if (i < left) z[i] = v;
   }
 }
 
@@ -436,3 +459,16 @@ def k(n, begin):
     assert source.length_names == ("n_2",)
     for line in ("int* __restrict__ begin,  // out i32[n_2]", "long long n_2)", "begin += begin_2;"):
         assert line in source.text
+
+
+def test_vectors_stay_inside_and_aligned(tmp_path: Path) -> None:
+    """Where every block begins at a multiple of the vector; rows of any length begin anywhere."""
+    for name, vectors in (
+        ("four words a thread, as a vector where the array does not end within it", True),
+        ("four words a thread in rows that begin anywhere", False),
+    ):
+        program, tiling = tiled(*sketch_of(tmp_path, OWN[name][0]))
+        assert isinstance(tiling, Tiling)
+        source = printed(program, tiling)
+        assert ("reinterpret_cast<const int4*>" in source.text) is vectors
+        assert source.alignment == ((16, 16) if vectors else (1, 1))
