@@ -35,7 +35,7 @@ def plain_coordinates(program: Program) -> Program:
 
     In a block of one warp and one dimension, lane and thread are the same: the lane stays, if the program speaks of it.
     """
-    times, _ = _counts(program.body)
+    times, _ = variable_counts(program.body)
     aliases = {
         stmt.name: stmt.value
         for stmt in program.body
@@ -74,7 +74,7 @@ class _Reuse:
     """Knows how often each variable is assigned and read."""
 
     def __init__(self, program: Program) -> None:
-        self._assigned, self._read = _counts(program.body)
+        self._assigned, self._read = variable_counts(program.body)
 
     def body(self, body: Body, known: Definitions) -> Body:
         found: list[Stmt] = []
@@ -98,7 +98,7 @@ class _Reuse:
     def _is_alias(self, name: str, value: ir.Var, rest: list[Stmt]) -> bool:
         """Say whether a variable is but another name for one that never changes, wherever it is read."""
         once = self._assigned[name] == 1 == self._assigned[value.name]
-        return once and _counts(tuple(rest))[1][name] == self._read[name]
+        return once and variable_counts(tuple(rest))[1][name] == self._read[name]
 
 
 def _is_worth_a_name(value: Expr) -> bool:
@@ -106,7 +106,7 @@ def _is_worth_a_name(value: Expr) -> bool:
     return not trivial and not value.dtype.is_data and is_computable(value, {})
 
 
-def _counts(body: Body) -> tuple[Counter[str], Counter[str]]:
+def variable_counts(body: Body) -> tuple[Counter[str], Counter[str]]:
     """Count how often each variable is assigned, and how often it is read."""
     assigned: Counter[str] = Counter()
     read: Counter[str] = Counter()

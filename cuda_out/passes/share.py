@@ -81,10 +81,10 @@ class _Sharer:
             if uses is None:
                 return self._nested(body, defined)
             name = self._fresh.take(uses.wish)
-            first = min(uses.statements)
+            first, last = min(uses.statements), max(uses.statements)
             value = ir.Var(name, DType.INDEX, uses.expr.place)
-            changed = [_swapped(stmt, spelling(uses.expr), value) for stmt in body[first:]]
-            body = (*body[:first], ir.Assign(name, uses.expr, uses.expr.place), *changed)
+            changed = [_swapped(stmt, spelling(uses.expr), value) for stmt in body[first : last + 1]]
+            body = (*body[:first], ir.Assign(name, uses.expr, uses.expr.place), *changed, *body[last + 1 :])
 
     def _nested(self, body: Body, defined: frozenset[str]) -> Body:
         found: list[Stmt] = []

@@ -20,6 +20,7 @@ from functools import reduce
 
 from cuda_out.facts import Facts, after, assume, launch_facts, loop_facts
 from cuda_out.passes.arithmetic import constant
+from cuda_out.passes.names import variable_counts
 from cuda_out.passes.references import Definitions, define, forget
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.unroll import is_static, register_arrays, static_names
@@ -33,6 +34,7 @@ from cuda_out.walk import (
     bodies,
     children,
     map_own,
+    names_in,
     own_expressions,
     rebuild,
     same,
@@ -57,6 +59,7 @@ class _Vectorizer:
         self._registers = register_arrays(program)
         self._static = static_names(program)
         self._fresh = FreshNames(all_names(program))
+        self._read = variable_counts(program.body)[1]
 
     def body(self, body: Body, facts: Facts, known: Definitions, steps: Mapping[str, int]) -> Body:
         found: list[Stmt] = []
@@ -91,11 +94,31 @@ class _Vectorizer:
                 pass
             case _:
                 return None
-        body = _inlined(stmt.body, facts)
+        body = self._inlined(stmt.body, facts)
         if body is None:
             return None
         moved = self._moved(stmt, body, int(count), known, steps)
         return moved if moved is not None else self._computed(stmt, body, int(count), known, steps)
+
+    def _inlined(self, body: Body, facts: Facts) -> Body | None:
+        """Return a loop's body without its index variables, when they and one level of statements are all."""
+        known: Definitions = {}
+        found: list[Stmt] = []
+        for stmt in body:
+            match stmt:
+                case ir.Assign(name=name, value=value) if is_computable(value, facts) and name not in known:
+                    known[name] = reduce(lambda expr, item: substitute(expr, *item), known.items(), value)
+                case ir.Store() | ir.If():
+                    found.append(_spelled(stmt, known))
+                case _:
+                    return None
+        nested = [inner for stmt in found for side in bodies(stmt) for inner in statements(side)]
+        if not all(isinstance(inner, ir.Store) for inner in nested):
+            return None
+        # Nothing may read the variables before they are assigned, or behind the loop.
+        here, left = variable_counts(body)[1], variable_counts(tuple(found))[1]
+        gone = all(left[name] == 0 and here[name] == self._read[name] for name in known)
+        return tuple(found) if gone and not any(names_in(value) & known.keys() for value in known.values()) else None
 
     # ---- a loop that only moves words --------------------------------------------------------------------------
 
@@ -222,24 +245,6 @@ class _Vectorizer:
     def _words(self, array: str, count: int, like: Expr) -> ir.DeclareArray:
         name = self._fresh.take(f"{array}_words")
         return ir.DeclareArray(name, "local", (count,), self._parameters[array].dtype, like.place)
-
-
-def _inlined(body: Body, facts: Facts) -> Body | None:
-    """Return a loop's body with its index variables spelled out, when they and one level of statements are all."""
-    known: Definitions = {}
-    found: list[Stmt] = []
-    for stmt in body:
-        match stmt:
-            case ir.Assign(name=name, value=value) if is_computable(value, facts) and name not in known:
-                known[name] = reduce(lambda expr, item: substitute(expr, *item), known.items(), value)
-            case ir.Store() | ir.If():
-                found.append(_spelled(stmt, known))
-            case _:
-                return None
-    nested = [inner for stmt in found for side in bodies(stmt) for inner in statements(side)]
-    if not all(isinstance(inner, ir.Store) for inner in nested):
-        return None
-    return tuple(found)
 
 
 def _spelled(stmt: Stmt, known: Definitions) -> Stmt:

@@ -278,6 +278,9 @@ def test_a_value_is_not_shared_past_a_change() -> None:
     p = op("+", op("*", op("//", var("p"), 4), 8), op("%", var("p"), 4))
     change = [assign("p", LANE), store("y", p, data(num(1))), assign("p", num(3)), store("y", p, data(num(2)))]
     assert shared(*change) == tuple(change)
+    again = loop("k", 3, assign("p", op("+", var("p"), "k")), store("y", p, data(num(4))))
+    found = shared(assign("p", LANE), store("y", p, data(num(1))), store("y", p, data(num(2))), again)
+    assert found[-1] == again and found[1] == assign("y_index", p)
     where_set = op("<", LANE, 9)
     sides = [
         branch(where_set, [assign("p", LANE)]),

@@ -189,6 +189,18 @@ def test_a_condition_that_turns_on_within_a_vector() -> None:
     assert_same_run(program, optimize(program))
 
 
+def test_a_variable_that_outlives_its_loop_keeps_it() -> None:
+    """Read behind the loop, or in the next iteration."""
+    p = assign("p", op("+", FOUR, "e"))
+    behind = [loop("e", 4, p, store("y", "p", load("x", "p"))), store("y", op("+", FOUR, 0), load("x", "p"))]
+    carried = [assign("p", num(0)), loop("e", 4, store("y", op("+", FOUR, "e"), load("x", "p")), p)]
+    for body in (behind, carried):
+        program = kernel("k", [parameter("x", 128), parameter("y", 128, role="inout")], body, block=(32, 1, 1))
+        program = ir.Program("k", program.parameters, program.body, (), (32, 1, 1), (1, 1, 1), 32, program.place)
+        for changed in (vectorize(program), optimize(program)):
+            assert_same_run(program, changed)
+
+
 def test_the_launch_wrapper_refuses_a_misaligned_address() -> None:
     """And the signature says what it expects; a kernel without vectors asks for nothing."""
     text = print_cuda(optimize(CASES["doubles"][0])).text
