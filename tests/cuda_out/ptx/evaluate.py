@@ -34,7 +34,7 @@ class Evaluated:
         if op == "const":
             return int(args[0])
         values = [self.value(arg) for arg in args]
-        head, _, rest = op.partition(".")
+        head, _, _rest = op.partition(".")
         match head:
             case "+":
                 return sum(values)

@@ -33,7 +33,7 @@ def agrees(program: Program, arch: str = "sm_80") -> None:
     got = [arrays[name].copy() for name in source.arguments]
     interpret(ptx, source.entry, source.grid, source.block, got)
     for name, values in zip(source.arguments, got, strict=True):
-        exact = not values.dtype.kind == "f"
+        exact = values.dtype.kind != "f"
         tolerance = 0 if exact else 2e-3 if values.dtype == np.float16 else 1e-6
         np.testing.assert_allclose(values, want[name], rtol=tolerance, err_msg=name)
 
