@@ -62,7 +62,7 @@ class Machine:
         self.arrays: dict[str, Region] = {}
         self.every: Lanes = shape.thread
         self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
-        self.memo: dict[Any, symbolic.Value] = {}
+        self.memo: dict[Any, symbolic.Value] = normal.memo
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         for (name, _), argument in zip(kernel.parameters, arguments, strict=True):

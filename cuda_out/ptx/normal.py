@@ -33,13 +33,18 @@ _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 
 
 class Normal:
-    """Arithmetic on written-out terms; `kinds` are the types of the input arrays' elements."""
+    """Arithmetic on written-out terms; `kinds` are the types of the input arrays' elements.
+
+    `memo` is for what is computed from terms elsewhere, to live as long as they do.
+    """
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
         self.terms, self.kinds = terms, kinds
+        self.memo: dict[Any, Any] = {}
         self._sums: dict[Term, Polynomial] = {}
         self._masks: dict[Term, Polynomial] = {}
         self._real: dict[Term, bool] = {}
+        self._narrowed: dict[tuple[int, Term], Term] = {}
 
     # -- constants ---------------------------------------------------------------------------------------------
 
@@ -103,6 +108,13 @@ class Normal:
 
     def narrowed(self, kind: str, term: Term) -> Term:
         """Return an integer term modulo the bits of a type, where extensions of as many bits change nothing."""
+        key = (width(kind), term)
+        found = self._narrowed.get(key)
+        if found is None:
+            found = self._narrowed[key] = self._narrow(kind, term)
+        return found
+
+    def _narrow(self, kind: str, term: Term) -> Term:
         op, _ = self.terms.nodes[term]
         if op in ("^", "&"):
             total: Polynomial = {}

@@ -99,6 +99,8 @@ _VARIABLE = re.compile(
 )
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _LABEL = re.compile(r"\s*([\w$]+)\s*:(?!:)")
+_MARKS = re.compile(r"[{}\[\]();:]")
+_BRACES = re.compile(r"[{}]")
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
@@ -136,10 +138,10 @@ def _parameter(text: str) -> tuple[str, str]:
 
 def _closing(text: str, begin: int) -> int:
     depth = 0
-    for place in range(begin, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for brace in _BRACES.finditer(text, begin):
+        depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return place
+            return brace.start()
     raise NotInterpreted("a kernel without its closing brace")
 
 
@@ -180,10 +182,10 @@ class _Body:
         self.count = 0
 
     def read(self, text: str) -> None:
-        start, at, depth, line = 0, 0, 0, self.line
-        while at < len(text):
-            character = text[at]
-            if text[start:at].strip() == "" and character in "{}":
+        start, depth, line, counted = 0, 0, self.line, 0
+        for mark in _MARKS.finditer(text):
+            at, character = mark.start(), mark[0]
+            if character in "{}" and text[start:at].strip() == "":
                 if character == "{":
                     self.scopes.append({})
                 else:
@@ -198,10 +200,10 @@ class _Body:
                 start = at + 1
             elif character == ";" and depth == 0:
                 statement = text[start:at]
-                blank = statement[: len(statement) - len(statement.lstrip())]
-                self._statement(statement.strip(), line + text.count("\n", 0, start) + blank.count("\n"))
+                begin = start + len(statement) - len(statement.lstrip())
+                line, counted = line + text.count("\n", counted, begin), begin
+                self._statement(statement.strip(), line)
                 start = at + 1
-            at += 1
         if text[start:].strip():
             raise NotInterpreted(f"`{text[start:].strip()}`, which no semicolon ends")
 

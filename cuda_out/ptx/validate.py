@@ -46,43 +46,47 @@ class Validation:
     broken: bool = False
 
 
+class Validator:
+    """Validates kernels against one specification; `wanted` are the terms that the output elements must be, row-major,
+    over the variables `terms.atom(array, index)` of the inputs."""
+
+    def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], terms: Terms) -> None:
+        self.program, self.wanted = program, wanted
+        kinds = {p.name: KIND_OF[p.dtype] for p in program.parameters}
+        self.normal = Normal(terms, kinds)
+        self.expected = Expected(self.normal, {p.name: p.dtype for p in program.parameters})
+        self.outputs = sum(len(values) for values in wanted.values())
+        self.arguments = []
+        for parameter in program.parameters:
+            size, given = prod(parameter.shape), parameter.role != "out"
+            atoms = np.array([terms.atom(parameter.name, i) if given else 0 for i in range(size)], np.int64)
+            writable = parameter.role in ("out", "inout")
+            bits = np.zeros(size, np.uint64)
+            self.arguments.append(Argument(parameter.name, kinds[parameter.name], bits, atoms, given, writable))
+
+    def validate(self, ptx: str, entry: str, scalars: Sequence[int] = ()) -> Validation:
+        """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""
+        shape = launch_shape(self.program.grid, self.program.block)
+        try:
+            machine = Machine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.normal)
+            machine.run()
+        except NotInterpreted as error:
+            return Validation("unknown", self.outputs, (f"not interpreted: {error}",))
+        except Broken as error:
+            return Validation("different", self.outputs, (str(error),), broken=True)
+        races = tuple(machine.races())
+        if races:
+            return Validation("different", self.outputs, races[:SHOWN], broken=True)
+        findings, broken = _compare(self.program, machine, self.wanted, self.expected)
+        return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken)
+
+
 def validate(
     program: Program, ptx: str, entry: str, wanted: Mapping[str, Sequence[Term]], terms: Terms,
     scalars: Sequence[int] = (),
 ) -> Validation:  # fmt: skip
-    """Compare the kernel `entry` of a PTX module with a specification's terms.
-
-    The kernel takes the program's parameters in their order, then `scalars`. `wanted` are the terms that the output
-    elements must be, row-major, over the variables `terms.atom(array, index)` of the inputs.
-    """
-    kinds = {p.name: KIND_OF[p.dtype] for p in program.parameters}
-    normal = Normal(terms, kinds)
-    outputs = sum(len(values) for values in wanted.values())
-    arguments: list[Argument | int] = []
-    for parameter in program.parameters:
-        size, given = prod(parameter.shape), parameter.role != "out"
-        atoms = [terms.atom(parameter.name, i) if given else 0 for i in range(size)]
-        writable = parameter.role in ("out", "inout")
-        bits = np.zeros(size, np.uint64)
-        arguments.append(
-            Argument(parameter.name, kinds[parameter.name], bits, np.array(atoms, np.int64), given, writable)
-        )
-    try:
-        machine = Machine(
-            kernel_of(ptx, entry), launch_shape(program.grid, program.block), [*arguments, *scalars], normal
-        )
-        machine.run()
-    except NotInterpreted as error:
-        return Validation("unknown", outputs, (f"not interpreted: {error}",))
-    except Broken as error:
-        return Validation("different", outputs, (str(error),), broken=True)
-    found_races = tuple(machine.races())
-    if found_races:
-        return Validation("different", outputs, found_races[:SHOWN], broken=True)
-    findings, broken = _compare(
-        program, machine, wanted, Expected(normal, {p.name: p.dtype for p in program.parameters})
-    )
-    return Validation("different" if findings else "equal", outputs, tuple(findings), broken)
+    """Validate one kernel."""
+    return Validator(program, wanted, terms).validate(ptx, entry, scalars)
 
 
 def _compare(

@@ -12,7 +12,7 @@ from typing import Any
 
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.parse import NotInterpreted
-from cuda_out.ptx.validate import Validation, validate
+from cuda_out.ptx.validate import Validation, Validator
 from cuda_out.report import NO_DISASSEMBLER, Report, report
 from cuda_out.toolchain import available_tools
 from swizzle.commands.console import count
@@ -83,11 +83,11 @@ def _validate(found: Emitted, filled: Filled, entry: str, reports: tuple[Report,
     """Say of each architecture's PTX whether it gives the specification's terms; alike ones on one line."""
     from swizzle.search.specification import postcondition
 
+    terms = Terms()
+    validator = Validator(filled.program, postcondition(filled.program, filled.spec, terms), terms)
     groups: dict[Validation, list[Report]] = {}
     for each in reports:
-        terms = Terms()
-        wanted = postcondition(filled.program, filled.spec, terms)
-        groups.setdefault(validate(filled.program, each.ptx, entry, wanted, terms), []).append(each)
+        groups.setdefault(validator.validate(each.ptx, entry), []).append(each)
     verdicts = []
     for validation, alike in groups.items():
         names = [each.architecture for each in alike]

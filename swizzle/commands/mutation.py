@@ -15,11 +15,11 @@ import numpy as np
 
 from cuda_out.emulate import EmulationError, emulate
 from cuda_out.mutate import Mutant, mutants, together
-from cuda_out.ptx.validate import Validation, validate
+from cuda_out.ptx.validate import Validation, Validator
 from cuda_out.toolchain import compile_to_ptx
 from swizzle.commands.console import count
 from swizzle.commands.target import Filled
-from swizzle.commands.trial import Array, Arrays, trials
+from swizzle.commands.trial import Array, Arrays, first_difference
 from symbolic.terms import Terms
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def _validated(filled: Filled, source: CudaSource, variants: Sequence[Mutant]) -
 
     text, names = together(source.text, source.entry, variants, dispatch=False)
     ptx, terms = compile_to_ptx(text), Terms()
-    wanted = postcondition(filled.program, filled.spec, terms)
-    return [validate(filled.program, ptx, name, wanted, terms) for name in names]
+    validator = Validator(filled.program, postcondition(filled.program, filled.spec, terms), terms)
+    return [validator.validate(ptx, name) for name in names]
 
 
 def _emulated(filled: Filled, source: CudaSource, variants: Sequence[Mutant]) -> list[str]:
@@ -104,8 +104,7 @@ def _emulated(filled: Filled, source: CudaSource, variants: Sequence[Mutant]) ->
             emulate(text, source.entry, source.grid, source.block, [*arrays, np.int32(number)])
 
         try:
-            wrong = [trial.first_wrong for trial in trials(program, specification, on_cpu, 0) if not trial.equal]
-            found.append(wrong[0] if wrong else "")
+            found.append(first_difference(program, specification, on_cpu, 0))
         except EmulationError as error:
             found.append(str(error))
     return found
