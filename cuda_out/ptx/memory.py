@@ -8,7 +8,7 @@ access to them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,7 @@ class Memory:
     def __init__(self, shape: LaunchShape) -> None:
         self.shape = shape
         self.regions: list[Region] = []
+        self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
         self.unwritten_reads: list[str] = []
         self._starts: Lanes = np.zeros(0, np.int64)
 
@@ -132,16 +133,20 @@ class Memory:
             found.append((region, at, region.instance[threads[at]] + offset // region.cell))
         return found
 
-    def note(
-        self, region: Region, instruction: int, threads: Lanes, cells: Lanes, epochs: tuple[Lanes, Lanes], writes: bool
-    ) -> None:
+    def note(self, region: Region, instruction: int, threads: Lanes, cells: Lanes, *, writes: bool) -> None:
         """Remember an access, for races."""
         if region.space == "local" or not region.writable:
             return
-        block_epoch, warp_epoch = epochs
-        region.accesses.append(
-            Access((instruction,), writes, threads, cells, block_epoch[threads], warp_epoch[threads])
-        )
+        epochs = self.block_epoch[threads], self.warp_epoch[threads]
+        region.accesses.append(Access((instruction,), writes, threads, cells, *epochs))
+
+    def passed(self, scope: Literal["block", "warp"], threads: Lanes) -> None:
+        """Remember that threads passed a barrier together."""
+        through = np.zeros(self.shape.count, np.int64)
+        through[threads] = 1
+        self.warp_epoch = self.warp_epoch + through
+        if scope == "block":
+            self.block_epoch = self.block_epoch + through
 
     def unwritten(self, region: Region, instruction: Instruction, thread: int, cell: int) -> int:
         """Return the term that stands for reading a cell before it is written."""
