@@ -114,9 +114,7 @@ class Machine:
             head = instruction.op[0]
             if head == "bra":
                 counter[at] += 1
-                (target,) = instruction.operands[-1:]
-                assert isinstance(target, Name)
-                counter[on] = self.kernel.labels[target.text]
+                counter[on] = self._target(instruction)
                 together = bool((counter == counter[0]).all()) and not waiting.any()
                 continue
             if head in ("ret", "exit"):
@@ -139,6 +137,12 @@ class Machine:
                 self._execute(instruction, place, on)
             counter[at] += 1
         raise Broken(f"the kernel still runs after {STEPS:,} instructions")
+
+    def _target(self, instruction: Instruction) -> int:
+        (target,) = instruction.operands[-1:]
+        if not isinstance(target, Name) or target.text not in self.kernel.labels:
+            raise NotInterpreted(str(instruction))
+        return self.kernel.labels[target.text]
 
     def _synchronises(self, instruction: Instruction) -> bool:
         return instruction.op[0] in ("shfl", "bar", "barrier", "vote")

@@ -21,6 +21,8 @@ class Transfers:
 
     def move(self, instruction: Instruction, at: Lanes) -> None:
         target, source = instruction.operands
+        if instruction.op[-1] not in KINDS:
+            raise NotInterpreted(str(instruction))
         size = width(instruction.op[-1])
         if isinstance(source, Group):
             piece = size // len(source.items)
@@ -86,6 +88,8 @@ class Transfers:
         if kind in ("s8", "s16"):
             results = [(untyped(typed(bits, kind), kind), terms) for bits, terms in results]
         targets = target.items if isinstance(target, Group) else (target,)
+        if item < 8 and any(isinstance(name, Name) and name.text.startswith("%rd") for name in targets):
+            raise NotInterpreted(f"{instruction}, a load that extends to 64 bits")
         for name, result in zip(targets, results, strict=True):
             self.registers.write(name, result, at)
 

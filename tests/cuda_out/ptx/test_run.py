@@ -153,3 +153,23 @@ def test_a_kernel_that_is_not_there() -> None:
     """The error lists what is."""
     with pytest.raises(NotInterpreted, match=re.escape("without f: it has g")):
         interpret(compile_to_ptx('extern "C" __global__ void g() {}'), "f", (1, 1, 1), (1, 1, 1), [])
+
+
+@pytest.mark.parametrize(
+    ("instruction", "complaint"),
+    [
+        ("ld.global.s32 %rd9, [%rd1];", "extends to 64 bits"),
+        ("mov.b128 %q1, {%rd1, %rd1};", "mov.b128"),
+        ("setp.eq.s32 %p1|%p2, 1, 2;", "setp"),
+        ("add.s32 %r1, %r99, 1;", "%r99, a register that was never set"),
+        ("ld.global.u16 %rs1, [%rd1];", "a part of an element"),
+        ("bar.sync 0, 32;", "bar.sync 0, 32"),
+        ("barrier.cluster.arrive;", "barrier.cluster"),
+        ("bra.uni $nowhere;", r"\$nowhere"),
+    ],
+)
+def test_ptx_that_no_printed_kernel_has_is_refused(instruction: str, complaint: str) -> None:
+    """What a compiler may come up with one day is an error, not a wrong reading."""
+    ptx = f".visible .entry k(.param .u64 p) {{ .reg .b64 %rd<9>; ld.param.u64 %rd1, [p]; {instruction} ret; }}"
+    with pytest.raises((NotInterpreted, Broken), match=complaint):
+        interpret(ptx, "k", (1, 1, 1), (32, 1, 1), [np.zeros(32, np.int32)])
