@@ -24,6 +24,9 @@ needs_cpp = pytest.mark.skipif(
 )
 
 
+AT_MOST = 42  # mutants of one text; only Mult-64 has more, of statements that are much alike
+
+
 def smallest() -> dict[str, dict[str, int]]:
     """Return each solved sketch with the parameters of its smallest warp in the list of the case studies."""
     found: dict[str, dict[str, int]] = {}
@@ -77,6 +80,6 @@ def test_the_distribution_pass_is_what_avoids_local_memory(
 def test_no_change_of_a_swizzle_goes_unnoticed(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
     """Each mutant of the text is seen by translation validation and by emulation, or proved to change nothing."""
     filled = solved(target, parameters)
-    outcome = try_mutants(filled, cuda_source(filled.program))
+    outcome = try_mutants(filled, cuda_source(filled.program), AT_MOST)
     assert outcome.unseen == (), outcome.lines()
     assert outcome.killed >= 10 and outcome.killed > 10 * len(outcome.same), outcome.lines()

@@ -22,7 +22,13 @@ Lanes = npt.NDArray[np.int64]
 
 UNWRITTEN: Final = -1
 """The term of a cell that was never written; other negative terms are reads of such cells."""
-_SPAN: Final = {"global": 1 << 40, "const": 1 << 56, "local": 1 << 36, "shared": 1 << 24}
+_PLACES: Final = {
+    "shared": (1 << 24, 1 << 24),
+    "local": (1 << 36, 1 << 36),
+    "global": (1 << 40, 1 << 40),
+    "const": (1 << 56, 1 << 40),
+}
+"""For each space the address of its first array, and from one array to the next."""
 
 
 class Broken(Exception):
@@ -80,12 +86,13 @@ class Memory:
         elif space == "local":
             instances, instance = shape.count, shape.thread
         count = size // cell * instances
-        span = _SPAN[space]
-        number = 1 + sum(region.space == space for region in self.regions)
+        first, span = _PLACES[space]
+        if size >= span // 2:
+            raise NotInterpreted(f"{name}, an array of {size} bytes")
         region = Region(
             name,
             space,
-            (number if space != "const" else 1) * span + (0 if space != "const" else number << 40),
+            first + span * sum(region.space == space for region in self.regions),
             size,
             cell,
             instance * (size // cell),
@@ -93,11 +100,8 @@ class Memory:
             np.full(count, UNWRITTEN if bits is None else 0, np.int64) if terms is None else terms.copy(),
             writable,
         )
-        if size >= 1 << 23 and space in ("shared", "local"):
-            raise NotInterpreted(f"{name}, an array of {size} bytes")
         self.regions = sorted([*self.regions, region], key=lambda r: r.base)
-        gap = {"global": 1 << 39, "const": 1 << 39, "local": 1 << 35, "shared": 1 << 23}
-        self._starts = np.array([r.base - gap[r.space] for r in self.regions], np.int64)
+        self._starts = np.array([r.base - _PLACES[r.space][1] // 2 for r in self.regions], np.int64)
         return region
 
     def cells(

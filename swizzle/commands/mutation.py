@@ -56,9 +56,11 @@ class Outcome:
         }
 
 
-def try_mutants(filled: Filled, source: CudaSource) -> Outcome:
-    """Try both checks on every mutant of a printed text, which itself has passed them."""
+def try_mutants(filled: Filled, source: CudaSource, at_most: int | None = None) -> Outcome:
+    """Try both checks on the mutants of a printed text, which itself has passed them; all, or an even choice of them."""
     variants = mutants(source.text, source.entry, [prod(p.shape) for p in filled.program.parameters])
+    if at_most is not None and len(variants) > at_most:
+        variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
     if not variants:
         return Outcome(0, (), ())
     killed, same, unseen = 0, [], []

@@ -44,7 +44,7 @@ def test_examples_compute_what_the_reference_computes(name: str) -> None:
     agrees(EXAMPLES[name])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_random_kernels_compute_what_the_reference_computes(seed: int) -> None:
     """Register arrays, branches, shuffles in halves of a warp."""
     agrees(RandomKernel(500 + seed).program(), "sm_100" if seed % 4 == 3 else "sm_80")
