@@ -57,7 +57,7 @@ class Outcome:
 
 
 def try_mutants(filled: Filled, source: CudaSource, at_most: int | None = None) -> Outcome:
-    """Try both checks on the mutants of a printed text, which itself has passed them; all, or an even choice of them."""
+    """Try both checks on the mutants of a printed text that has passed them: on all, or on an even choice of them."""
     variants = mutants(source.text, source.entry, [prod(p.shape) for p in filled.program.parameters])
     if at_most is not None and len(variants) > at_most:
         variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
