@@ -15,16 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from cuda_out.ptx.kinds import KINDS, is_float, width
+from cuda_out.ptx.polynomials import (
+    Factors,
+    Polynomial,
+    add_to,
+    conjunction_of,
+    exact,
+    merge_masks,
+    near,
+    number,
+    product_of,
+    signed,
+)
 from symbolic.terms import Term, Terms
-
-Factors: TypeAlias = tuple[Term, ...]
-Polynomial: TypeAlias = dict[Factors, Any]
-"""From products to coefficients: integers or fractions in a sum, masks in an exclusive-or."""
 
 LIMIT: Final = 4096
 """Monomials that a product is written out to; a larger one stays a product of sums."""
@@ -51,7 +59,7 @@ class Normal:
     def lifted(self, kind: str, bits: int) -> Term:
         """Return the constant that a register's bits are in a type."""
         if not is_float(kind):
-            return self.terms.const(_signed(bits, width(kind)))
+            return self.terms.const(signed(bits, width(kind)))
         size = width(kind) // 8
         value = float(np.array([bits & (1 << 8 * size) - 1], f"u{size}").view(KINDS[kind])[0])
         return self.real(value)
@@ -60,7 +68,7 @@ class Normal:
         """Return a number of the reals; infinities and NaN are terms that nothing is known of."""
         if isinstance(value, float) and not np.isfinite(value):
             return self.terms.apply(str(value), ())
-        return self.terms.const(_number(Fraction(value)))
+        return self.terms.const(number(Fraction(value)))
 
     def bits(self, kind: str, term: Term) -> int | None:
         """Return a constant as a register's bits in a type, None where the term is no constant."""
@@ -121,15 +129,15 @@ class Normal:
             for factors, mask in self._as_masks(term).items():
                 product: Polynomial = {(): mask}
                 for factor in factors:
-                    product = _conjunction(product, self._as_masks(self._low(kind, factor)))
-                _merge_masks(total, product)
+                    product = conjunction_of(product, self._as_masks(self._low(kind, factor)))
+                merge_masks(total, product)
             return self._mask_term(kind, total)
         found: Polynomial = {}
         for factors, coefficient in self._as_sum(term).items():
             part: Polynomial = {(): coefficient}
             for factor in factors:
-                part = _product(part, self._as_sum(self._low(kind, factor)))
-            _add(found, part)
+                part = product_of(part, self._as_sum(self._low(kind, factor)))
+            add_to(found, part)
         return self._sum_term(kind, found)
 
     def _low(self, kind: str, factor: Term) -> Term:
@@ -158,14 +166,14 @@ class Normal:
     def add(self, kind: str, *values: Term) -> Term:
         total: Polynomial = {}
         for value in values:
-            _add(total, self._as_sum(value))
+            add_to(total, self._as_sum(value))
         return self._sum_term(kind, total)
 
     def multiply(self, kind: str, a: Term, b: Term) -> Term:
         left, right = self._as_sum(a), self._as_sum(b)
         if len(left) * len(right) > LIMIT:
             return self._sum_term(kind, {tuple(sorted((a, b))): 1})
-        return self._sum_term(kind, _product(left, right))
+        return self._sum_term(kind, product_of(left, right))
 
     def scaled(self, kind: str, factor: int | Fraction, a: Term) -> Term:
         return self._sum_term(kind, {factors: factor * c for factors, c in self._as_sum(a).items()})
@@ -191,17 +199,17 @@ class Normal:
     def _split(self, term: Term, op: str, neutral: int) -> tuple[Factors, Any]:
         nodes = self.terms.nodes
         if nodes[term][0] == "const":
-            return (), _exact(nodes[term][1][0])
+            return (), exact(nodes[term][1][0])
         if nodes[term][0] != op:
             return (term,), neutral
         constants = [a for a in nodes[term][1] if self.terms.is_const(a)]
         rest = tuple(a for a in nodes[term][1] if not self.terms.is_const(a))
-        return rest, _exact(nodes[constants[0]][1][0]) if constants else neutral
+        return rest, exact(nodes[constants[0]][1][0]) if constants else neutral
 
     def _sum_term(self, kind: str, total: Polynomial) -> Term:
         parts = []
         for factors, coefficient in total.items():
-            value = _number(Fraction(coefficient)) if is_float(kind) else _signed(int(coefficient), width(kind))
+            value = number(Fraction(coefficient)) if is_float(kind) else signed(int(coefficient), width(kind))
             if value != 0:
                 parts.append(self.terms.apply("*", (self.terms.const(value), *factors)))
         return self.terms.apply("+", parts)
@@ -211,14 +219,14 @@ class Normal:
     def exclusive_or(self, kind: str, *values: Term) -> Term:
         total: Polynomial = {}
         for value in values:
-            _merge_masks(total, self._as_masks(value))
+            merge_masks(total, self._as_masks(value))
         return self._mask_term(kind, total)
 
     def conjunction(self, kind: str, a: Term, b: Term) -> Term:
         left, right = self._as_masks(a), self._as_masks(b)
         if len(left) * len(right) > LIMIT:
             return self._mask_term(kind, {tuple(sorted({a, b})): -1})
-        return self._mask_term(kind, _conjunction(left, right))
+        return self._mask_term(kind, conjunction_of(left, right))
 
     def disjunction(self, kind: str, a: Term, b: Term) -> Term:
         return self.exclusive_or(kind, a, b, self.conjunction(kind, a, b))
@@ -240,7 +248,7 @@ class Normal:
     def _mask_term(self, kind: str, total: Polynomial) -> Term:
         parts = []
         for factors, mask in self._demanded(kind, total).items():
-            value = _signed(mask, width(kind))
+            value = signed(mask, width(kind))
             if value != 0:
                 parts.append(self.terms.apply("&", (self.terms.const(value), *factors)))
         return self.terms.apply("^", parts)
@@ -249,12 +257,12 @@ class Normal:
         """Read what stands under a mask of low bits in those bits only."""
         found: Polynomial = {}
         for factors, mask in total.items():
-            low = _signed(mask, width(kind))
+            low = signed(mask, width(kind))
             product: Polynomial = {(): mask}
             for factor in factors:
                 narrow = self._low(f"u{low.bit_length()}", factor) if low > 0 else factor
-                product = _conjunction(product, {(factor,): -1} if narrow == factor else self._as_masks(narrow))
-            _merge_masks(found, product)
+                product = conjunction_of(product, {(factor,): -1} if narrow == factor else self._as_masks(narrow))
+            merge_masks(found, product)
         return found
 
     # -- the rest ----------------------------------------------------------------------------------------------
@@ -269,7 +277,7 @@ class Normal:
             items = {i for i in items if self.terms.nodes[i][0] != bound} or items
         else:
             limits = np.iinfo(KINDS[kind])
-            neutral = _signed(int(limits.max if op == "min" else limits.min), width(kind))
+            neutral = signed(int(limits.max if op == "min" else limits.min), width(kind))
             items = {i for i in items if self.terms.nodes[i] != ("const", (neutral,))} or items
         numbers = [i for i in items if self.terms.is_const(i)]
         if len(numbers) > 1:
@@ -327,7 +335,7 @@ class Normal:
             return a
         if op == "const" and args[0] != 0 and self.terms.is_const(a):
             mask = (1 << width(kind)) - 1 if kind[0] == "u" else -1
-            return self.terms.const(_signed((self.terms.nodes[a][1][0] & mask) // (args[0] & mask), width(kind)))
+            return self.terms.const(signed((self.terms.nodes[a][1][0] & mask) // (args[0] & mask), width(kind)))
         if op == "const" and args[0] > 0 and args[0] & args[0] - 1 == 0:
             return self.terms.apply(f"shr.{kind}", (a, self.terms.const(args[0].bit_length() - 1)))
         return self.terms.apply(f"floordiv.{kind}", (a, b))
@@ -346,65 +354,13 @@ class Normal:
         if self.is_real(a) and self.is_real(b):
             left, right = self._as_sum(a), self._as_sum(b)
             if left.keys() == right.keys() and (len(left) > 1 or () not in left):
-                return all(_near(left[factors], right[factors], tolerance) for factors in left)
+                return all(near(left[factors], right[factors], tolerance) for factors in left)
         (op, args), (other, others) = self.terms.nodes[a], self.terms.nodes[b]
         if op == other == "const":
-            return _near(args[0], others[0], tolerance)
+            return near(args[0], others[0], tolerance)
         if op != other or len(args) != len(others) or not self.is_real(a):
             return False
-        head, exact = op.partition(".")[0], 1 if op.startswith("select") else 0
-        if head not in ("inverse", "min", "max", "abs", "select") or args[:exact] != others[:exact]:
+        head, fixed = op.partition(".")[0], 1 if op.startswith("select") else 0
+        if head not in ("inverse", "min", "max", "abs", "select") or args[:fixed] != others[:fixed]:
             return False
-        return all(self.close(x, y, tolerance) for x, y in zip(args[exact:], others[exact:], strict=True))
-
-
-def _near(a: Any, b: Any, tolerance: float) -> bool:
-    return bool(abs(a - b) <= tolerance * max(abs(a), abs(b)))
-
-
-def _signed(value: int, size: int) -> int:
-    value &= (1 << size) - 1
-    return value - (1 << size) if value >> size - 1 else value
-
-
-def _number(value: Fraction) -> Any:
-    """Return a rational in its simplest Python form."""
-    if value.denominator == 1:
-        return value.numerator
-    try:
-        plain = float(value)
-    except OverflowError:
-        return value
-    return plain if Fraction(plain) == value else value
-
-
-def _add(total: Polynomial, more: Polynomial) -> None:
-    for factors, coefficient in more.items():
-        total[factors] = total.get(factors, 0) + coefficient
-
-
-def _merge_masks(total: Polynomial, more: Polynomial) -> None:
-    for factors, mask in more.items():
-        total[factors] = total.get(factors, 0) ^ mask
-
-
-def _product(left: Polynomial, right: Polynomial) -> Polynomial:
-    found: Polynomial = {}
-    for a, x in left.items():
-        for b, y in right.items():
-            factors = tuple(sorted(a + b))
-            found[factors] = found.get(factors, 0) + x * y
-    return found
-
-
-def _exact(value: Any) -> Any:
-    return Fraction(value) if isinstance(value, float) else value
-
-
-def _conjunction(left: Polynomial, right: Polynomial) -> Polynomial:
-    found: Polynomial = {}
-    for a, x in left.items():
-        for b, y in right.items():
-            factors = tuple(sorted({*a, *b}))
-            found[factors] = found.get(factors, 0) ^ (x & y)
-    return found
+        return all(self.close(x, y, tolerance) for x, y in zip(args[fixed:], others[fixed:], strict=True))
