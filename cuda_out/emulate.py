@@ -210,7 +210,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
         _runtime_object(compiler, folder, part) for part in ("emulate_main", "emulate_memory", "emulate_scheduler")
     ]
     text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
-    program = folder / f"kernel-{_hash(_sources_hash(), compiler, *_KERNEL_FLAGS, kernel, text)}"
+    program = folder / f"kernel-{_hash(_sources_hash(), compiler, *_KERNEL_FLAGS, *_poison(compiler), kernel, text)}"
     if not program.exists():
         with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "program")
@@ -218,7 +218,8 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
             unit.write_text(f'#include "emulate.h"\n#include "kernel.cu"\nSWIZZLE_KERNEL({kernel})\n')
             includes = ["-I", str(_HERE), "-I", str(_HERE / "emulate_include")]
             compiled = f"{scratch}/unit.o"
-            _run([compiler, *_KERNEL_FLAGS, *includes, "-c", str(unit), "-o", compiled], text, scratch)
+            flags = (*_KERNEL_FLAGS, *_poison(compiler))
+            _run([compiler, *flags, *includes, "-c", str(unit), "-o", compiled], text, scratch)
             # Linked without -fsanitize: the runtime answers the sanitizers' calls itself.
             _run([compiler, "-no-pie", compiled, *map(str, runtime), "-o", str(new)], text, scratch)
             os.replace(new, program)
@@ -253,6 +254,14 @@ def _point_at_dynamic_shared(declaration: re.Match[str]) -> str:
 def _sources_hash() -> str:
     files = [*_HERE.glob("emulate*.h"), *_HERE.glob("emulate*.cpp"), *_HERE.glob("emulate_include/*.h")]
     return _hash(*(file.read_text() for file in sorted(files)))
+
+
+@lru_cache
+def _poison(compiler: str) -> tuple[str, ...]:
+    """Return the option that fills variables that are never set with a pattern, so that they are not zero by chance."""
+    option = "-ftrivial-auto-var-init=pattern"
+    command = [compiler, option, "-x", "c++", "-fsyntax-only", os.devnull]
+    return (option,) if subprocess.run(command, capture_output=True).returncode == 0 else ()
 
 
 @lru_cache

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -64,13 +64,40 @@ def compile_cuda(
     `tool` 'auto' takes NVRTC where it is installed, else nvcc. `name` is the file name that messages show.
     Raises SwizzleError when the tool is missing or does not know `arch`, CompileError on any error or warning.
     """
-    if not re.fullmatch(r"sm_\d+[af]?", arch):
-        raise SwizzleError(f"GPU architecture {arch!r}", expected="a name such as sm_80 or sm_90")
+    _check_arch(arch)
     match _choose(tool):
         case "nvrtc":
             return _compile_nvrtc(text, arch, name)
         case "nvcc":
             return _compile_nvcc(text, arch, name)
+        case never:
+            assert_never(never)
+
+
+def compile_to_ptx(text: str, arch: str = "sm_80") -> str:
+    """Compile CUDA C++ `text` to PTX only, warnings or not: for text that is altered on purpose."""
+    _check_arch(arch)
+    match _choose("auto"):
+        case "nvrtc":
+            return _run_nvrtc(text, arch, "kernel.cu", [f"--gpu-architecture={arch.replace('sm_', 'compute_')}"])[1]
+        case "nvcc":
+            with tempfile.TemporaryDirectory(prefix="swizzle-nvcc-") as scratch:
+                source = Path(scratch, "kernel.cu")
+                source.write_text(text)
+                command = [
+                    "nvcc",
+                    "-std=c++17",
+                    f"-arch={arch}",
+                    "-w",
+                    "-ptx",
+                    "-o",
+                    f"{scratch}/kernel.ptx",
+                    str(source),
+                ]
+                done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=scratch)
+                if done.returncode:
+                    raise CompileError(done.stdout + done.stderr, text)
+                return Path(scratch, "kernel.ptx").read_text()
         case never:
             assert_never(never)
 
@@ -108,6 +135,11 @@ def include_directories() -> list[str]:
     except ImportError:
         pass
     return [str(folder) for folder in candidates if (folder / "cuda_fp16.h").is_file()][:1]
+
+
+def _check_arch(arch: str) -> None:
+    if not re.fullmatch(r"sm_\d+[af]?", arch):
+        raise SwizzleError(f"GPU architecture {arch!r}", expected="a name such as sm_80 or sm_90")
 
 
 def _choose(tool: Literal["nvcc", "nvrtc", "auto"]) -> Tool:
@@ -160,21 +192,29 @@ def _nvrtc() -> Any:
 
 
 def _compile_nvrtc(text: str, arch: str, name: str) -> Compiled:
+    log, ptx, cubin = _run_nvrtc(text, arch, name, [f"--gpu-architecture={arch}", "--ptxas-options=-v"])
+    _refuse_warnings(False, log, text)
+    return Compiled(ptx, cubin, log, _resources(log), "nvrtc")
+
+
+def _run_nvrtc(text: str, arch: str, name: str, options: Sequence[str]) -> tuple[str, str, bytes]:
+    """Compile and return the log, the PTX and the cubin (empty where the options name no real architecture)."""
     nvrtc = _nvrtc()
     if int(re.sub(r"\D", "", arch)) not in _call(nvrtc, nvrtc.nvrtcGetSupportedArchs()):
         raise _unknown_arch(arch, "NVRTC")
     includes = [f"--include-path={folder}" for folder in include_directories()]
-    options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *includes]
+    words = [word.encode() for word in ("--std=c++17", *options, *includes)]
     program = _call(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []))
     try:
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(words), words)
         log = _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
-        _refuse_warnings(status != nvrtc.nvrtcResult.NVRTC_SUCCESS, log, text)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(log, text)
         ptx = _text(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
         cubin = _bytes(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return Compiled(ptx, cubin, log, _resources(log), "nvrtc")
+    return log, ptx, cubin
 
 
 def _call(nvrtc: Any, answer: tuple[Any, ...]) -> Any:

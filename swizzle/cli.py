@@ -122,7 +122,11 @@ def solve(context: click.Context, /, **options: Any) -> int:
 
 @cli.command("check", epilog=EPILOG, short_help="Verify a kernel without holes, or a saved solution.")
 @_sketch_arguments
-@click.option("--emitted", is_flag=True, help="Also check the printed CUDA text: compile it and run it.")
+@click.option(
+    "--emitted", is_flag=True, help="Also check the printed CUDA text: compile it, validate its PTX, run it on the CPU."
+)
+@click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="No news, as in solve and run; a check has none.")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from textwrap import indent
-from typing import TextIO
+from typing import Any, TextIO
 
 from swizzle.commands.console import count
-from swizzle.commands.emit import cuda_source
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.run import try_kernel
 from swizzle.commands.target import Filled, load_kernel
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError
@@ -24,6 +23,8 @@ class CheckArguments:
     target: str
     overrides: Mapping[str, int] = field(default_factory=dict)
     emitted: bool = False
+    mutate: bool = False
+    json_object: bool = False
     quiet: bool = False
 
 
@@ -31,6 +32,11 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
     """Verify a kernel without holes, or a saved solution, for all inputs; on request try its printed text too."""
     from swizzle.search.verify import explain_mismatch, verify
 
+    if arguments.mutate and not arguments.emitted:
+        raise SwizzleError(
+            "--mutate without --emitted", expected="both: it is the printed text that is mutated",
+            mend=f"swizzle check {arguments.target} --emitted --mutate",
+        )  # fmt: skip
     with redirect_stdout(err):
         filled = load_kernel(arguments.target, arguments.overrides)
         if isinstance(filled, Sketch):
@@ -44,40 +50,40 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
         name = filled.program.name
         if not verdict.equal:
             lines = explain_mismatch(filled.program, filled.spec)
-            return _say_unequal(filled, lines, out, broken=bool(verdict.violations))
+            status, text = _unequal(filled, lines, broken=bool(verdict.violations))
+            return _answer(arguments, out, name, status, text, {"findings": lines})
         covered = f"{count(verdict.elements, 'output')} of {count(verdict.blocks, 'block')}"
-        out.write(f"{name}: equal to its specification, verified for all inputs ({covered})\n")
-        return _check_emitted(filled, out) if arguments.emitted else DONE
+        text = f"{name}: equal to its specification, verified for all inputs ({covered})\n"
+        status, details = DONE, dict[str, Any](outputs=verdict.elements, blocks=verdict.blocks)
+        if arguments.emitted:
+            from swizzle.commands.emitted import check_emitted
+
+            found = check_emitted(filled, mutate=arguments.mutate)
+            status, details = found.status, {**details, "emitted": found.json}
+            text += "".join(f"  {line}\n" for line in found.lines)
+        return _answer(arguments, out, name, status, text, details)
 
 
-def _say_unequal(filled: Filled, lines: Sequence[str], out: TextIO, *, broken: bool) -> int:
+def _answer(
+    arguments: CheckArguments, out: TextIO, name: str, status: int, text: str, details: Mapping[str, Any]
+) -> int:
+    if arguments.json_object:
+        word = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}[status]
+        text = json.dumps({"kernel": name, "status": word, **details}, indent=2) + "\n"
+    out.write(text)
+    return status
+
+
+def _unequal(filled: Filled, lines: Sequence[str], *, broken: bool) -> tuple[int, str]:
     """Say how a kernel differs from its specification; different terms alone leave it undecided."""
     from swizzle.commands.difference import KINDS, numeric_difference
 
+    name = filled.program.name
     found = None if broken else numeric_difference(filled.program, filled.spec)
     if found is None and not broken:
         agree = f"the numbers agree on {count(len(KINDS), 'random input')}, but the terms differ"
-        out.write(f"{filled.program.name}: not shown equal: {agree}:\n")
+        text = f"{name}: not shown equal: {agree}:\n"
     else:
-        out.write(f"{filled.program.name}: not equal to its specification\n")
-    for line in ([str(found)] if found else []) + list(lines):
-        out.write(indent(line, "  ") + "\n")
-    return NO if found or broken else UNDECIDED
-
-
-def _check_emitted(filled: Filled, out: TextIO) -> int:
-    """Compile the printed text, say what it takes, and try it on the CPU."""
-    from cuda_out.toolchain import available_tools, compile_cuda, uses_local
-
-    text = cuda_source(filled.program, filled.head).text
-    for arch in ("sm_80", "sm_90") if available_tools() else ():
-        compiled = compile_cuda(text, arch)
-        local = "uses local memory" if uses_local(compiled.ptx) else "no local memory"
-        for resources in compiled.kernels.values():
-            out.write(
-                f"  {arch}: compiles without warnings, {resources.registers} registers, "
-                f"stack frame {resources.stack_bytes} bytes, {local}\n"
-            )
-    if not available_tools():
-        out.write("  not compiled for a GPU: no NVRTC and no nvcc on this machine\n")
-    return try_kernel(filled, "cpu", "", 0, out)
+        text = f"{name}: not equal to its specification\n"
+    text += "".join(indent(line, "  ") + "\n" for line in ([str(found)] if found else []) + list(lines))
+    return (NO if found or broken else UNDECIDED), text

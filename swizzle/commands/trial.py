@@ -52,10 +52,23 @@ class Trial:
 
 def trials(program: Program, specification: Specification, run: Runner, seed: int) -> tuple[Trial, ...]:
     """Run `program`'s printed text once per kind of data that its element types ask for."""
-    kinds: list[Kind] = ["whole numbers"]
+    rngs = ((np.random.default_rng([seed, number]), kind) for number, kind in enumerate(_kinds(program)))
+    return tuple(_trial(program, specification, run, rng, kind) for rng, kind in rngs)
+
+
+def _kinds(program: Program) -> tuple[Kind, ...]:
     if any(parameter.dtype.is_float for parameter in program.parameters):
-        kinds.append("arbitrary numbers")
-    return tuple(_trial(program, specification, run, np.random.default_rng([seed, n]), k) for n, k in enumerate(kinds))
+        return ("whole numbers", "arbitrary numbers")
+    return ("whole numbers",)
+
+
+def first_difference(program: Program, specification: Specification, run: Runner, seed: int) -> str:
+    """Run like `trials`, until an element differs; return what is wrong with it, '' when no kind of data shows any."""
+    for number, kind in enumerate(_kinds(program)):
+        found = _trial(program, specification, run, np.random.default_rng([seed, number]), kind)
+        if not found.equal:
+            return found.first_wrong
+    return ""
 
 
 def _trial(program: Program, specification: Specification, run: Runner, rng: np.random.Generator, kind: Kind) -> Trial:

@@ -1,0 +1,115 @@
+"""A specification's terms, written out as PTX's are, in the type of the output that they are for.
+
+A specification's operators have no types: a term has the type of the output it is stored to, and what is converted
+on the way has that of the input elements in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuda_out.ptx.kinds import KIND_OF, is_float, width
+from cuda_out.ptx.normal import Normal
+from symbolic.program import DType
+from symbolic.terms import WIDEN, Term
+
+
+class Expected:
+    """Writes the terms of one specification out; `arrays` are the element types of its inputs."""
+
+    def __init__(self, normal: Normal, arrays: Mapping[str, DType]) -> None:
+        self.normal, self.arrays = normal, arrays
+        self._memo: dict[tuple[str, Term], Term] = {}
+
+    def written_out(self, kind: str, term: Term) -> Term:
+        """Return a term of an output's type, written out."""
+        found = self._memo.get((kind, term))
+        if found is None:
+            found = self._memo[kind, term] = self._write_out(kind, term)
+        return found
+
+    def _write_out(self, kind: str, term: Term) -> Term:
+        normal, terms = self.normal, self.normal.terms
+        op, args = terms.nodes[term]
+        if op == "const":
+            return self._constant(kind, args[0])
+        if op == "atom":
+            own = KIND_OF[self.arrays[args[0]]]
+            if is_float(kind) and not is_float(own):
+                return terms.apply(f"real.{own}", (term,))
+            return normal.of_kind(kind, term)
+        if op.startswith(("to_", WIDEN)):
+            return self._converted(kind, DType(op.rpartition("_")[2]), args[0])
+        parts = [self.written_out(kind, arg) for arg in args]
+        match op:
+            case "+":
+                return normal.add(kind, *parts)
+            case "*":
+                total = parts[0]
+                for part in parts[1:]:
+                    total = normal.multiply(kind, total, part)
+                return total
+            case "/":
+                return normal.multiply(kind, parts[0], normal.inverse(kind, parts[1]))
+            case "^":
+                return normal.exclusive_or(kind, *parts)
+            case "&" | "|" | "min" | "max":
+                total = parts[0]
+                for part in parts[1:]:
+                    if op in ("min", "max"):
+                        total = normal.extreme(op, kind, total, part)
+                    else:
+                        join = normal.conjunction if op == "&" else normal.disjunction
+                        total = join(kind, total, part)
+                return total
+            case "~":
+                return normal.inverted(kind, parts[0])
+            case "abs":
+                return parts[0] if kind[0] == "u" else normal.absolute(kind, parts[0])
+            case "//" if not is_float(kind):
+                return normal.floor_divide(kind, parts[0], parts[1])
+            case "%" if not is_float(kind):
+                return normal.modulo(kind, parts[0], parts[1])
+            case "<<" | ">>" if terms.is_const(parts[1]):
+                by = int(terms.nodes[parts[1]][1][0])
+                if op == "<<":
+                    return normal.scaled(kind, 1 << by, parts[0]) if 0 <= by < width(kind) else terms.const(0)
+                return terms.apply(f"shr.{kind}", (parts[0], parts[1])) if by else parts[0]
+            case _:
+                return terms.apply(f"{op}:{kind}", tuple(parts))
+
+    def _constant(self, kind: str, value: float) -> Term:
+        """Return a constant as the printed text has it: rounded to its type."""
+        if not is_float(kind):
+            return self.normal.lifted(kind, int(value) & (1 << 64) - 1)
+        bits = self.normal.bits(kind, self.normal.real(value))
+        assert bits is not None
+        return self.normal.lifted(kind, bits)
+
+    def _converted(self, kind: str, target: DType, operand: Term) -> Term:
+        normal, to = self.normal, KIND_OF[target]
+        source = self._own_kind(operand, to)
+        inner = self.written_out(source, operand)
+        if is_float(to):
+            return inner if is_float(source) else normal.terms.apply(f"real.{source}", (inner,))
+        if is_float(source):
+            found = normal.terms.apply(f"trunc.{to}", (inner,))
+        elif width(to) > width(source):
+            found = normal.extended(source, inner)
+        else:
+            found = normal.narrowed(to, inner)
+        if is_float(kind):
+            return normal.terms.apply(f"real.{to}", (found,))
+        return normal.extended(to, found) if width(kind) > width(to) else normal.narrowed(kind, found)
+
+    def _own_kind(self, term: Term, default: str) -> str:
+        """Return the type of a term by the elements and conversions in it, the widest of them."""
+        nodes = self.normal.terms.nodes
+        op, args = nodes[term]
+        if op == "atom":
+            return KIND_OF[self.arrays[args[0]]]
+        if op.startswith(("to_", WIDEN)):
+            return KIND_OF[DType(op.rpartition("_")[2])]
+        kinds = [self._own_kind(arg, "") for arg in args] if op != "const" else []
+        found = [kind for kind in kinds if kind]
+        return max(found, key=width) if found else default

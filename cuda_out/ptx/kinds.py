@@ -1,0 +1,57 @@
+"""The types of PTX instructions as spelled there (`s32`, `b64`, `f16`, `pred`), and registers as NumPy lanes.
+
+A register holds bits: one uint64 for each thread, of which an instruction reads as many as its type has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from symbolic.program import DType
+
+Bits: TypeAlias = npt.NDArray[np.uint64]
+Typed: TypeAlias = npt.NDArray[Any]
+
+KINDS: Final[dict[str, type]] = {
+    **{f"{letter}{width}": getattr(np, f"uint{width}") for letter in "bu" for width in (8, 16, 32, 64)},
+    **{f"s{width}": getattr(np, f"int{width}") for width in (8, 16, 32, 64)},
+    **{f"f{width}": getattr(np, f"float{width}") for width in (16, 32, 64)},
+    "pred": np.bool_,
+}
+KIND_OF: Final[dict[DType, str]] = {
+    DType.F16: "f16", DType.F32: "f32", DType.F64: "f64",
+    DType.I32: "s32", DType.U32: "u32", DType.I64: "s64", DType.U64: "u64",
+}  # fmt: skip
+
+
+def width(kind: str) -> int:
+    """Return the bits of a type; a predicate has one."""
+    return 1 if kind == "pred" else int(kind[1:])
+
+
+def is_float(kind: str) -> bool:
+    return kind.startswith("f")
+
+
+def typed(bits: Bits, kind: str) -> Typed:
+    """Read registers as values of a type."""
+    if kind == "pred":
+        found: Typed = bits != 0
+        return found
+    size = width(kind)
+    low: Typed = bits.astype(f"u{size // 8}")  # a conversion between unsigned types keeps the low bits
+    return low.view(KINDS[kind])
+
+
+def untyped(values: Typed, kind: str) -> Bits:
+    """Return values of a type as registers; narrow signed ones are extended, as loads and conversions do."""
+    if kind == "pred":
+        return values.astype(np.uint64)
+    values = np.ascontiguousarray(values, KINDS[kind])
+    if kind in ("s8", "s16"):
+        values, kind = values.astype(np.int32), "s32"
+    found: Bits = values.view(f"u{width(kind) // 8}").astype(np.uint64)
+    return found

@@ -1,0 +1,227 @@
+"""PTX interpreted for all threads of a grid at once, on numbers and on terms.
+
+Steering is concrete: every thread has its own program counter, and those that are furthest behind run next, which
+brings threads together again after a branch. What was loaded from memory may be a term (`cuda_out.ptx.normal`). At a
+shuffle all lanes that its mask names must meet, at a barrier all threads of the block. The warp is the hardware's,
+32 lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from cuda_out.ptx.concrete import decode
+from cuda_out.ptx.kinds import KINDS, Bits, width
+from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, Memory, Region
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.parse import Immediate, Instruction, Kernel, Name, NotInterpreted
+from cuda_out.ptx.registers import Registers
+from cuda_out.ptx.transfers import Transfers
+from symbolic.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.races import races
+
+STEPS: Final = 1_000_000
+"""Instructions that a run may execute, each for all its threads together."""
+_SPACES: Final = ("global", "shared", "local", "const")
+_NO_EFFECT: Final = frozenset(("membar", "fence", "prefetch", "nanosleep"))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An array that a launch is given: element type, bits, and terms where the elements are not numbers.
+
+    `filled` False: its elements count as unwritten. Cells of `terms` that are 0 are the numbers in `bits`.
+    """
+
+    name: str
+    kind: str
+    bits: Bits
+    terms: Lanes
+    filled: bool
+    writable: bool
+
+
+class Machine:
+    """One launch of one kernel."""
+
+    def __init__(self, kernel: Kernel, shape: LaunchShape, arguments: Sequence[Argument | int], normal: Normal) -> None:
+        assert shape.warp_size == HARDWARE_WARP
+        self.kernel, self.shape, self.normal = kernel, shape, normal
+        self.memory = Memory(shape)
+        self.registers = Registers(shape, self.memory, normal)
+        self.parameters: dict[str, int] = {}
+        self.transfers = Transfers(self.registers, self.parameters)
+        self.arrays: dict[str, Region] = {}
+        if len(arguments) != len(kernel.parameters):
+            raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
+        for (name, _), argument in zip(kernel.parameters, arguments, strict=True):
+            self.parameters[name] = argument if isinstance(argument, int) else self._place(argument)
+        cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
+        for array in kernel.arrays:
+            size = cell[array.space]
+            data = None if array.data is None else np.frombuffer(array.data, f"u{size}").astype(np.uint64)
+            if array.size % size:
+                raise NotInterpreted(f"{array.name}, {array.size} bytes accessed by {size}")
+            writable = array.space not in ("const", "global")
+            space = array.space if array.space != "global" else "const"
+            region = self.memory.add(array.name, space, array.size, size, data, None, writable)
+            self.registers.symbols[array.name] = region.base
+
+    def _place(self, argument: Argument) -> int:
+        cell = width(argument.kind) // 8
+        terms = argument.terms if argument.filled else np.full(len(argument.bits), UNWRITTEN, np.int64)
+        region = self.memory.add(
+            argument.name, "global", len(argument.bits) * cell, cell, argument.bits, terms, argument.writable
+        )
+        self.arrays[argument.name] = region
+        return region.base
+
+    def _narrowest(self, space: str) -> int:
+        sizes = [
+            width(i.op[-1]) // 8
+            for i in self.kernel.instructions
+            if i.op[0] in ("ld", "st") and i.op[-1] in KINDS and (space in i.op or not set(_SPACES) & set(i.op))
+        ]
+        return min(sizes, default=1)
+
+    # -- control -----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run the launch to its end."""
+        count, code = self.shape.count, self.kernel.instructions
+        end = len(code)
+        counter, waiting = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+        every, together = self.registers.every, True
+        for _ in range(STEPS):
+            if together:
+                at, place = every, int(counter[0])
+                if place >= end:
+                    return
+            else:
+                ready = np.where(waiting, end, counter)
+                place = int(ready.min())
+                if place >= end:
+                    if waiting.any():
+                        self._deadlock(counter, waiting)
+                    return
+                at = np.flatnonzero((counter == place) & ~waiting)
+            instruction = code[place]
+            on = at if instruction.guard is None else at[self._predicate(instruction, instruction.guard, at)]
+            head = instruction.op[0]
+            if head == "bra":
+                counter[at] += 1
+                counter[on] = self._target(instruction)
+                together = bool((counter == counter[0]).all()) and not waiting.any()
+                continue
+            if head in ("ret", "exit"):
+                counter[at] += 1
+                counter[on] = end
+                together = bool((counter == counter[0]).all()) and not waiting.any()
+                continue
+            if self._synchronises(instruction) and len(on) < count:
+                # Threads that wait here may be joined by those that come now.
+                on = np.union1d(on, np.flatnonzero(waiting & (counter == place)))
+                met = self._met(instruction, on)
+                counter[np.setdiff1d(at, on)] += 1
+                waiting[on], waiting[met] = True, False
+                if len(met):
+                    self._execute(instruction, place, met)
+                    counter[met] += 1
+                together = bool((counter == counter[0]).all()) and not waiting.any()
+                continue
+            if len(on):
+                self._execute(instruction, place, on)
+            counter[at] += 1
+        raise Broken(f"the kernel still runs after {STEPS:,} instructions")
+
+    def _target(self, instruction: Instruction) -> int:
+        (target,) = instruction.operands[-1:]
+        if not isinstance(target, Name) or target.text not in self.kernel.labels:
+            raise NotInterpreted(str(instruction))
+        return self.kernel.labels[target.text]
+
+    def _synchronises(self, instruction: Instruction) -> bool:
+        return instruction.op[0] in ("shfl", "bar", "barrier", "vote")
+
+    def _met(self, instruction: Instruction, threads: Lanes) -> Lanes:
+        """Return those of the threads at a shuffle or barrier whose partners are all there."""
+        here = np.zeros(self.shape.count, np.bool_)
+        here[threads] = True
+        inner = self.shape.thread % self.shape.block_threads
+        if instruction.op[0] in ("bar", "barrier") and "warp" not in instruction.op:
+            group, wanted = self.shape.block_of, np.ones(self.shape.count, np.bool_)
+            missing = np.bincount(group, wanted & ~here) > 0
+            found: Lanes = threads[~missing[group[threads]]]
+            return found
+        masks = self.transfers.mask(instruction, threads)
+        base = self.shape.warp_base[threads]
+        ready = np.ones(len(threads), np.bool_)
+        for lane in range(HARDWARE_WARP):
+            other = np.minimum(base + lane, self.shape.count - 1)
+            exists = (base + lane < self.shape.count) & (inner[other] == inner[base] + lane)
+            ready &= ~exists | (masks >> lane & 1 == 0) | here[other]
+        return threads[ready]
+
+    def _deadlock(self, counter: Lanes, waiting: Any) -> None:
+        first = int(np.flatnonzero(waiting)[0])
+        instruction = self.kernel.instructions[int(counter[first])]
+        block = self.shape.block_of == self.shape.block_of[first]
+        warp = self.shape.warp_base == self.shape.warp_base[first]
+        wide = instruction.op[0] in ("bar", "barrier") and "warp" not in instruction.op
+        partners = np.flatnonzero((block if wide else warp) & ((counter != counter[first]) | ~waiting))
+        who = self.shape.describe(int(partners[0])) if len(partners) else "a lane of its mask"
+        raise Broken(f"{instruction}: {self.shape.describe(first)} waits here for {who}, which never comes")
+
+    def _predicate(self, instruction: Instruction, name: Name, at: Lanes) -> Any:
+        bits, terms = self.registers.read(name, "pred", at)
+        self.registers.known(instruction, terms, at, "a branch or predicate")
+        return (bits != 0) ^ name.negated
+
+    def _execute(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        op, operands = instruction.op, instruction.operands
+        match op[0]:
+            case "ld":
+                self.transfers.load(instruction, place, at)
+            case "st":
+                self.transfers.store(instruction, place, at)
+            case "shfl":
+                self.transfers.shuffle(instruction, at)
+            case "bar" | "barrier":
+                self._barrier(instruction, at)
+            case "mov" | "cvta":
+                self.transfers.move(instruction, at)
+            case _ if op[0] in _NO_EFFECT:
+                pass
+            case _:
+                try:
+                    operation = decode(op)
+                except NotInterpreted:
+                    raise NotInterpreted(str(instruction)) from None
+                pairs = zip(operands[-len(operation.sources) :], operation.sources, strict=True)
+                values = [self.registers.read(operand, kind, at) for operand, kind in pairs]
+                if len(operands) != len(operation.sources) + 1:
+                    raise NotInterpreted(str(instruction))
+                self.registers.write(operands[0], self.registers.apply(operation, values, at), at)
+
+    def _barrier(self, instruction: Instruction, at: Lanes) -> None:
+        wide = "warp" not in instruction.op
+        if wide and (instruction.operands != (Immediate(0, 0),) or "red" in instruction.op):
+            raise NotInterpreted(str(instruction))
+        self.memory.passed("block" if wide else "warp", at)
+
+    def races(self) -> Iterator[str]:
+        """Yield the races of a run that ended, in words."""
+        code, shape = self.kernel.instructions, self.shape
+        for region in self.memory.regions:
+            for race in races(region.accesses, shape, between_blocks=region.space == "global"):
+                first, second = (code[int(str(a.key[0]))] for a in (race.first, race.second))
+                does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
+                yield (
+                    f"race on {region.where(race.address)}: {shape.describe(race.first_thread)} {does[0]} it "
+                    f"({first}) and {shape.describe(race.second_thread)} {does[1]} it ({second}) "
+                    "with no barrier between"
+                )

@@ -1,0 +1,172 @@
+"""The memories of a launch: cells that hold bits or a term, found by address, each remembering who wrote it.
+
+Every array has a stretch of addresses of its own, far from the next one, so that an access that leaves its array is
+seen, and named. A cell is an element of a parameter; of shared and local arrays it is as wide as the narrowest
+access to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cuda_out.ptx.kinds import Bits
+from cuda_out.ptx.parse import Instruction, NotInterpreted
+from symbolic.launch_shape import LaunchShape
+from symbolic.races import Access
+
+Lanes = npt.NDArray[np.int64]
+
+UNWRITTEN: Final = -1
+"""The term of a cell that was never written; other negative terms are reads of such cells."""
+_PLACES: Final = {
+    "shared": (1 << 24, 1 << 24),
+    "local": (1 << 36, 1 << 36),
+    "global": (1 << 40, 1 << 40),
+    "const": (1 << 56, 1 << 40),
+}
+"""For each space the address of its first array, and from one array to the next."""
+
+
+class Broken(Exception):
+    """A kernel that does what CUDA leaves undefined: which instruction, which thread, what."""
+
+
+@dataclass(slots=True)
+class Region:
+    """One array: `instance` says for each thread which copy is its own."""
+
+    name: str
+    space: str
+    base: int
+    size: int
+    cell: int
+    instance: Lanes
+    bits: Bits
+    terms: Lanes
+    writable: bool
+    writer: Lanes = field(init=False)
+    thread: Lanes = field(init=False)
+    accesses: list[Access] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.writer = np.full(len(self.bits), -1, np.int64)
+        self.thread = np.full(len(self.bits), -1, np.int64)
+
+    @property
+    def cells(self) -> int:
+        return self.size // self.cell
+
+    def where(self, cell: int) -> str:
+        """Name a cell."""
+        return f"{self.name}[{cell % max(self.cells, 1)}]"
+
+
+class Memory:
+    """All regions of one launch."""
+
+    def __init__(self, shape: LaunchShape) -> None:
+        self.shape = shape
+        self.regions: list[Region] = []
+        self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
+        self.unwritten_reads: list[str] = []
+        self._starts: Lanes = np.zeros(0, np.int64)
+
+    def add(
+        self, name: str, space: str, size: int, cell: int, bits: Bits | None, terms: Lanes | None, writable: bool
+    ) -> Region:
+        """Place an array; without bits and terms it is unwritten."""
+        shape = self.shape
+        instances, instance = 1, np.zeros(shape.count, np.int64)
+        if space == "shared":
+            instances, instance = shape.blocks, shape.block_of
+        elif space == "local":
+            instances, instance = shape.count, shape.thread
+        count = size // cell * instances
+        first, span = _PLACES[space]
+        if size >= span // 2:
+            raise NotInterpreted(f"{name}, an array of {size} bytes")
+        region = Region(
+            name,
+            space,
+            first + span * sum(region.space == space for region in self.regions),
+            size,
+            cell,
+            instance * (size // cell),
+            np.zeros(count, np.uint64) if bits is None else bits.copy(),
+            np.full(count, UNWRITTEN if bits is None else 0, np.int64) if terms is None else terms.copy(),
+            writable,
+        )
+        self.regions = sorted([*self.regions, region], key=lambda r: r.base)
+        self._starts = np.array([r.base - _PLACES[r.space][1] // 2 for r in self.regions], np.int64)
+        return region
+
+    def cells(
+        self, instruction: Instruction, threads: Lanes, addresses: Lanes, item: int, count: int, writes: bool
+    ) -> list[tuple[Region, Lanes, Lanes]]:
+        """Return for each region touched the positions among `threads`, and their first cells there."""
+        found = []
+        number = np.searchsorted(self._starts, addresses, side="right") - 1
+        for one in np.unique(number):
+            at = np.flatnonzero(number == one)
+            if one < 0 or not 0 <= one < len(self.regions):
+                raise Broken(f"{instruction}: {self._who(threads, at)} uses {int(addresses[at[0]]):#x}, no address")
+            region = self.regions[one]
+            offset = addresses[at] - region.base
+            wrong = (offset < 0) | (offset + item * count > region.size)
+            if wrong.any():
+                bad = np.flatnonzero(wrong)[0]
+                element = int(offset[bad]) // region.cell
+                raise Broken(
+                    f"{instruction}: {self._who(threads, at[bad:])} {'writes' if writes else 'reads'} "
+                    f"{region.name}[{element}], out of bounds: {region.name} has {region.cells} elements"
+                )
+            if (offset % (item * count)).any():
+                bad = np.flatnonzero(offset % (item * count))[0]
+                raise Broken(
+                    f"{instruction}: {self._who(threads, at[bad:])} touches {item * count} bytes of {region.name} "
+                    f"at byte {int(offset[bad])}, which is not a multiple"
+                )
+            if writes and not region.writable:
+                raise Broken(f"{instruction}: {self._who(threads, at)} writes {region.name}, which is read-only")
+            if item < region.cell:
+                raise NotInterpreted(f"{instruction}, an access to a part of an element of {region.name}")
+            found.append((region, at, region.instance[threads[at]] + offset // region.cell))
+        return found
+
+    def note(self, region: Region, instruction: int, threads: Lanes, cells: Lanes, *, writes: bool) -> None:
+        """Remember an access, for races."""
+        if region.space == "local" or not region.writable:
+            return
+        epochs = self.block_epoch[threads], self.warp_epoch[threads]
+        region.accesses.append(Access((instruction,), writes, threads, cells, *epochs))
+
+    def passed(self, scope: Literal["block", "warp"], threads: Lanes) -> None:
+        """Remember that threads passed a barrier together."""
+        through = np.zeros(self.shape.count, np.int64)
+        through[threads] = 1
+        self.warp_epoch = self.warp_epoch + through
+        if scope == "block":
+            self.block_epoch = self.block_epoch + through
+
+    def unwritten(self, region: Region, instruction: Instruction, thread: int, cell: int) -> int:
+        """Return the term that stands for reading a cell before it is written."""
+        self.unwritten_reads.append(
+            f"{region.where(cell)}, which {self.shape.describe(thread)} reads before it is written ({instruction})"
+        )
+        return UNWRITTEN - len(self.unwritten_reads)
+
+    def nothing(self, what: str) -> int:
+        """Return a term for a value that does not exist."""
+        self.unwritten_reads.append(what)
+        return UNWRITTEN - len(self.unwritten_reads)
+
+    def account(self, term: int) -> str:
+        """Say where a negative term comes from."""
+        return "never written" if term == UNWRITTEN else self.unwritten_reads[UNWRITTEN - term - 1]
+
+    def _who(self, threads: Lanes, at: Lanes) -> str:
+        return self.shape.describe(int(threads[at[0]]))

@@ -1,0 +1,66 @@
+"""Run the PTX of a printed kernel on NumPy arrays, as `cuda_out.emulate` runs its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from cuda_out.ptx.kinds import typed, untyped
+from cuda_out.ptx.machine import Argument, Machine
+from cuda_out.ptx.memory import UNWRITTEN, Broken
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.parse import Kernel, NotInterpreted, parse
+from cuda_out.shapes import Shape3, check_shapes
+from symbolic.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.terms import Terms
+
+
+def kernel_of(ptx: str, name: str) -> Kernel:
+    """Return the kernel of this name; the module may have others."""
+    kernels = parse(ptx)
+    if name not in kernels:
+        raise NotInterpreted(f"a module without {name}: it has {', '.join(kernels) or 'no kernel'}")
+    return kernels[name]
+
+
+def launch_shape(grid: Shape3, block: Shape3) -> LaunchShape:
+    """Return the launch as the hardware sees it, in warps of 32."""
+    check_shapes(grid, block)
+    return LaunchShape(block, grid, HARDWARE_WARP)
+
+
+def interpret(
+    ptx: str, kernel: str, grid: Shape3, block: Shape3, arguments: Sequence[np.ndarray[Any, Any] | np.generic]
+) -> None:
+    """Run `kernel` of a PTX module on the CPU; arrays are changed in place, as device memory would be.
+
+    Raises Broken for accesses out of bounds, races, absent lanes and the like, NotInterpreted for PTX that is not
+    known here.
+    """
+    given: list[Argument | int] = []
+    for number, argument in enumerate(arguments):
+        kind = f"{argument.dtype.kind if argument.dtype.kind != 'i' else 's'}{8 * argument.dtype.itemsize}"
+        bits = untyped(np.ravel(argument), kind)
+        if isinstance(argument, np.ndarray):
+            terms = np.zeros(prod(argument.shape), np.int64)
+            given.append(Argument(f"argument {number}", kind, bits, terms, True, argument.flags.writeable))
+        else:
+            given.append(int(bits[0]))
+    machine = Machine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Normal(Terms(), {}))
+    machine.run()
+    for race in machine.races():
+        raise Broken(race)
+    for argument, placed in zip(arguments, given, strict=True):
+        if not isinstance(placed, Argument) or not isinstance(argument, np.ndarray) or not placed.writable:
+            continue
+        region = machine.arrays[placed.name]
+        bad = np.flatnonzero(region.terms)
+        if len(bad):
+            cell = int(bad[0])
+            term = int(region.terms[cell])
+            assert term < UNWRITTEN
+            raise Broken(f"{region.where(cell)} depends on {machine.memory.account(term)}")
+        argument[...] = typed(region.bits, placed.kind).reshape(argument.shape)

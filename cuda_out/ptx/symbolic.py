@@ -1,0 +1,201 @@
+"""What the instructions of PTX compute on terms: one value for each distinct row of operands.
+
+A value is a pair of bits and a term: term 0 says that the bits are known, a negative one that nothing was ever put
+there. An operation without a reading here is an opaque operator of its operands, which is sound: it is a function.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from cuda_out.ptx.concrete import Operation
+from cuda_out.ptx.kinds import is_float, width
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.parse import NotInterpreted
+from symbolic.terms import Term
+
+Value: TypeAlias = tuple[int, Term]
+
+
+def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Value:
+    """Return what an operation gives for operands of which at least one is a term."""
+    for _, term in row:
+        if term < 0:
+            return 0, term
+    if operation.name == "selp":
+        kind = operation.result
+        if any(term and normal.is_real(term) for _, term in row[:2]) and not is_float(kind):
+            kind = f"f{width(kind)}"
+        yes, no = (_read(normal, kind, value) for value in row[:2])
+        return _result(normal, kind, normal.select(kind, _read(normal, "pred", row[2]), yes, no))
+    values = [_read(normal, kind, value) for kind, value in zip(operation.sources, row, strict=True)]
+    return _result(normal, operation.result, _apply(normal, operation, values))
+
+
+def _read(normal: Normal, kind: str, value: Value) -> Term:
+    bits, term = value
+    return normal.of_kind(kind, term) if term else normal.lifted(kind, bits)
+
+
+def _result(normal: Normal, kind: str, term: Term) -> Value:
+    known = normal.bits(kind, term)
+    return (0, term) if known is None else (known, 0)
+
+
+def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
+    head, _, rest = operation.name.partition(".")
+    kind = operation.result
+    match head:
+        case "add":
+            return normal.add(kind, *v) if not rest else _opaque(normal, operation, v)
+        case "sub" if not rest:
+            return normal.add(kind, v[0], normal.scaled(kind, -1, v[1]))
+        case "mul" if not rest:
+            return normal.multiply(kind, v[0], v[1])
+        case "mad" if not rest:
+            return normal.add(kind, normal.multiply(kind, v[0], v[1]), v[2])
+        case "mul" | "mad" if rest.startswith("wide."):
+            source = rest[5:]
+            product = normal.multiply(kind, normal.extended(source, v[0]), normal.extended(source, v[1]))
+            return normal.add(kind, product, *v[2:])
+        case "neg":
+            return normal.scaled(kind, -1, v[0])
+        case "and":
+            return normal.conjunction(kind, v[0], v[1])
+        case "or":
+            return normal.disjunction(kind, v[0], v[1])
+        case "xor":
+            return normal.exclusive_or(kind, v[0], v[1])
+        case "not":
+            return normal.inverted(kind, v[0])
+        case "min" | "max":
+            return normal.extreme(head, kind, v[0], v[1])
+        case "abs":
+            return normal.absolute(kind, v[0])
+        case "rcp":
+            return normal.inverse(kind, v[0])
+        case "div" if is_float(kind):
+            return normal.multiply(kind, v[0], normal.inverse(kind, v[1]))
+        case "div" if kind[0] == "u":
+            return normal.floor_divide(kind, v[0], v[1])
+        case "rem" if kind[0] == "u":
+            return normal.modulo(kind, v[0], v[1])
+        case "setp":
+            return _compare(normal, rest, v)
+        case "cvt":
+            return _convert(normal, operation, v[0])
+        case "shl" | "shr" | "bfe" | "bfi" | "lop3":
+            return _bits(normal, operation, v)
+        case _:
+            return _opaque(normal, operation, v)
+
+
+def _opaque(normal: Normal, operation: Operation, v: list[Term]) -> Term:
+    return normal.terms.apply(f"{operation.name}:{operation.result}", tuple(v))
+
+
+def _compare(normal: Normal, rest: str, v: list[Term]) -> Term:
+    compare, kind, *more = rest.split(".")
+    a, b = v[0], v[1]
+    if compare in ("nan", "num"):  # real numbers are numbers
+        return normal.terms.const(0 if compare == "nan" else -1)
+    match compare:
+        case "eq" | "ne":
+            found = normal.equal(kind, a, b)
+        case "lt" | "ge":
+            found = normal.less(kind, a, b)
+        case _:
+            found = normal.less(kind, b, a)
+    if compare in ("ne", "le", "ge"):
+        found = normal.inverted("pred", found)
+    match more:
+        case ["and"]:
+            return normal.conjunction("pred", found, v[2])
+        case ["or"]:
+            return normal.disjunction("pred", found, v[2])
+        case ["xor"]:
+            return normal.exclusive_or("pred", found, v[2])
+        case _:
+            return found
+
+
+def _convert(normal: Normal, operation: Operation, a: Term) -> Term:
+    (source,), target = operation.sources, operation.result
+    mode = operation.name.split(".")[1]
+    if is_float(source):
+        if mode == "rzi" and not is_float(target):
+            return normal.terms.apply(f"trunc.{target}", (a,))
+        return a if is_float(target) and mode == target else _opaque(normal, operation, [a])
+    if is_float(target):
+        return normal.terms.apply(f"real.{source}", (a,))
+    return normal.narrowed(target, a) if width(target) <= width(source) else normal.extended(source, a)
+
+
+def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
+    """Shifts, fields and tables, where their steering operands are known."""
+    nodes, kind = normal.terms.nodes, operation.result
+    steering = v[{"shl": 1, "shr": 1, "bfe": 1, "bfi": 2, "lop": 3}[operation.name[:3]] :]
+    if any(nodes[s][0] != "const" for s in steering):
+        return _opaque(normal, operation, v)
+    numbers = [int(nodes[s][1][0]) & (1 << 32) - 1 for s in steering]
+    constant = normal.terms.const
+    unsigned = f"{'u' if kind[0] == 'b' else kind[0]}{kind[1:]}"
+    match operation.name[:3]:
+        case "shl":
+            return normal.scaled(kind, 1 << numbers[0], v[0]) if numbers[0] < width(kind) else constant(0)
+        case "shr":
+            if numbers[0] >= width(kind) and kind[0] != "s":
+                return constant(0)
+            by = min(numbers[0], width(kind) - 1)
+            return normal.terms.apply(f"shr.{unsigned}", (v[0], constant(by))) if by else v[0]
+        case "bfe" if kind[0] == "u" and numbers[1] > 0 and numbers[0] + numbers[1] <= width(kind):
+            moved = normal.terms.apply(f"shr.{kind}", (v[0], constant(numbers[0]))) if numbers[0] else v[0]
+            return normal.conjunction(kind, moved, constant((1 << numbers[1]) - 1))
+        case "bfi" if numbers[0] + numbers[1] <= width(kind):
+            mask = constant(((1 << numbers[1]) - 1) << numbers[0])
+            new = normal.conjunction(kind, normal.scaled(kind, 1 << numbers[0], v[0]), mask)
+            return normal.exclusive_or(kind, new, normal.conjunction(kind, v[1], normal.inverted(kind, mask)))
+        case "lop":
+            total = constant(0)
+            for row in range(8):
+                if numbers[0] >> row & 1:
+                    literals = [v[p] if row >> (2 - p) & 1 else normal.inverted(kind, v[p]) for p in range(3)]
+                    product = normal.conjunction(kind, normal.conjunction(kind, literals[0], literals[1]), literals[2])
+                    total = normal.exclusive_or(kind, total, product)
+            return total
+        case _:
+            return _opaque(normal, operation, v)
+
+
+def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:
+    """Put values of `size` bits side by side, the first one lowest."""
+    for _, term in parts:
+        if term < 0:
+            return 0, term
+    if not any(term for _, term in parts):
+        return sum((bits & (1 << size) - 1) << place * size for place, (bits, _) in enumerate(parts)), 0
+    nodes = normal.terms.nodes
+    origins = {nodes[term][1][0] if nodes[term][0].startswith("part") else None for _, term in parts}
+    whole = origins.pop() if len(origins) == 1 else None
+    if whole is not None and all(term == _part(normal, whole, p, size) for p, (_, term) in enumerate(parts)):
+        return 0, whole
+    return 0, normal.terms.apply(f"pack{size}", tuple(_read(normal, f"b{size}", value) for value in parts))
+
+
+def unpack(normal: Normal, value: Value, size: int, count: int) -> tuple[Value, ...]:
+    """Take a value apart into `count` pieces of `size` bits."""
+    bits, term = value
+    if term == 0:
+        return tuple((bits >> place * size & (1 << size) - 1, 0) for place in range(count))
+    if term < 0:
+        return ((0, term),) * count
+    op, args = normal.terms.nodes[term]
+    if op == f"pack{size}":
+        return tuple(_result(normal, f"b{size}", normal.of_kind(f"b{size}", arg)) for arg in args)
+    if op == "unwritten":
+        raise NotInterpreted("a part of an unwritten value")
+    return tuple((0, _part(normal, term, place, size)) for place in range(count))
+
+
+def _part(normal: Normal, term: Term, place: int, size: int) -> Term:
+    return normal.terms.apply(f"part{size}", (term, normal.terms.const(place)))

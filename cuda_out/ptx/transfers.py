@@ -1,0 +1,169 @@
+"""The instructions of PTX that move values: between registers, to and from memory, across the lanes of a warp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cuda_out.ptx.kinds import KINDS, typed, untyped, width
+from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes
+from cuda_out.ptx.parse import Address, Group, Instruction, Name, NotInterpreted, Operand
+from cuda_out.ptx.registers import Registers
+
+
+class Transfers:
+    """Moves values for some threads at a time; `parameters` are the kernel's, addresses and numbers."""
+
+    def __init__(self, registers: Registers, parameters: Mapping[str, int]) -> None:
+        self.registers, self.parameters = registers, parameters
+        self.shape, self.memory = registers.shape, registers.memory
+
+    def move(self, instruction: Instruction, at: Lanes) -> None:
+        target, source = instruction.operands
+        if instruction.op[-1] not in KINDS:
+            raise NotInterpreted(str(instruction))
+        size = width(instruction.op[-1])
+        if isinstance(source, Group):
+            piece = size // len(source.items)
+            parts = [self.registers.read(item, f"b{piece}", at) for item in source.items]
+            self.registers.write(target, self.registers.packed(parts, piece), at)
+        elif isinstance(target, Group):
+            piece = size // len(target.items)
+            for item, part in zip(
+                target.items,
+                self.registers.unpacked(self.registers.read(source, f"b{size}", at), piece, len(target.items)),
+                strict=True,
+            ):
+                self.registers.write(item, part, at)
+        else:
+            self.registers.write(target, self.registers.read(source, instruction.op[-1], at), at)
+
+    def _addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
+        assert isinstance(operand, Address)
+        if operand.base in self.registers.symbols:
+            return np.full(len(at), self.registers.symbols[operand.base] + operand.offset, np.int64)
+        if operand.base.lstrip("-").isdigit():
+            return np.full(len(at), int(operand.base) + operand.offset, np.int64)
+        bits, terms = self.registers.read(Name(operand.base), "u64", at)
+        self.registers.known(instruction, terms, at, "an address")
+        found: Lanes = bits.astype(np.int64) + operand.offset
+        return found
+
+    def _vector(self, instruction: Instruction) -> tuple[int, str]:
+        op = instruction.op
+        if op[-1] not in KINDS or op[-1] == "pred":
+            raise NotInterpreted(str(instruction))
+        count = {"v2": 2, "v4": 4, "v8": 8}.get(op[-2], 1)
+        return count, op[-1]
+
+    def load(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        target, source = instruction.operands
+        count, kind = self._vector(instruction)
+        if "param" in instruction.op:
+            assert isinstance(source, Address)
+            if source.base not in self.parameters or source.offset or count > 1:
+                raise NotInterpreted(str(instruction))
+            bits = np.full(len(at), self.parameters[source.base] & (1 << 64) - 1, np.uint64)
+            self.registers.write(target, (bits, np.zeros(len(at), np.int64)), at)
+            return
+        item = width(kind) // 8
+        results = [(np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)) for _ in range(count)]
+        where = self._addresses(instruction, source, at)
+        for region, some, first in self.memory.cells(instruction, at, where, item, count, writes=False):
+            pieces = item // region.cell
+            for number, (bits, terms) in enumerate(results):
+                parts = []
+                for piece in range(pieces):
+                    cells = first + number * pieces + piece
+                    self.memory.note(region, place, at[some], cells, writes=False)
+                    found = region.terms[cells]
+                    if (found == UNWRITTEN).any():
+                        bad = int(np.flatnonzero(found == UNWRITTEN)[0])
+                        nothing = self.memory.unwritten(region, instruction, int(at[some[bad]]), int(cells[bad]))
+                        found = np.where(found == UNWRITTEN, nothing, found)
+                    parts.append((region.bits[cells], found))
+                value = parts[0] if pieces == 1 else self.registers.packed(parts, 8 * region.cell)
+                bits[some], terms[some] = value
+        if kind in ("s8", "s16"):
+            results = [(untyped(typed(bits, kind), kind), terms) for bits, terms in results]
+        targets = target.items if isinstance(target, Group) else (target,)
+        if item < 8 and any(isinstance(name, Name) and name.text.startswith("%rd") for name in targets):
+            raise NotInterpreted(f"{instruction}, a load that extends to 64 bits")
+        for name, result in zip(targets, results, strict=True):
+            self.registers.write(name, result, at)
+
+    def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        target, source = instruction.operands
+        count, kind = self._vector(instruction)
+        item = width(kind) // 8
+        sources = source.items if isinstance(source, Group) else (source,)
+        values = [self.registers.read(one, kind, at) for one in sources]
+        where = self._addresses(instruction, target, at)
+        assert len(values) == count
+        for region, some, first in self.memory.cells(instruction, at, where, item, count, writes=True):
+            pieces = item // region.cell
+            for number, value in enumerate(values):
+                mine = value[0][some], value[1][some]
+                parts = [mine] if pieces == 1 else self.registers.unpacked(mine, 8 * region.cell, pieces)
+                for piece, (bits, terms) in enumerate(parts):
+                    cells = first + number * pieces + piece
+                    self.memory.note(region, place, at[some], cells, writes=True)
+                    region.bits[cells] = bits & np.uint64((1 << 8 * region.cell) - 1)
+                    region.terms[cells] = terms
+                    region.writer[cells], region.thread[cells] = place, at[some]
+
+    def mask(self, instruction: Instruction, at: Lanes) -> Lanes:
+        bits, terms = self.registers.read(instruction.operands[-1], "b32", at)
+        self.registers.known(instruction, terms, at, "a mask")
+        found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        return found
+
+    def shuffle(self, instruction: Instruction, at: Lanes) -> None:
+        if instruction.op[1] != "sync" or instruction.op[2] not in ("idx", "up", "down", "bfly"):
+            raise NotInterpreted(str(instruction))
+        target, *more = instruction.operands[:-4]
+        value, steer, clamp, _ = instruction.operands[-4:]
+        b, c = (self._steering(instruction, operand, at) for operand in (steer, clamp))
+        mask, lane = self.mask(instruction, at), (at - self.shape.warp_base[at])
+        if (mask >> lane & 1 == 0).any():
+            bad = int(at[np.flatnonzero(mask >> lane & 1 == 0)[0]])
+            raise Broken(f"{instruction}: {self.shape.describe(bad)} is not in its own mask")
+        segment, bound = c >> 8 & 31, c & 31
+        lowest, highest = lane & segment, (lane & segment) | (bound & ~segment & 31)
+        b = b & 31
+        match instruction.op[2]:
+            case "up":
+                giver, inside = lane - b, lane - b >= highest
+            case "down":
+                giver, inside = lane + b, lane + b <= highest
+            case "bfly":
+                giver, inside = lane ^ b, (lane ^ b) <= highest
+            case _:
+                giver, inside = lowest | (b & ~segment & 31), (lowest | (b & ~segment & 31)) <= highest
+        giver = np.where(inside, giver, lane)
+        bits, terms = self.registers.read(value, "b32", at)
+        all_bits, all_terms = np.zeros(self.shape.count, np.uint64), np.zeros(self.shape.count, np.int64)
+        here = np.zeros(self.shape.count, np.bool_)
+        all_bits[at], all_terms[at], here[at] = bits, terms, True
+        source = self.shape.warp_base[at] + giver
+        absent = (source >= self.shape.count) | (mask >> giver & 1 == 0)
+        source = np.where(absent, at, source)
+        absent |= ~here[source] | (self.shape.warp_base[source] != self.shape.warp_base[at])
+        result = all_bits[source], all_terms[source]
+        if absent.any():
+            bad = int(np.flatnonzero(absent)[0])
+            nothing = self.memory.nothing(
+                f"lane {int(giver[bad])}, which {self.shape.describe(int(at[bad]))} asks and which takes no part "
+                f"({instruction})"
+            )
+            result = result[0], np.where(absent, nothing, result[1])
+        self.registers.write(target, result, at)
+        for predicate in more:
+            self.registers.write(predicate, (inside.astype(np.uint64), np.zeros(len(at), np.int64)), at)
+
+    def _steering(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
+        bits, terms = self.registers.read(operand, "b32", at)
+        self.registers.known(instruction, terms, at, "a lane")
+        found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        return found

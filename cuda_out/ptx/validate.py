@@ -1,0 +1,122 @@
+"""Translation validation: the PTX that a compiler made of printed text computes the specification, for all inputs.
+
+The kernel runs for every thread of its grid on input elements that are variables; what it leaves in the output arrays
+must be the specification's terms, up to the laws of `cuda_out.ptx.normal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final, Literal
+
+import numpy as np
+
+from cuda_out.ptx.expected import Expected
+from cuda_out.ptx.kinds import KIND_OF, width
+from cuda_out.ptx.machine import Argument, Machine
+from cuda_out.ptx.memory import UNWRITTEN as NEVER
+from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.parse import NotInterpreted
+from cuda_out.ptx.run import kernel_of, launch_shape
+from symbolic.program import Program
+from symbolic.store import cell_name
+from symbolic.terms import UNWRITTEN, Term, Terms
+
+ROUNDING: Final = 32
+"""Constants are the same if they differ by no more than so many units in the last place."""
+SHOWN: Final = 3
+"""How many wrong elements are told."""
+_DIGITS: Final = {16: 11, 32: 24, 64: 53}
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """`equal`, for all inputs; `different`, with findings; or `unknown`, with the reason as the only finding.
+
+    Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings
+    are undefined behaviour, which no numbers need to confirm.
+    """
+
+    verdict: Literal["equal", "different", "unknown"]
+    outputs: int
+    findings: tuple[str, ...]
+    broken: bool = False
+
+
+class Validator:
+    """Validates kernels against one specification; `wanted` are the terms that the output elements must be, row-major,
+    over the variables `terms.atom(array, index)` of the inputs."""
+
+    def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], terms: Terms) -> None:
+        self.program, self.wanted = program, wanted
+        kinds = {p.name: KIND_OF[p.dtype] for p in program.parameters}
+        self.normal = Normal(terms, kinds)
+        self.expected = Expected(self.normal, {p.name: p.dtype for p in program.parameters})
+        self.outputs = sum(len(values) for values in wanted.values())
+        self.arguments = []
+        for parameter in program.parameters:
+            size, given = prod(parameter.shape), parameter.role != "out"
+            atoms = np.array([terms.atom(parameter.name, i) if given else 0 for i in range(size)], np.int64)
+            writable = parameter.role in ("out", "inout")
+            bits = np.zeros(size, np.uint64)
+            self.arguments.append(Argument(parameter.name, kinds[parameter.name], bits, atoms, given, writable))
+
+    def validate(self, ptx: str, entry: str, scalars: Sequence[int] = ()) -> Validation:
+        """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""
+        shape = launch_shape(self.program.grid, self.program.block)
+        try:
+            machine = Machine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.normal)
+            machine.run()
+        except NotInterpreted as error:
+            return Validation("unknown", self.outputs, (f"not interpreted: {error}",))
+        except Broken as error:
+            return Validation("different", self.outputs, (str(error),), broken=True)
+        races = tuple(machine.races())
+        if races:
+            return Validation("different", self.outputs, races[:SHOWN], broken=True)
+        findings, broken = _compare(self.program, machine, self.wanted, self.expected)
+        return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken)
+
+
+def validate(
+    program: Program, ptx: str, entry: str, wanted: Mapping[str, Sequence[Term]], terms: Terms,
+    scalars: Sequence[int] = (),
+) -> Validation:  # fmt: skip
+    """Validate one kernel."""
+    return Validator(program, wanted, terms).validate(ptx, entry, scalars)
+
+
+def _compare(
+    program: Program, machine: Machine, wanted: Mapping[str, Sequence[Term]], expected: Expected
+) -> tuple[list[str], bool]:
+    findings, broken, normal = [], False, machine.normal
+    for parameter in program.parameters:
+        if parameter.role not in ("out", "inout"):
+            continue
+        kind, region = KIND_OF[parameter.dtype], machine.arrays[parameter.name]
+        tolerance = ROUNDING * 2.0 ** -_DIGITS[width(kind)]
+        for cell, want in enumerate(wanted[parameter.name]):
+            term = int(region.terms[cell])
+            if want == UNWRITTEN and term == NEVER:
+                continue
+            if term < 0:
+                found, broken = machine.memory.account(term), True
+            else:
+                got = normal.of_kind(kind, term) if term else normal.lifted(kind, int(region.bits[cell]))
+                goal = expected.written_out(kind, want)
+                if got == goal or (kind[0] == "f" and normal.close(got, goal, tolerance)):
+                    continue
+                found = normal.terms.show(got)
+            name = cell_name(parameter.name, parameter.shape, cell)
+            writer = int(region.writer[cell])
+            where = "no thread stores it"
+            if writer >= 0:
+                who = machine.shape.describe(int(region.thread[cell]))
+                where = f"stored by {who}, {machine.kernel.instructions[writer]}"
+            findings.append(f"{name} is {found}, the specification says {normal.terms.show(want)} ({where})")
+            if len(findings) == SHOWN:
+                return findings, broken
+    return findings, broken

@@ -1,0 +1,35 @@
+"""CUDA text to PTX, and the terms that the concrete machine gives, for the tests of the interpreter."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from cuda_out.passes import optimize
+from cuda_out.printer import CudaSource, print_cuda
+from cuda_out.toolchain import compile_to_ptx
+from symbolic.algebra import Canonical
+from symbolic.machine import Machine
+from symbolic.program import Program
+from symbolic.terms import UNWRITTEN, Term, Terms
+
+
+@lru_cache(maxsize=64)
+def compiled(program: Program, arch: str = "sm_80") -> tuple[CudaSource, str]:
+    """Print a program and compile it."""
+    source = print_cuda(optimize(program))
+    return source, compile_to_ptx(source.text, arch)
+
+
+def machine_terms(program: Program, terms: Terms) -> dict[str, list[Term]]:
+    """Return what the machine leaves in the outputs, over the variables of the inputs."""
+    given = [p for p in program.parameters if p.role != "out"]
+    inputs = {p.name: np.array([terms.atom(p.name, i) for i in range(prod(p.shape))]) for p in given}
+    memories = Machine(program, Canonical(terms), inputs).run().memories
+    return {
+        p.name: np.where(memories[p.name].written, memories[p.name].data, UNWRITTEN).tolist()
+        for p in program.parameters
+        if p.role in ("out", "inout")
+    }

@@ -1,0 +1,131 @@
+"""Written-out terms: the laws that hold, those that do not, and their values against plain arithmetic."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda_out.ptx.normal import Normal
+from symbolic.terms import Term, Terms
+from tests.cuda_out.ptx.evaluate import Evaluated
+
+KINDS = {"a": "s32", "u": "u32", "d": "u64", "x": "f32"}
+
+
+def fresh() -> tuple[Normal, Terms]:
+    terms = Terms()
+    return Normal(terms, KINDS), terms
+
+
+def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term, Any]:
+    """Return a term of 32-bit integers and the function of the input that it is."""
+    terms = normal.terms
+    if depth == 0:
+        if choose.random() < 0.3:
+            value = choose.choice([0, 1, -1, 2, 7, -5, 2**31, 255])
+            return normal.lifted("s32", value & 0xFFFFFFFF), lambda data: value
+        at = choose.randrange(4)
+        return terms.atom("a", at), lambda data: int(data[at])
+    (a, f), (b, g) = (random_term(choose, normal, depth - 1) for _ in range(2))
+    match choose.choice(["+", "*", "-", "^", "&", "|", "~", "<<", "low"]):
+        case "+":
+            return normal.add("s32", a, b), lambda data: f(data) + g(data)
+        case "*":
+            return normal.multiply("s32", a, b), lambda data: f(data) * g(data)
+        case "-":
+            return normal.add("s32", a, normal.scaled("s32", -1, b)), lambda data: f(data) - g(data)
+        case "^":
+            return normal.exclusive_or("b32", a, b), lambda data: f(data) ^ g(data)
+        case "&":
+            return normal.conjunction("b32", a, b), lambda data: f(data) & g(data)
+        case "|":
+            return normal.disjunction("b32", a, b), lambda data: f(data) | g(data)
+        case "~":
+            return normal.inverted("b32", a), lambda data: ~f(data)
+        case "<<":
+            return normal.scaled("b32", 8, a), lambda data: f(data) << 3
+        case _:
+            return normal.conjunction("b32", a, normal.terms.const(6)), lambda data: f(data) & 6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_terms_have_the_values_of_what_they_were_made_of(seed: int) -> None:
+    """The evaluator of terms shares nothing with the rings."""
+    choose = random.Random(seed)
+    for _ in range(60):
+        normal, terms = fresh()
+        term, function = random_term(choose, normal, choose.randint(1, 4))
+        for _ in range(3):
+            data = np.array([choose.getrandbits(32) for _ in range(4)])
+            assert Evaluated(terms, {"a": data}).value(term) == function(data) & 0xFFFFFFFF, terms.show(term)
+
+
+def test_the_laws_of_the_rings() -> None:
+    """Products are distributed, sums collected, `x ^ x` cancels, `|` is `^` and `&`."""
+    n, t = fresh()
+    a, b, c = (t.atom("a", i) for i in range(3))
+    assert n.multiply("s32", a, n.add("s32", b, c)) == n.add("s32", n.multiply("s32", a, b), n.multiply("s32", c, a))
+    assert n.add("s32", a, a) == n.scaled("s32", 2, a)
+    assert n.exclusive_or("b32", a, b, a) == b
+    left = n.conjunction("b32", n.disjunction("b32", a, b), c)
+    assert left == n.disjunction("b32", n.conjunction("b32", a, c), n.conjunction("b32", b, c))
+    assert n.inverted("b32", n.inverted("b32", a)) == a
+    assert n.scaled("s32", 1 << 31, n.scaled("s32", 2, a)) == t.const(0)
+
+
+def test_what_is_not_the_same() -> None:
+    """Sums of other widths, signs of comparisons and shifts, floats and their bits."""
+    n, t = fresh()
+    a, u, x = t.atom("a", 0), t.atom("u", 0), t.atom("x", 0)
+    assert n.extended("u32", n.add("u32", u, u)) != n.add("u64", n.extended("u32", u), n.extended("u32", u))
+    assert n.extended("s32", a) == a and n.extended("u32", a) != a and n.extended("u32", u) == u
+    assert n.less("s32", a, u) != n.less("u32", a, u)
+    assert n.extreme("min", "s32", a, u) != n.extreme("min", "u32", a, u)
+    assert n.of_kind("s32", x) != x and n.of_kind("f32", n.of_kind("s32", x)) == x
+    assert n.of_kind("f32", a) not in (a, t.apply("real.s32", (a,)))
+
+
+def test_truncation_is_a_reading_modulo_less() -> None:
+    """The low half of a 64-bit sum is the 32-bit sum; that of an extension is what was extended."""
+    n, t = fresh()
+    u, d = t.atom("u", 0), t.atom("d", 0)
+    total = n.add("u32", u, n.scaled("u32", 3, d))
+    assert n.narrowed("u32", n.add("u64", u, n.scaled("u64", 3 + (1 << 32), d))) == total
+    assert n.narrowed("u32", n.extended("u32", total)) == total
+    assert n.narrowed("u16", n.add("u64", n.extended("u32", total), d)) == n.add("u16", total, d)
+    shifted = t.apply("shr.s32", (t.atom("a", 0), t.const(4)))
+    logical = t.apply("shr.u32", (t.atom("a", 0), t.const(4)))
+    assert n.conjunction("b32", shifted, t.const(255)) == n.conjunction("b32", logical, t.const(255))
+    assert n.conjunction("b32", shifted, t.const(1 << 30)) != n.conjunction("b32", logical, t.const(1 << 30))
+
+
+def test_floats_are_rational() -> None:
+    """A division by a constant is a product; constants agree within their rounding, and whole numbers only exactly."""
+    n, t = fresh()
+    x, y = t.atom("x", 0), t.atom("x", 1)
+    ninth = n.inverse("f32", t.const(9))
+    assert n.multiply("f32", x, ninth) == n.scaled("f32", Fraction(1, 9), x)
+    near = n.scaled("f32", Fraction(float(np.float32(1 / 9))), x)
+    assert near != n.multiply("f32", x, ninth) and n.close(near, n.multiply("f32", x, ninth), 2.0**-20)
+    assert not n.close(n.scaled("f32", Fraction(1, 8), x), n.multiply("f32", x, ninth), 2.0**-20)
+    assert not n.close(n.add("f32", x, near), n.add("f32", y, near), 2.0**-20)
+    whole = [t.apply("real.s32", (n.add("s32", t.atom("a", 0), t.const(1 << 24 | i)),)) for i in (0, 1)]
+    assert not n.close(*whole, 2.0**-20)
+    assert n.bits("f32", n.real(float("inf"))) == 0x7F800000
+
+
+def test_selects_that_are_extremes() -> None:
+    """min, max and abs are recognised by what is compared, either way round."""
+    n, t = fresh()
+    for kind, a, b in (("s32", t.atom("a", 0), t.atom("a", 1)), ("f32", t.atom("x", 0), t.atom("x", 1))):
+        below, zero = n.less(kind, a, b), t.const(0)
+        assert n.select(kind, below, a, b) == n.extreme("min", kind, b, a)
+        assert n.select(kind, n.inverted("pred", below), a, b) == n.extreme("max", kind, a, b)
+        minus = n.scaled(kind, -1, a)
+        assert n.select(kind, n.less(kind, a, zero), minus, a) == n.absolute(kind, a) == n.absolute(kind, minus)
+        assert n.select(kind, n.less(kind, zero, a), minus, a) == n.scaled(kind, -1, n.absolute(kind, a))
+        assert n.select(kind, below, a, zero) not in (a, zero)

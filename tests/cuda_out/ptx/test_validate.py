@@ -1,0 +1,158 @@
+"""Translation validation: equal for what is right, with evidence for what is wrong, unknown for what is not known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import pytest
+
+from cuda_out.ptx.kinds import KIND_OF, untyped
+from cuda_out.ptx.machine import Argument, Machine
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.run import interpret, kernel_of, launch_shape
+from cuda_out.ptx.validate import validate
+from cuda_out.toolchain import available_tools, compile_to_ptx
+from symbolic.program import Program
+from symbolic.terms import Terms
+from tests.cuda_out.examples import EXAMPLES, conv1d
+from tests.cuda_out.ptx.evaluate import Evaluated
+from tests.cuda_out.ptx.kernels import compiled, machine_terms
+from tests.cuda_out.random_programs import RandomKernel
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+# Data that steers: floor_div and fmod of data branch or test it.
+DIVIDES = ("arithmetic_f16", "arithmetic_f32", "arithmetic_f64", "arithmetic_i32", "arithmetic_i64", "arithmetic_u64")
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in DIVIDES])
+def test_examples_are_what_the_machine_says(name: str) -> None:
+    """What the compiler made of a printed kernel gives the machine's terms, for all inputs."""
+    program, terms = EXAMPLES[name], Terms()
+    source, ptx = compiled(program, "sm_75" if len(name) % 2 else "sm_100")
+    found = validate(program, ptx, source.entry, machine_terms(program, terms), terms)
+    assert (found.verdict, found.findings) == ("equal", ())
+
+
+@pytest.mark.parametrize("name", DIVIDES)
+def test_data_that_is_divided_is_not_called_wrong_for_certain(name: str) -> None:
+    """A quotient is a branch on data, or another term: never equal by mistake, never undefined."""
+    program, terms = EXAMPLES[name], Terms()
+    source, ptx = compiled(program)
+    found = validate(program, ptx, source.entry, machine_terms(program, terms), terms)
+    assert found.verdict in ("unknown", "different") and not found.broken
+    assert found.verdict == "different" or "depends on data" in found.findings[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_terms_of_random_kernels_have_the_values_of_the_run(seed: int) -> None:
+    """A symbolic run, its terms evaluated, is the concrete run: every instruction has one meaning in both."""
+    program = RandomKernel(900 + seed).program()
+    source, ptx = compiled(program)
+    rng, terms = np.random.default_rng(seed), Terms()
+    data = {p.name: rng.integers(-9, 9, p.shape).astype(np.int32) for p in program.parameters}
+    given = []
+    for p in program.parameters:
+        atoms = [terms.atom(p.name, i) for i in range(prod(p.shape))]
+        bits = untyped(data[p.name].reshape(-1), KIND_OF[p.dtype])
+        given.append(
+            Argument(p.name, "s32", bits, np.array(atoms) if p.role == "in" else np.zeros(len(atoms), np.int64),
+                     True, p.role == "out")
+        )  # fmt: skip
+    machine = Machine(
+        kernel_of(ptx, source.entry), launch_shape(source.grid, source.block), given, Normal(terms, {"x": "s32"})
+    )
+    machine.run()
+    arrays = [data[name].copy() for name in source.arguments]
+    interpret(ptx, source.entry, source.grid, source.block, arrays)
+    value, region = Evaluated(terms, data), machine.arrays["y"]
+    wanted = untyped(arrays[1].reshape(-1), "s32")
+    for cell, want in enumerate(wanted.tolist()):
+        term = int(region.terms[cell])
+        assert (value.value(term) if term else int(region.bits[cell])) == want, (cell, terms.show(term))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_kernels_are_what_the_machine_says(seed: int) -> None:
+    """Where no data is divided, random kernels are equal too; where it is, at worst not shown equal."""
+    program, terms = RandomKernel(700 + seed).program(), Terms()
+    source, ptx = compiled(program)
+    wanted = machine_terms(program, terms)
+    found = validate(program, ptx, source.entry, wanted, terms)
+    divides = any(op == "//" for op, _ in terms.nodes)
+    assert found.verdict == "equal" or (divides and not found.broken), found.findings
+
+
+def altered(program: Program, old: str, new: str) -> tuple[str, tuple[str, ...]]:
+    """Validate a printed text with one change."""
+    source, _ = compiled(program)
+    assert old in source.text
+    terms = Terms()
+    ptx = compile_to_ptx(source.text.replace(old, new, 1))
+    found = validate(program, ptx, source.entry, machine_terms(program, terms), terms)
+    return found.verdict, found.findings
+
+
+def test_a_mismatch_names_everything() -> None:
+    """The output, what it is and should be, who stored it with which instruction."""
+    verdict, findings = altered(conv1d(), "w[k]", "w[0]")
+    assert verdict == "different" and len(findings) == 3
+    assert re.fullmatch(
+        r"y\[0\] is w\[0\]\*x\[0\] \+ w\[0\]\*x\[1\] \+ w\[0\]\*x\[2\], "
+        r"the specification says w\[0\]\*x\[0\] \+ w\[1\]\*x\[1\] \+ w\[2\]\*x\[2\] "
+        r"\(stored by block \(0, 0, 0\), thread \(0, 0, 0\), lane 0, line \d+: st\.global\.\w+ \[%rd\d+\], %\w+\)",
+        findings[0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("y[i] = out;", "if (i > 3) y[i] = out;", r"y\[0\] is never written, .* \(no thread stores it\)"),
+        ("y[i] = out;", "y[i + 1] = out;", r"writes y\[128\], out of bounds"),
+        ("0xffffffffu", "1u", "not in its own mask"),
+        ("y[i] = out;", "y[i] = out; if (i == 3) y[5] = 0.0f;", r"race on y\[5\]"),
+        ("out += v * w[k];", "out += v * __int_as_float(__float_as_int(w[k]) + k);", r"float\.32\(1 \+ bits32\(w\[1\]"),
+        ("y[i] = out;", "y[i] = out * 1.0001f;", "1.00"),
+    ],
+)
+def test_defects_are_found(old: str, new: str, complaint: str) -> None:
+    """Lost, misplaced, raced, reinterpreted and slightly scaled outputs."""
+    verdict, findings = altered(conv1d(), old, new)
+    assert verdict == "different" and re.search(complaint, findings[0]), findings
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("out += v * w[k];", "out = fmaf(w[k], v, out);"),
+        ("out += v * w[k];", "out -= -v * w[k];"),
+        ("y[i] = out;", "y[i] = 2.0f * out - out;"),
+    ],
+)
+def test_the_laws_of_real_numbers_are_no_difference(old: str, new: str) -> None:
+    """Contraction, signs, collected terms."""
+    assert altered(conv1d(), old, new)[0] == "equal"
+
+
+def test_a_branch_on_data_is_not_known() -> None:
+    """The verdict is 'unknown', with the instruction and the data."""
+    verdict, (finding,) = altered(conv1d(), "y[i] = out;", "if (out > 1.0f) y[i] = out; else y[i] = x[i] + out;")
+    assert verdict == "unknown"
+    assert re.search(r"not interpreted: line \d+: @%p\d+ bra .*depends on data: .*lt\.f32\(1, ", finding)
+
+
+def test_another_signature_is_not_known() -> None:
+    """A kernel that takes more than the program's parameters needs their values."""
+    program, terms = conv1d(), Terms()
+    source, _ = compiled(program)
+    text = source.text.replace("__restrict__ y)", "__restrict__ y, long long n)").replace("y[i] =", "if (i < n) y[i] =")
+    wanted, ptx = machine_terms(program, terms), compile_to_ptx(text)
+    assert "with 3 arguments: it takes 4" in validate(program, ptx, source.entry, wanted, terms).findings[0]
+    assert validate(program, ptx, source.entry, wanted, terms, scalars=[128]).verdict == "equal"
+    assert validate(program, ptx, source.entry, wanted, terms, scalars=[127]).verdict == "different"
+    wider = replace(program, grid=(1, 1, 1))
+    assert "y[64] is never written" in validate(wider, ptx, source.entry, wanted, terms, scalars=[128]).findings[0]

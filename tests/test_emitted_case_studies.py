@@ -1,0 +1,85 @@
+"""Every case study's printed text, checked down to PTX: no local memory, equal for all inputs, no mutant unseen."""
+
+from __future__ import annotations
+
+import shutil
+from functools import lru_cache
+
+import pytest
+
+from cuda_out.passes import distribute, inline_finals, legal_shuffles, simplify
+from cuda_out.printer import print_cuda
+from cuda_out.ptx.validate import validate
+from cuda_out.toolchain import available_tools, compile_cuda, compile_to_ptx, uses_local
+from swizzle.commands.emit import cuda_source
+from swizzle.commands.mutation import try_mutants
+from swizzle.commands.target import Filled
+from swizzle.search.specification import postcondition
+from symbolic.terms import Terms
+from tests.test_case_studies import SLOW, SOLVED, answer
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+needs_cpp = pytest.mark.skipif(
+    not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler (g++ or clang++)"
+)
+
+
+AT_MOST = 42  # mutants of one text; only Mult-64 has more, of statements that are much alike
+
+
+def smallest() -> dict[str, dict[str, int]]:
+    """Return each solved sketch with the parameters of its smallest warp in the list of the case studies."""
+    found: dict[str, dict[str, int]] = {}
+    for target, _, _, parameters in sorted([*SOLVED, *SLOW], key=lambda case: case[3].get("warp_size", 32)):
+        found.setdefault(target, parameters)
+    return found
+
+
+@lru_cache
+def solved(target: str, parameters: tuple[tuple[str, int], ...]) -> Filled:
+    filled = answer(target, dict(parameters))[1]
+    assert filled is not None
+    return filled
+
+
+def spelled(value: object) -> str:
+    """Name a test by what is checked: the file and the parameters."""
+    return " ".join(f"{k}={v}" for k, v in value) if isinstance(value, tuple) else str(value)
+
+
+CASES = [(target, tuple(parameters.items())) for target, _, _, parameters in SOLVED]
+SMALLEST = [(target, tuple(parameters.items())) for target, parameters in smallest().items()]
+
+
+@pytest.mark.parametrize(("target", "parameters"), CASES, ids=spelled)
+def test_the_ptx_is_the_specification(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
+    """What the compiler made gives the specification's terms for all inputs, keeps nothing in local memory."""
+    filled = solved(target, parameters)
+    source, terms = cuda_source(filled.program), Terms()
+    compiled = compile_cuda(source.text, "sm_80" if len(target) % 2 else "sm_100")
+    assert not uses_local(compiled.ptx)
+    taken = compiled.kernels[source.entry]
+    assert (taken.stack_bytes, taken.spill_store, taken.spill_load) == (0, 0, 0)
+    wanted = postcondition(filled.program, filled.spec, terms)
+    found = validate(filled.program, compiled.ptx, source.entry, wanted, terms)
+    assert (found.verdict, found.findings) == ("equal", ())
+
+
+@pytest.mark.parametrize(("target", "parameters"), SMALLEST, ids=spelled)
+def test_the_distribution_pass_is_what_avoids_local_memory(
+    target: str, parameters: tuple[tuple[str, int], ...]
+) -> None:
+    """Printed without it, a kernel whose register arrays it rewrites keeps them in local memory."""
+    before = simplify(legal_shuffles(inline_finals(solved(target, parameters).program)))
+    rewritten = distribute(before) != before
+    assert uses_local(compile_to_ptx(print_cuda(before).text)) == rewritten
+
+
+@needs_cpp
+@pytest.mark.parametrize(("target", "parameters"), SMALLEST, ids=spelled)
+def test_no_change_of_a_swizzle_goes_unnoticed(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
+    """Each mutant of the text is seen by translation validation and by emulation, or proved to change nothing."""
+    filled = solved(target, parameters)
+    outcome = try_mutants(filled, cuda_source(filled.program), AT_MOST)
+    assert outcome.unseen == (), outcome.lines()
+    assert outcome.killed >= 10 and outcome.killed > 10 * len(outcome.same), outcome.lines()
