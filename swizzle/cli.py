@@ -118,6 +118,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @_sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
+@click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
@@ -125,6 +126,17 @@ def run(context: click.Context, /, **options: Any) -> int:
     from swizzle.commands import run as command
 
     return command.run(command.RunArguments(**options), *context.obj)
+
+
+@cli.command("cache", epilog=EPILOG, short_help="Show what is kept of earlier answers, or clear it.")
+@click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.pass_context
+def cache(context: click.Context, /, **options: Any) -> int:
+    """Show what is kept of earlier answers: where, how many, how much; `clear` removes it."""
+    from swizzle.commands import cache as command
+
+    return command.cache(command.CacheArguments(**options), *context.obj)
 
 
 def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:

@@ -68,11 +68,17 @@ def exit_status(result: Result) -> int:
 
 
 def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
-    from swizzle.search.metasketch import solve as search
-
+    """Answer for one sketch: from the cache where it has the answer, by a search otherwise."""
     limits = Limits(arguments.space, arguments.all_solutions, arguments.timeout, arguments.solver, arguments.certify)
     with news(sketch.name, err, quiet=arguments.quiet) as hear:
-        result = search(sketch, limits, progress=hear)
+        if arguments.no_cache or not sketch.program.holes:
+            from swizzle.search.metasketch import solve as search
+
+            result = search(sketch, limits, progress=hear)
+        else:
+            from swizzle.cache.solve import solve as remember
+
+            result = remember(sketch, limits, hear)
     if result.status != "unsat" or sketch.program.holes:
         return result
     from swizzle.search.verify import explain_mismatch

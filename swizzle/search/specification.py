@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,20 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
         _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, program.place)
         found[parameter.name] = flat
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a specification says at a sketch's sizes: the term of every output element, in the table of terms."""
+
+    terms: Terms
+    wanted: dict[str, list[Term]]
+
+    @staticmethod
+    def of(program: Program, spec: Callable[..., Any]) -> Meaning:
+        """Run the specification on symbols; raises `SwizzleError` as `postcondition` does."""
+        terms = Terms()
+        return Meaning(terms, postcondition(program, spec, terms))
 
 
 def numbers(
