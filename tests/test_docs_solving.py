@@ -155,4 +155,6 @@ def test_the_links_lead_somewhere() -> None:
     """Every link of the page names a file beside it, or a heading of its own."""
     assert re.findall(r"\]\(#([^)]+)\)", PAGE) == ["the-cache"]
     assert "\n### The cache\n" in PAGE
-    assert [link for link in re.findall(r"\]\(([^)]+)\)", PAGE) if not (ROOT / "docs" / link.split("#")[0]).exists()] == []
+    assert [
+        link for link in re.findall(r"\]\(([^)]+)\)", PAGE) if not (ROOT / "docs" / link.split("#")[0]).exists()
+    ] == []
