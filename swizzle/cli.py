@@ -93,7 +93,7 @@ def cli() -> None:
 @click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
-@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving; nor are there with --json.")
 @click.pass_context
 def solve(context: click.Context, /, **options: Any) -> int:
     """Fill the holes of a sketch, cheapest first, and prove the kernel equal to its specification."""

@@ -15,6 +15,7 @@ from swizzle.frontend.suggest import near
 from swizzle.frontend.swz_file import read_swz
 from swizzle.parameters import MODULE_KEY, Parameters
 from swizzle.sketch import Sketch
+from swizzle.startup import work_begins
 from symbolic.errors import Place, SwizzleError
 
 MAX_BYTES: Final = 1 << 20
@@ -25,6 +26,7 @@ _serial = itertools.count(1)
 
 def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None) -> list[Sketch]:
     """Return the sketches of a file in order, or the one named `selector`; `overrides` set declared parameters."""
+    work_begins()
     file = Path(path)
     if file.suffix not in (".py", ".swz"):
         raise SwizzleError(f"{path} is not a sketch file", expected="a .py or a .swz file")

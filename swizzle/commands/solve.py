@@ -70,7 +70,7 @@ def exit_status(result: Result) -> int:
 def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
     """Answer for one sketch: from the cache where it has the answer, by a search otherwise."""
     limits = Limits(arguments.space, arguments.all_solutions, arguments.timeout, arguments.solver, arguments.certify)
-    with news(sketch.name, err, quiet=arguments.quiet) as hear:
+    with news(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as hear:
         if arguments.no_cache or not sketch.program.holes:
             from swizzle.search.metasketch import solve as search
 
