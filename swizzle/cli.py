@@ -161,6 +161,9 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
             return _bug(error, stderr)
         print(f"error: cannot write: {error.strerror}", file=stderr)
         return MISTAKE
+    except MemoryError:
+        print("error: out of memory\n  mend: use smaller sizes, or search one space with --space", file=stderr)
+        return UNDECIDED
     except SystemExit as stop:  # click's answer to a reader that went away
         raise BrokenPipeError from stop
     except Exception as error:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from swizzle.blame import is_ours, user_place
 from swizzle.frontend.source import syntax_mistake
 from swizzle.frontend.suggest import near
 from swizzle.frontend.swz_file import read_swz
@@ -19,8 +20,6 @@ from swizzle.startup import work_begins
 from symbolic.errors import Place, SwizzleError
 
 MAX_BYTES: Final = 1 << 20
-_ROOT: Final = Path(__file__).parent.parent
-_PACKAGES: Final = tuple(_ROOT / name for name in ("swizzle", "symbolic", "templates", "cuda_out"))
 _serial = itertools.count(1)
 
 
@@ -88,17 +87,12 @@ def _is_theirs(error: BaseException, file: str) -> bool:
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename == file:
             return True
-        if any(Path(frame.filename).is_relative_to(package) for package in _PACKAGES):
+        if is_ours(frame.filename):
             return frame.filename == __file__  # the call of `exec` itself: the file did not compile
     return True
 
 
 def _module_mistake(error: BaseException, file: str) -> SwizzleError:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    place = Place(file, 1, 1)
-    if frames:
-        last = frames[-1]
-        column = (getattr(last, "colno", None) or 0) + 1
-        end = getattr(last, "end_colno", None) if getattr(last, "end_lineno", None) == last.lineno else None
-        place = Place(file, last.lineno or 1, column, (end or column) + 1)
+    in_file = any(frame.filename == file for frame in traceback.extract_tb(error.__traceback__))
+    place = user_place(error, file) if in_file else Place(file, 1, 1)
     return SwizzleError(f"running the file failed: {type(error).__name__}: {error}", place=place)

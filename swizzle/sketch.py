@@ -18,7 +18,8 @@ from math import prod
 from numbers import Integral
 from typing import Any, Final, NoReturn
 
-from swizzle.element_types import ArrayRole, ArrayType, ElementType, caller_place
+from swizzle.blame import definition_place
+from swizzle.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.names import Launch
 from swizzle.frontend.source import KernelSource, Source, parse, split_lines
@@ -85,6 +86,9 @@ def spec(function: Callable[..., Any]) -> Spec:
         return function
     if isinstance(function, SequentialFunction):
         place = function.source.place(function.node)
+        if isinstance(function.node, ast.FunctionDef):  # a specification has a name, a lambda has none
+            column = place.column + len("def ")
+            place = Place(place.file, place.line, column, column + len(function.name))
         return Spec(function.name, function, function.parameters, place)
     if not isinstance(function, types.FunctionType):
         raise SwizzleError(f"@spec on {function!r}", place=caller_place(), expected="a function defined with `def`")
@@ -94,11 +98,11 @@ def spec(function: Callable[..., Any]) -> Spec:
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise SwizzleError(
                 f"the specification {function.__name__} has the parameter {parameter}",
-                place=Place(code.co_filename, code.co_firstlineno, 1),
+                place=definition_place(code),
                 expected="plain parameters: the kernel's input arrays",
             )
         names.append(parameter.name)
-    return Spec(function.__name__, function, tuple(names), Place(code.co_filename, code.co_firstlineno, 1))
+    return Spec(function.__name__, function, tuple(names), definition_place(code))
 
 
 def sketch(
@@ -180,6 +184,7 @@ def make_sketch(
     launch = _launch(kernel, options)
     specification = _specification(kernel, options["spec"], ordered)
     program = build_program(kernel, ordered, launch)
+    _check_local(program)
     _check_shared(program)
     return Sketch(program.name, program, specification, dict(parameters), program.place)
 
@@ -240,6 +245,19 @@ def _check_limits(kernel: KernelSource, launch: Launch) -> None:
             expected=f"at most {MAX_GRID_THREADS} threads",
             mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
         )
+
+
+def _check_local(program: Program) -> None:
+    """Refuse local arrays that take too much memory in all threads together."""
+    threads = prod(program.block) * prod(program.grid)
+    for array in program.body:
+        if isinstance(array, DeclareArray) and array.memory == "local" and prod(array.shape) * threads > MAX_ELEMENTS:
+            raise SwizzleError(
+                f"the local array {array.name} has {prod(array.shape)} elements in each of {threads} threads",
+                place=array.place,
+                expected=f"at most {MAX_ELEMENTS} elements in all",
+                mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+            )
 
 
 def _check_shared(program: Program) -> None:

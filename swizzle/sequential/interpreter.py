@@ -252,6 +252,8 @@ class Run:
                 return SequentialFunction("lambda", node, self.source, frame)  # type: ignore[arg-type]
             case ast.Call():
                 return self._call(node, frame)
+            case ast.Slice():
+                self.fail(node, "a slice where a number is needed", "a number; a slice stands in an index only")
             case _:
                 raise AssertionError(f"check_sequential let {type(node).__name__} pass")
 

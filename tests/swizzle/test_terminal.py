@@ -26,7 +26,8 @@ BEST = "best 8 accumulates"
 
 
 def environment(**changes: str) -> dict[str, str]:
-    return {**os.environ, "TERM": "xterm-256color", "NO_COLOR": "", **changes}
+    inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return {**inherited, "TERM": "xterm-256color", "NO_COLOR": "", **changes}
 
 
 def on_terminal(
