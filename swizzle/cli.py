@@ -12,12 +12,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.version import __version__
+
+if TYPE_CHECKING:
+    from symbolic.errors import SwizzleError
 
 EPILOG = """Exit status: 0 solved or equal, 1 proved that no solution exists or not equal, 2 a mistake in what was
 given, 3 undecided (timeout, interrupted, or different terms whose numbers agree), 70 a bug of swizzle."""
@@ -147,6 +150,9 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         with redirect_stdout(stdout), redirect_stderr(stderr):
             status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
         return DONE if status is None else int(status)
+    except click.UsageError as error:
+        print(_usage_mistake(error), file=stderr)
+        return MISTAKE
     except click.ClickException as error:
         error.show(file=stderr)
         return error.exit_code
@@ -170,6 +176,21 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         return _bug(error, stderr)
 
 
+def _usage_mistake(error: click.UsageError) -> SwizzleError:
+    """Say what is wrong with a command line in the form of every other mistake."""
+    from symbolic.errors import SwizzleError
+
+    found, _, near = error.format_message().removesuffix(".").partition(" Did you mean ")
+    found, _, expected = found.removesuffix(".").partition("expected ")
+    command = error.ctx.command_path if error.ctx else "swizzle"
+    usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "swizzle COMMAND"
+    return SwizzleError(
+        found.removesuffix(": ") or found,
+        expected=expected or " ".join(usage.split()),
+        mend=f"did you mean {near}" if near else f"{command} --help shows what it takes",
+    )
+
+
 def _bug(error: Exception, stderr: TextIO) -> int:
     """Say in one line what went wrong inside."""
     if os.environ.get("SWIZZLE_DEBUG") == "1":
@@ -184,6 +205,9 @@ def _bug(error: Exception, stderr: TextIO) -> int:
 def main() -> None:
     """Run the process's command line."""
     try:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # the shell has closed it: >&-
+                setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         status = execute(sys.argv[1:], sys.stdout, sys.stderr)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -75,7 +75,11 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SwizzleError(f"cannot read {path}: {error.strerror}", expected="a solution file") from error
+        raise SwizzleError(
+            f"{path} cannot be read: {error.strerror}",
+            expected="a solution file, NAME.json",
+            mend="write one: swizzle solve FILE -o DIR",
+        ) from error
     except RecursionError:
         raise _no_solution(path, "it is nested too deeply") from None
     except ValueError as error:
@@ -102,5 +106,7 @@ def _names(holes: Sequence[Mapping[str, Any]]) -> str:
 
 def _no_solution(path: Path, why: str) -> SwizzleError:
     return SwizzleError(
-        f"{path} is not a solution file: {why}", expected="a NAME.json that `swizzle solve -o DIR` wrote"
+        f"{path} is not a solution file: {why}",
+        expected="a NAME.json that `swizzle solve -o DIR` wrote",
+        mend="write it again: swizzle solve FILE -o DIR",
     )

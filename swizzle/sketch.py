@@ -206,6 +206,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
                 f"{name} is {given!r}",
                 place=kernel.keyword_place(name),
                 expected="an int or up to three, each at least 1",
+                mend=f"write {name}=32, or {name}=(32, 4)",
             )
         x, y, z = (*map(int, sizes), 1, 1)[:3]
         shapes.append((x, y, z))
@@ -215,6 +216,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
             f"warp_size is {warp_size!r}",
             place=kernel.keyword_place("warp_size"),
             expected=f"one of {', '.join(map(str, WARP_SIZES))}",
+            mend="leave it out for 32, which is what GPUs have",
         )
     launch = Launch(shapes[0], shapes[1], int(warp_size))
     if launch.threads > MAX_THREADS:
@@ -236,6 +238,7 @@ def _check_limits(kernel: KernelSource, launch: Launch) -> None:
                 f"{name} is {shape}",
                 place=kernel.keyword_place(name),
                 expected=f"at most {', '.join(map(str, limits))} along x, y, z, as on a GPU",
+                mend="put more along x",
             )
     threads = launch.threads * prod(launch.grid)
     if threads > MAX_GRID_THREADS:
@@ -274,6 +277,7 @@ def _check_shared(program: Program) -> None:
                 f"the shared array {array.name} takes {taken} bytes{before}",
                 place=array.place,
                 expected=f"at most {MAX_SHARED} bytes of shared memory in all",
+                mend="use smaller tiles",
             )
 
 
@@ -300,7 +304,7 @@ def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, 
                 f"the kernel {definition.name} has no parameter {name}",
                 place=kernel.keyword_place(name),
                 expected=f"one of {', '.join(names)}, or an option: {', '.join(OPTIONS)}",
-                mend=near(name, [*names, *OPTIONS]),
+                mend=near(name, [*names, *OPTIONS]) or f"leave it out, or write def {definition.name}(..., {name})",
             )
     ordered = {name: _argument(kernel, name, arguments[name]) for name in names}
     if not any(isinstance(value, ArrayType) and value.role in ("out", "inout") for value in ordered.values()):
@@ -348,7 +352,8 @@ def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, Arr
         raise SwizzleError(
             f"the specification {made.name} takes {len(arrays)} arrays ({', '.join(arrays) or 'none'})",
             place=kernel.keyword_place("spec"),
-            expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}; it returns the out arrays",
+            expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}",
+            mend=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
         )
     return Spec(made.name, made.function, arrays, made.place, constants)
 

@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 from swizzle.commands.console import news, wants_colour
 from swizzle.commands.emit import cuda_source, proved, provenance
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.files import write_whole
+from swizzle.commands.files import check_folder, write_whole
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.sketch import Sketch
@@ -41,6 +41,8 @@ class SolveArguments:
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     """Solve the sketches of a file, print what was found, and write it to `arguments.output`."""
     statuses = []
+    if arguments.output is not None:
+        check_folder(arguments.output)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
         if arguments.json_object:
             sketches = [load_one(arguments.target, arguments.overrides)]

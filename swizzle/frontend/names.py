@@ -20,6 +20,7 @@ from swizzle.cuda_namespace import NAMESPACES, Dim3, KernelOnly
 from swizzle.element_types import ElementType
 from swizzle.frontend import operators
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
+from swizzle.frontend.outside import EXPRESSIONS
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
 from swizzle.frontend.source import KernelSource
 from swizzle.frontend.suggest import near
@@ -154,7 +155,8 @@ class NameReader:
             self.mistake(
                 node,
                 f"{spell(node.value)} has no `{node.attr}`",
-                mend=near(node.attr, public, spell(node.value) + "."),
+                f"one of {', '.join(public)}" if public else "",
+                near(node.attr, public, spell(node.value) + ".") or "docs/language.md names them all",
             )
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
             self.unknown(node.value)
@@ -163,7 +165,7 @@ class NameReader:
             root = root.func if isinstance(root, ast.Call) else root.value
         name = spell(root)
         if isinstance(root, ast.Name) and root is not node and not self._is_unknown(root):
-            self.mistake(node, f"`{spell(node)}` is not part of the kernel language")
+            self.mistake(node, f"`{spell(node)}` is not part of the kernel language", EXPRESSIONS, "leave it out")
         constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
         mend = near(name, names) or "define it at module level, before the sketch"

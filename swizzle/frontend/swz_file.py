@@ -36,6 +36,7 @@ def read_swz(text: str, file: str, parameters: Parameters) -> list[Sketch]:
     return reader.sketches
 
 
+TOP_LEVEL: Final = "parameters, constants, functions, @spec functions and @sketch(...) kernels"
 ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "out": "out", "inout": "inout"}
 
 
@@ -61,13 +62,16 @@ class SwzReader:
             case ast.FunctionDef():
                 self._function(node)
             case ast.Import() | ast.ImportFrom():
-                self._fail(node, "an import in a .swz file", mend="leave it out: the language's names are built in")
+                self._fail(
+                    node, "an import in a .swz file", TOP_LEVEL, "leave it out: the language's names are built in"
+                )
             case _:
                 kind = type(node).__name__.lower()
                 self._fail(
                     node,
                     f"`{kind}` at the top level of a .swz file",
-                    "parameters, constants, functions, @spec functions and @sketch(...) kernels",
+                    TOP_LEVEL,
+                    "put it into a function, or write the value that it computes",
                 )
 
     def _fail(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
@@ -96,7 +100,12 @@ class SwzReader:
         given: dict[str, ast.expr] = dict(zip(("name", "default"), node.args, strict=False))
         given.update({str(keyword.arg): keyword.value for keyword in node.keywords})
         if len(node.args) > 2 or set(given) != {"name", "default", "domain"}:
-            self._fail(node, "a wrong call of parameter", 'parameter("K", 3, domain=range(1, 33))')
+            self._fail(
+                node,
+                "a wrong call of parameter",
+                "a name, a default and a domain",
+                'write parameter("K", 3, domain=range(1, 33))',
+            )
         name = given["name"].value if isinstance(given["name"], ast.Constant) else None
         default, domain = (evaluate(given[key], self.source, self.names) for key in ("default", "domain"))
         return self.parameters.declare(name, default, domain, self.source.place(node))
@@ -117,12 +126,17 @@ class SwzReader:
 
     def _sketch(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
         if decorator.args:
-            self._fail(decorator.args[0], "a positional argument of @sketch", "spec=, block=, grid=, x=f32[130], ...")
+            self._fail(
+                decorator.args[0],
+                "a positional argument of @sketch",
+                "spec=, block=, grid=, x=f32[130], ...",
+                "name it",
+            )
         options: dict[str, Any] = {"spec": None, "block": None, "grid": 1, "warp_size": 32}
         arguments: dict[str, Any] = {}
         for keyword in decorator.keywords:
             if keyword.arg is None:
-                self._fail(keyword, "`**` in @sketch(...)", mend="write the arguments one by one")
+                self._fail(keyword, "`**` in @sketch(...)", "named arguments", "write the arguments one by one")
             if keyword.arg == "spec":
                 options["spec"] = self._spec(keyword.value)
             else:

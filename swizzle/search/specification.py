@@ -115,7 +115,7 @@ def _whole(parameter: Parameter, value: Any, address: int, place: Place) -> Any:
         f"the specification gives {cell_name(parameter.name, parameter.shape, address)} = {value}",
         place=place,
         expected=f"an integer from {low} to {high}: {parameter.name} is {parameter.dtype.value}",
-        mend="divide with `//`" if isinstance(value, (float, np.floating)) else "",
+        mend="divide with `//`" if isinstance(value, (float, np.floating)) else "compute with the array's own elements",
     )
 
 
@@ -124,6 +124,7 @@ def _no_number(parameter: Parameter, kind: str, place: Place) -> SwizzleError:
         f"the specification gives {kind} as an element of {parameter.name}",
         place=place,
         expected="numbers made of the input arrays' elements",
+        mend="give every element a value",
     )
 
 
@@ -139,7 +140,9 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
             f"the specification fails: {type(error).__name__}: {error}",
             place=_failing(error, spec) or program.place,
             expected=f"a function that runs on the kernel's input arrays, in their order: {shapes or 'none'}",
-            mend="check its indices against the shapes in @sketch(...)" if isinstance(error, IndexError) else "",
+            mend="check its indices against the shapes in @sketch(...)"
+            if isinstance(error, IndexError)
+            else "try it on NumPy arrays of these shapes",
         ) from None
 
 
@@ -158,7 +161,9 @@ def _place(program: Program, spec: Callable[..., Any]) -> Place:
 def _by_name(program: Program, returned: Any, place: Place) -> dict[str, Any]:
     """Match what a specification returned to the outputs: one array, a tuple in order, or a dict by name."""
     names = [p.name for p in outputs(program)]
-    if isinstance(returned, Mapping):
+    if returned is None:
+        found = {}
+    elif isinstance(returned, Mapping):
         found = dict(returned)
     elif len(names) == 1:
         found = {names[0]: returned[0] if isinstance(returned, tuple) and len(returned) == 1 else returned}
