@@ -91,7 +91,12 @@ def spec(function: Callable[..., Any]) -> Spec:
             place = Place(place.file, place.line, column, column + len(function.name))
         return Spec(function.name, function, function.parameters, place)
     if not isinstance(function, types.FunctionType):
-        raise SwizzleError(f"@spec on {function!r}", place=caller_place(), expected="a function defined with `def`")
+        raise SwizzleError(
+            f"@spec on a {type(function).__name__}",
+            place=caller_place(),
+            expected="a function defined with `def`",
+            mend="write @spec above one `def`",
+        )
     code = function.__code__
     names = []
     for parameter in inspect.signature(function).parameters.values():
@@ -128,7 +133,12 @@ def sketch(
 
     def decorate(function: Callable[..., Any]) -> Sketch:
         if not isinstance(function, types.FunctionType):
-            raise SwizzleError(f"@sketch on {function!r}", place=caller_place(), expected="a kernel defined with `def`")
+            raise SwizzleError(
+                f"@sketch on a {type(function).__name__}",
+                place=caller_place(),
+                expected="a kernel defined with `def`",
+                mend="write one @sketch(...) above one `def`",
+            )
         declared = function.__globals__.get(MODULE_KEY, Parameters())
         return make_sketch(kernel_source(function), options, arguments, declared.values)
 
@@ -327,7 +337,7 @@ def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
         f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
         place=kernel.keyword_place(name),
         expected="an array type, such as f32[130] or f32.out[128], or an int",
-        mend=f"write {name}={kind}[...] with its shape" if kind else "",
+        mend=f"write {name}={kind or 'f32'}[...] with its shape",
     )
 
 

@@ -70,7 +70,12 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
     name, meaning = root.id, reader.scope.meanings[root.id]
     assert isinstance(meaning, AccumulatorName)
     if node.func.attr != "accumulate":
-        reader.mistake(node, f"an accumulator has no `{node.func.attr}`", "`value`, or `accumulate(...)`")
+        reader.mistake(
+            node,
+            f"an accumulator has no `{node.func.attr}`",
+            "`value`, or `accumulate(...)`",
+            "write out.accumulate(x)",
+        )
     for keyword in node.keywords:
         if keyword.arg != "when":
             reader.mistake(
@@ -94,7 +99,9 @@ def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:
     """Read `f32` and its kin."""
     found = element_type(reader.resolve(node))
     if found is None:
-        reader.mistake(node, f"{ast.unparse(node)} is not an element type", "f16, f32, f64, i32, u32, i64 or u64")
+        reader.mistake(
+            node, f"{ast.unparse(node)} is not an element type", "f16, f32, f64, i32, u32, i64 or u64", "write f32"
+        )
     return found.dtype
 
 

@@ -67,7 +67,7 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         values = _grid(reader, name, node)
         if len(values) > 1:
             reader.mistake(
-                node, f"{name}({len(values)}) gives {len(values)} values", "one variable for each: i, j = ..."
+                node, f"{name}({len(values)}) gives {len(values)} values", "one variable for each", "write i, j = ..."
             )
         return values[0]
     if name == "range":
@@ -142,7 +142,12 @@ def positional(reader: ExpressionReader, node: ast.Call, name: str, least: int, 
     """Return the arguments of a call that takes no keywords."""
     if node.keywords or not least <= len(node.args) <= most:
         count = f"{least} argument" + ("s" if least > 1 else "") + (" or more" if most > least else "")
-        reader.mistake(node, f"a wrong call of {name}", f"{name}(...) with {count}, without keywords")
+        reader.mistake(
+            node,
+            f"a wrong call of {name}",
+            f"{name}(...) with {count}, without keywords",
+            "write the arguments in order",
+        )
     return node.args
 
 
@@ -245,7 +250,7 @@ def _grid(reader: ExpressionReader, name: str, node: ast.Call) -> list[Value]:
     (argument,) = positional(reader, node, name, 1, 1)
     count = reader.static(argument, f"the argument of {name}")
     if count not in (1, 2, 3):
-        reader.mistake(argument, f"{name}({count})", "1, 2 or 3")
+        reader.mistake(argument, f"{name}({count})", "1, 2 or 3", f"write {name}(1)")
     place = reader.kernel.source.place(node)
     values: list[Value] = []
     for axis in ("x", "y", "z")[:count]:
@@ -269,7 +274,7 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
                 node, "accumulate(...) gives no value", "a statement of its own", "put it on a line of its own"
             )
         if meaning is not None:
-            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`")
+            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`", FUNCTIONS, "leave it out")
     if isinstance(function, ast.Name) and (function.id in reader.bound or reader.scope.is_local(function.id)):
         reader.mistake(function, f"{function.id} is not a function", "a call of a function of the language")
     if isinstance(function, ast.Name) and reader.spelled(function) not in reader.kernel.environment:

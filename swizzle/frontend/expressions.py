@@ -201,8 +201,10 @@ class ExpressionReader(NameReader):
                 return Const(len(meaning.shape), INDEX, place)
             if node.attr == "shape":
                 self.mistake(node, "a tuple where one value is needed", f"one of its sizes: {name}.shape[0]")
-            self.mistake(node, f"an array has no `{node.attr}`", "`shape`, `size`, `ndim`")
-        self.mistake(node, f"{name} has no `{node.attr}`")
+            self.mistake(
+                node, f"an array has no `{node.attr}`", "`shape`, `size` or `ndim`", "index its elements: a[i]"
+            )
+        self.mistake(node, f"{name} has no `{node.attr}`", "an array or an accumulator", "leave it out")
 
     # ---- array elements ----
 

@@ -90,7 +90,7 @@ def read_array(reader: ExpressionReader, node: ast.expr, what: str) -> tuple[str
     """Read an argument that is the name of an array."""
     meaning = reader.scope.meanings.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(node, ast.Name) or not isinstance(meaning, ArrayName):
-        reader.mistake(node, f"{what} is not an array", "the name of an array")
+        reader.mistake(node, f"{what} is not an array", "the name of an array", "declare one, or name a parameter")
     if node.id not in reader.scope.assigned:
         reader.scalar(node)
     return node.id, meaning

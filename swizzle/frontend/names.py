@@ -98,7 +98,9 @@ class NameReader:
             case LoopName():
                 return Var(name, INDEX, place)
             case ArrayName(shape=shape):
-                self.mistake(node, f"the array {name} where one value is needed", f"an element: {element(name, shape)}")
+                self.mistake(
+                    node, f"the array {name} where one value is needed", "one value", f"write {element(name, shape)}"
+                )
             case AccumulatorName(shape=shape):
                 self.mistake(
                     node,
@@ -119,7 +121,9 @@ class NameReader:
         if isinstance(found, Dim3):
             self.mistake(node, f"{spell(node)} has three parts", f"one of them: {spell(node)}.x, .y or .z")
         if isinstance(found, tuple):
-            self.mistake(node, f"the tuple {spell(node)} where one value is needed", f"an element: {spell(node)}[0]")
+            self.mistake(
+                node, f"the tuple {spell(node)} where one value is needed", "one value", f"write {spell(node)}[0]"
+            )
         if id(found) in FUNCTION_NAMES or callable(found):
             self.mistake(node, f"{spell(node)} is a function, not a value", "a number", f"call it: {spell(node)}(...)")
         return self.constant(found, node)

@@ -75,7 +75,12 @@ class StatementReader:
                     "store the result to an `out` array: y[i] = ...",
                 )
             case ast.Expr():
-                self._mistake(node, "an expression without an effect", "an assignment, a store or a call")
+                self._mistake(
+                    node,
+                    "an expression without an effect",
+                    "an assignment, a store or a call",
+                    "store it, or leave it out",
+                )
             case _:
                 kind = type(node).__name__
                 found, mend = NOT_STATEMENTS.get(kind, (f"`{kind}`", ""))
@@ -125,7 +130,12 @@ class StatementReader:
         if not isinstance(target, ast.Name):
             self._mistake(target, f"{what}(...) stored in an element", f"a name of its own: a_name = {what}(...)")
         if not self.scope.is_bound_once(target.id) or target.id in self.scope.meanings:
-            self._mistake(target, f"{target.id} is declared and also assigned elsewhere", "one meaning for each name")
+            self._mistake(
+                target,
+                f"{target.id} is declared and also assigned elsewhere",
+                "one meaning for each name",
+                "use another name",
+            )
         assert isinstance(value, ast.Call)
         arguments = bind(reader, what, DECLARATIONS[what], value)
         place = reader.kernel.source.place(node)

@@ -80,7 +80,7 @@ class SwzReader:
     def _bind(self, name: str, value: Any, node: ast.AST) -> None:
         if name in RESERVED or name in self.names or any(name == made.name for made in self.sketches):
             what = "a name of the language" if name in RESERVED else "defined above"
-            self._fail(node, f"{name} is {what} already", "a new name")
+            self._fail(node, f"{name} is {what} already", "a new name", "use another name")
         self.names[name] = value
 
     def _bind_tuple(self, targets: list[ast.expr], value: Any, node: ast.stmt) -> None:
@@ -122,7 +122,9 @@ class SwzReader:
             case [ast.Name(id="sketch") as bare]:
                 self._fail(bare, "@sketch without its arguments", "@sketch(spec=..., block=..., y=f32.out[128])")
             case [first, *_]:
-                self._fail(first, f"the decorator {ast.unparse(first)}", "@spec or @sketch(...), one of them")
+                self._fail(
+                    first, f"the decorator {ast.unparse(first)}", "@spec or @sketch(...), one of them", "leave it out"
+                )
 
     def _sketch(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
         if decorator.args:
@@ -147,7 +149,7 @@ class SwzReader:
             KernelSource(self.source, node, decorator, environment), options, arguments, self.parameters.values
         )
         if node.name in RESERVED or node.name in self.names or any(made.name == other.name for other in self.sketches):
-            self._fail(node, f"{node.name} is defined already", "a new name")
+            self._fail(node, f"{node.name} is defined already", "a new name", "use another name")
         self.sketches.append(made)
 
     def _spec(self, node: ast.expr) -> SequentialFunction:
@@ -157,7 +159,7 @@ class SwzReader:
                 node,
                 f"{ast.unparse(node)} is not a specification",
                 "the name of a function above, marked @spec",
-                near(name or "", self.specs),
+                near(name or "", self.specs) or "mark the function that says what the kernel computes with @spec",
             )
         function = self.names[name]
         assert isinstance(function, SequentialFunction)
@@ -172,7 +174,12 @@ class SwzReader:
         if not isinstance(root, ast.Name) or root.id not in ELEMENT_TYPES:
             return evaluate(node, self.source, self.names)
         if role not in ROLES:
-            self._fail(node, f"{root.id} has no role `{role}`", "const, out or inout", near(role, ROLES))
+            self._fail(
+                node,
+                f"{root.id} has no role `{role}`",
+                "const, out or inout",
+                near(role, ROLES) or f"write {root.id}.out for an output",
+            )
         if not isinstance(node, ast.Subscript):
             return ELEMENT_TYPES[root.id]
         shape = evaluate(node.slice, self.source, self.names)

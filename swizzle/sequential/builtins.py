@@ -61,7 +61,12 @@ def call_builtin(run: Run, name: str, arguments: list[Any], keywords: dict[str, 
     match name:
         case "range":
             if not all(isinstance(argument, int) for argument in arguments):
-                run.fail(node, "a range of something else than ints", "ints: sizes, loop variables, constants")
+                run.fail(
+                    node,
+                    "a range of something else than ints",
+                    "ints: sizes, loop variables, constants",
+                    "divide with `//`",
+                )
             return run.attempt(node, range, *arguments)
         case "len":
             if isinstance(first, list | tuple | range) or shape_of(first):

@@ -89,7 +89,7 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
             if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
                 source.mistake(node, "parameters with `*` or `/`", "plain parameters, with or without defaults")
         case ast.Name() if source.is_marked(node):
-            source.mistake(node, "a hole in the sequential part", mend="holes belong into the kernel")
+            source.mistake(node, "a hole in the sequential part", PART, "holes belong into the kernel")
         case ast.Constant(value=value):
             if id(node) not in docstrings and not isinstance(value, int | float | None):
                 source.mistake(
@@ -121,7 +121,9 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
             if any(keyword.arg is None for keyword in keywords):
                 source.mistake(node, "`**` in a call", mend="write the arguments one by one")
             if isinstance(function, ast.Attribute) and function.attr != "append":
-                source.mistake(function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list")
+                source.mistake(
+                    function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list", "write a loop"
+                )
             if isinstance(function, ast.Attribute) and keywords:
                 source.mistake(node, "a wrong call of append", "a_list.append(value)")
     called = node.func if isinstance(node, ast.Call) else None
