@@ -26,7 +26,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "The specification": (
         *("spec_while", "spec_dunder", "spec_unknown_name", "spec_index_out_of_bounds", "spec_branches_on_data"),
-        *("spec_indexes_with_data", "spec_empty_maximum", "spec_stores_to_input", "spec_shape"),
+        *("spec_indexes_with_data", "spec_empty_maximum", "spec_shifts_by_data", "spec_stores_to_input", "spec_shape"),
         *("spec_returns_nothing", "spec_element_missing", "python_spec_index", "python_spec_compares"),
         *("python_spec_fails", "python_spec_shape", "python_spec_dict"),
     ),

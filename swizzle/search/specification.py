@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.blame import user_place
+from swizzle.search.wrapping import unwrapped, wrapped
 from symbolic.algebra import NUMPY_DTYPES
 from symbolic.errors import Place, SwizzleError
 from symbolic.program import Parameter, Program
@@ -71,7 +72,11 @@ def numbers(
     """Return every output of the specification on NumPy inputs (copied first), in the outputs' shapes and dtypes."""
     with np.errstate(all="ignore"):
         given = [np.array(arrays[p.name]) for p in inputs(program)]
-        returned = _by_name(program, _call(program, spec, given), _place(program, spec))
+        if any(array.dtype.kind == "u" for array in given):
+            result = _call_wrapping(program, spec, given)
+        else:
+            result = _call(program, spec, given)
+        returned = _by_name(program, result, _place(program, spec))
     found: dict[str, npt.NDArray[Any]] = {}
     for parameter in outputs(program):
         found[parameter.name] = _as_declared(parameter, returned[parameter.name], _place(program, spec))
@@ -144,6 +149,16 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
             if isinstance(error, IndexError)
             else "try it on NumPy arrays of these shapes",
         ) from None
+
+
+def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
+    """Call a specification on unsigned arrays; where NumPy refuses a Python int, such as -1, the int wraps."""
+    try:
+        return spec(*[np.array(array) for array in arrays])
+    except (OverflowError, SwizzleError):
+        return unwrapped(_call(program, spec, [wrapped(array) for array in arrays]))
+    except Exception:
+        return _call(program, spec, arrays)
 
 
 def _failing(error: Exception, spec: Callable[..., Any]) -> Place | None:
