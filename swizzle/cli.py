@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
+from swizzle.completion import SHELLS, Shell, complete_define, complete_target, script
 from swizzle.version import __version__
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ def _sketch_arguments(command: Any) -> Any:
         metavar="NAME=VALUE",
         multiple=True,
         callback=_parameters,
+        shell_complete=complete_define,
         help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
     )
-    return click.argument("target", metavar="FILE[:SKETCH]")(define(command))
+    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(define(command))
 
 
 @click.group(context_settings=CONTEXT, epilog=EPILOG)
@@ -142,6 +144,21 @@ def cache(context: click.Context, /, **options: Any) -> int:
     return command.cache(command.CacheArguments(**options), *context.obj)
 
 
+@cli.command("completion", short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, /, shell: Shell) -> int:
+    """Print what makes a shell complete files, sketches, parameters and options.
+
+    \b
+    bash, in ~/.bashrc:  eval "$(swizzle completion bash)"
+    zsh, in ~/.zshrc:    eval "$(swizzle completion zsh)"
+    fish, once:          swizzle completion fish > ~/.config/fish/completions/swizzle.fish
+    """
+    context.obj[0].write(script(shell))
+    return DONE
+
+
 def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
     """Run one command line and return its exit status; every exception becomes a line on stderr."""
     from symbolic.errors import SwizzleError
@@ -170,8 +187,10 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
     except MemoryError:
         print("error: out of memory\n  mend: use smaller sizes, or search one space with --space", file=stderr)
         return UNDECIDED
-    except SystemExit as stop:  # click's answer to a reader that went away
-        raise BrokenPipeError from stop
+    except SystemExit as stop:
+        if "_SWIZZLE_COMPLETE" in os.environ:  # a shell asked, and has its answer
+            return int(stop.code or 0)
+        raise BrokenPipeError from stop  # click's answer to a reader that went away
     except Exception as error:
         return _bug(error, stderr)
 
