@@ -18,13 +18,12 @@ import click
 
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.completion import SHELLS, Shell, complete_define, complete_target, script
+from swizzle.help import CACHE, CHECK, RUN, SOLVE, START
+from swizzle.help import EXIT_STATUS as EPILOG
 from swizzle.version import __version__
 
 if TYPE_CHECKING:
     from symbolic.errors import SwizzleError
-
-EPILOG = """Exit status: 0 solved or equal, 1 proved that no solution exists or not equal, 2 a mistake in what was
-given, 3 undecided (timeout, interrupted, or different terms whose numbers agree), 70 a bug of swizzle."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -70,13 +69,13 @@ def _sketch_arguments(command: Any) -> Any:
     return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(define(command))
 
 
-@click.group(context_settings=CONTEXT, epilog=EPILOG)
+@click.group(context_settings=CONTEXT, epilog=START)
 @click.version_option(__version__, prog_name="swizzle")
 def cli() -> None:
     """Complete GPU kernels that have holes in their index expressions, and prove the result right."""
 
 
-@cli.command("solve", epilog=EPILOG, short_help="Fill the holes of a sketch and prove the kernel right.")
+@cli.command("solve", epilog=SOLVE, short_help="Fill the holes of a sketch and prove the kernel right.")
 @_sketch_arguments
 @click.option(
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cu and NAME.json into DIR."
@@ -107,7 +106,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
     return command.solve(command.SolveArguments(**options), *context.obj)
 
 
-@cli.command("check", epilog=EPILOG, short_help="Verify a kernel without holes, or a saved solution.")
+@cli.command("check", epilog=CHECK, short_help="Verify a kernel without holes, or a saved solution.")
 @_sketch_arguments
 @click.option("--emitted", is_flag=True, help="Also check the printed CUDA text: compile it and run it.")
 @click.option("-q", "--quiet", is_flag=True, help="No news, as in solve and run; a check has none.")
@@ -119,7 +118,7 @@ def check(context: click.Context, /, **options: Any) -> int:
     return command.check(command.CheckArguments(**options), *context.obj)
 
 
-@cli.command("run", epilog=EPILOG, short_help="Run the printed kernel on random data against the specification.")
+@cli.command("run", epilog=RUN, short_help="Run the printed kernel on random data against the specification.")
 @_sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
@@ -133,7 +132,7 @@ def run(context: click.Context, /, **options: Any) -> int:
     return command.run(command.RunArguments(**options), *context.obj)
 
 
-@cli.command("cache", epilog=EPILOG, short_help="Show what is kept of earlier answers, or clear it.")
+@cli.command("cache", epilog=CACHE, short_help="Show what is kept of earlier answers, or clear it.")
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.pass_context
@@ -144,7 +143,7 @@ def cache(context: click.Context, /, **options: Any) -> int:
     return command.cache(command.CacheArguments(**options), *context.obj)
 
 
-@cli.command("completion", short_help="Print the completion script of a shell.")
+@cli.command("completion", epilog=EPILOG, short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, /, shell: Shell) -> int:

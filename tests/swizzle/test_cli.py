@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import swizzle.help
 from swizzle.cli import execute
 from swizzle.commands.check import CheckArguments
 from swizzle.commands.run import RunArguments
@@ -45,6 +47,17 @@ def test_help_everywhere(words: list[str]) -> None:
     assert (status, err) == (0, "")
     assert out.startswith("Usage: swizzle")
     assert "70 a bug of swizzle" in out
+
+
+@pytest.mark.parametrize("name", ["START", "SOLVE", "CHECK", "RUN", "CACHE"])
+def test_the_examples_of_the_help_are_command_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is accepted as it stands, with its options."""
+    seen = [recorded(monkeypatch, command) for command in ("solve", "check", "run", "cache")]
+    lines = re.findall(r"^  (?:\w+=\w+ )?swizzle (.*?)  +\w", getattr(swizzle.help, name), re.MULTILINE)
+    assert len(lines) >= 3
+    for line in lines:
+        assert call(*line.split())[0] == 0, line
+    assert sum(map(len, seen)) + any("--help" in line for line in lines) == len(lines)
 
 
 def test_version() -> None:
