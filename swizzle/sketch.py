@@ -81,7 +81,12 @@ class Sketch:
 
 
 def spec(function: Callable[..., Any]) -> Spec:
-    """Mark a sequential function as a specification; it can still be called."""
+    """Mark a sequential function as a specification; it can still be called.
+
+    It takes the kernel's in, const and inout arrays, in the kernel's order, and returns its out and inout arrays: one
+    array or nested list, a tuple of them in order, or a dict by name. It runs on symbols and on NumPy arrays alike, so
+    it computes with data (`minimum`, `maximum`), and branches and indexes on ints only.
+    """
     if isinstance(function, Spec):
         return function
     if isinstance(function, SequentialFunction):
@@ -120,8 +125,9 @@ def sketch(
 ) -> Callable[[Callable[..., Any]], Sketch]:
     """Make a sketch of the kernel below: its specification, its launch shape, the type of each parameter.
 
-    `block` and `grid` are an int or up to three; a parameter is an array type such as `f32[130]`, or an int that is
-    a constant in the kernel.
+    `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three, `warp_size` is 1 to 32. A parameter
+    is an array type, `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, or an int that is a
+    constant in the kernel. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
     """
     if bare:
         raise SwizzleError(
