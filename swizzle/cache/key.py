@@ -8,7 +8,7 @@ engine. Names of files, comments, white space and how the specification computes
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
@@ -36,7 +36,7 @@ from symbolic.program import (
 from symbolic.program import (
     Final as FinalFunction,
 )
-from symbolic.terms import REDUCTIONS, Terms
+from symbolic.terms import REDUCTIONS, Term, Terms
 
 NAMES: Final[dict[type, str]] = {
     Var: "name",
@@ -76,7 +76,7 @@ def key(sketch: Sketch, meaning: Meaning, limits: Limits) -> str:
         [(field.name, getattr(limits, field.name)) for field in fields(limits) if field.name not in IRRELEVANT_LIMITS],
     )
     digest = hashlib.sha256(repr(question).encode())
-    digests = term_digests(meaning.terms, names)
+    digests = term_digests(meaning.terms, names, set().union(*meaning.wanted.values()))
     for name, wanted in sorted(meaning.wanted.items(), key=lambda item: names[item[0]]):
         digest.update(f"{names[name]}:{len(wanted)}:".encode())
         digest.update(b"".join([digests[term] for term in wanted]))
@@ -105,23 +105,31 @@ def normal_form(node: Any, names: dict[str, int]) -> Any:
             return node
 
 
-def term_digests(terms: Terms, names: Mapping[str, int]) -> list[bytes]:
-    """Return a digest of each term, which depends on its value alone: not on when it was interned."""
-    digests: list[bytes] = []
+def term_digests(terms: Terms, names: Mapping[str, int], asked: Iterable[Term]) -> dict[Term, bytes]:
+    """Return a digest of each term asked for, which depends on its value alone: not on when it was interned."""
+    leaves = ("atom", "const", "unwritten")
+    needed = set(asked)
+    for term in range(len(terms.nodes) - 1, -1, -1):  # a term is younger than what it is made of
+        if term in needed and terms.nodes[term][0] not in leaves:
+            needed.update(terms.nodes[term][1])
+    digests: dict[Term, bytes] = {}
     blake = hashlib.blake2b
-    for op, arguments in terms.nodes:
-        match op:
-            case "atom":
-                array, index = arguments
-                text = f"atom {names[array]} {index}".encode()
-            case "const":
-                text = f"const {_number(arguments[0])!r}".encode()
-            case _:
-                parts = [digests[argument] for argument in arguments]
-                if op in REDUCTIONS:
-                    parts.sort()
-                text = b"".join([op.encode(), b" ", *parts])
-        digests.append(blake(text, digest_size=16).digest())
+    heads: dict[str, bytes] = {}
+    for term in sorted(needed):
+        op, arguments = terms.nodes[term]
+        if op == "atom":  # an element needs no digest to be told apart
+            array, index = arguments
+            digests[term] = b"atom" + (names[array] << 64 | index).to_bytes(12, "big")
+            continue
+        if op == "const":
+            text = f"const {_number(arguments[0])!r}".encode()
+        else:
+            parts = [digests[argument] for argument in arguments]
+            if op in REDUCTIONS:
+                parts.sort()
+            head = heads.get(op) or heads.setdefault(op, f"{op} ".encode())
+            text = head + b"".join(parts)
+        digests[term] = blake(text, digest_size=16).digest()
     return digests
 
 
