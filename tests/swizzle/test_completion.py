@@ -133,7 +133,8 @@ def test_zsh_reads_the_script(folder: Path) -> None:
 
 
 def in_zsh_form(line: str) -> str:
-    environment = {**os.environ, "_SWIZZLE_COMPLETE": "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": "2"}
+    asked = {"_SWIZZLE_COMPLETE": "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": "2"}
+    environment = {**os.environ, **asked, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     command = [sys.executable, "-m", "swizzle"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
