@@ -1,8 +1,28 @@
-"""Tests marked `gpu` are skipped, with the reason, where there is no GPU; the same for `tests/` and `bench/`."""
+"""Tests marked `gpu` are skipped, with the reason, where there is no GPU; no test sees the user's cache of answers."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep what fixtures of modules solve out of the user's cache."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SWIZZLE_CACHE_DIR", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _a_cache_for_each_test(_no_cache_of_the_users: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start each test with an empty cache; its folder is made when something is kept."""
+    number = os.urandom(6).hex()
+    monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(_no_cache_of_the_users / number))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

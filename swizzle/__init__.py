@@ -4,6 +4,10 @@
 until `solve` is asked for.
 """
 
+from swizzle import startup as startup  # guards the process before the rest is imported
+
+# isort: split
+
 from typing import TYPE_CHECKING, Any
 
 from swizzle.cuda_namespace import cuda

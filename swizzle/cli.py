@@ -12,15 +12,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
+from swizzle.completion import SHELLS, Shell, complete_define, complete_target, script
+from swizzle.help import CACHE, CHECK, RUN, SOLVE, START
+from swizzle.help import EXIT_STATUS as EPILOG
 from swizzle.version import __version__
 
-EPILOG = """Exit status: 0 solved or equal, 1 proved that no solution exists or not equal, 2 a mistake in what was
-given, 3 undecided (timeout, interrupted, or different terms whose numbers agree), 70 a bug of swizzle."""
+if TYPE_CHECKING:
+    from symbolic.errors import SwizzleError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -72,18 +75,19 @@ def _sketch_arguments(command: Any) -> Any:
         metavar="NAME=VALUE",
         multiple=True,
         callback=_parameters,
+        shell_complete=complete_define,
         help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
     )
-    return click.argument("target", metavar="FILE[:SKETCH]")(define(command))
+    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(define(command))
 
 
-@click.group(context_settings=CONTEXT, epilog=EPILOG)
+@click.group(context_settings=CONTEXT, epilog=START)
 @click.version_option(__version__, prog_name="swizzle")
 def cli() -> None:
     """Complete GPU kernels that have holes in their index expressions, and prove the result right."""
 
 
-@cli.command("solve", epilog=EPILOG, short_help="Fill the holes of a sketch and prove the kernel right.")
+@cli.command("solve", epilog=SOLVE, short_help="Fill the holes of a sketch and prove the kernel right.")
 @_sketch_arguments
 @click.option(
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cu and NAME.json into DIR."
@@ -111,7 +115,7 @@ def cli() -> None:
     help="Which files -o writes, separated by commas: cuda (the default), header, ptx.",
 )
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
-@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving; nor are there with --json.")
 @click.pass_context
 def solve(context: click.Context, /, **options: Any) -> int:
     """Fill the holes of a sketch, cheapest first, and prove the kernel equal to its specification."""
@@ -120,7 +124,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
     return command.solve(command.SolveArguments(**options), *context.obj)
 
 
-@cli.command("check", epilog=EPILOG, short_help="Verify a kernel without holes, or a saved solution.")
+@cli.command("check", epilog=CHECK, short_help="Verify a kernel without holes, or a saved solution.")
 @_sketch_arguments
 @click.option(
     "--emitted", is_flag=True, help="Also check the printed CUDA text: compile it, validate its PTX, run it on the CPU."
@@ -136,10 +140,11 @@ def check(context: click.Context, /, **options: Any) -> int:
     return command.check(command.CheckArguments(**options), *context.obj)
 
 
-@cli.command("run", epilog=EPILOG, short_help="Run the printed kernel on random data against the specification.")
+@cli.command("run", epilog=RUN, short_help="Run the printed kernel on random data against the specification.")
 @_sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
+@click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
@@ -147,6 +152,32 @@ def run(context: click.Context, /, **options: Any) -> int:
     from swizzle.commands import run as command
 
     return command.run(command.RunArguments(**options), *context.obj)
+
+
+@cli.command("cache", epilog=CACHE, short_help="Show what is kept of earlier answers, or clear it.")
+@click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.pass_context
+def cache(context: click.Context, /, **options: Any) -> int:
+    """Show what is kept of earlier answers: where, how many, how much; `clear` removes it."""
+    from swizzle.commands import cache as command
+
+    return command.cache(command.CacheArguments(**options), *context.obj)
+
+
+@cli.command("completion", epilog=EPILOG, short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, /, shell: Shell) -> int:
+    """Print what makes a shell complete files, sketches, parameters and options.
+
+    \b
+    bash, in ~/.bashrc:  eval "$(swizzle completion bash)"
+    zsh, in ~/.zshrc:    eval "$(swizzle completion zsh)"
+    fish, once:          swizzle completion fish > ~/.config/fish/completions/swizzle.fish
+    """
+    context.obj[0].write(script(shell))
+    return DONE
 
 
 def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
@@ -157,6 +188,9 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         with redirect_stdout(stdout), redirect_stderr(stderr):
             status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
         return DONE if status is None else int(status)
+    except click.UsageError as error:
+        print(_usage_mistake(error), file=stderr)
+        return MISTAKE
     except click.ClickException as error:
         error.show(file=stderr)
         return error.exit_code
@@ -171,10 +205,30 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
             return _bug(error, stderr)
         print(f"error: cannot write: {error.strerror}", file=stderr)
         return MISTAKE
-    except SystemExit as stop:  # click's answer to a reader that went away
-        raise BrokenPipeError from stop
+    except MemoryError:
+        print("error: out of memory\n  mend: use smaller sizes, or search one space with --space", file=stderr)
+        return UNDECIDED
+    except SystemExit as stop:
+        if "_SWIZZLE_COMPLETE" in os.environ:  # a shell asked, and has its answer
+            return int(stop.code or 0)
+        raise BrokenPipeError from stop  # click's answer to a reader that went away
     except Exception as error:
         return _bug(error, stderr)
+
+
+def _usage_mistake(error: click.UsageError) -> SwizzleError:
+    """Say what is wrong with a command line in the form of every other mistake."""
+    from symbolic.errors import SwizzleError
+
+    found, _, near = error.format_message().removesuffix(".").partition(" Did you mean ")
+    found, _, expected = found.removesuffix(".").partition("expected ")
+    command = error.ctx.command_path if error.ctx else "swizzle"
+    usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "swizzle COMMAND"
+    return SwizzleError(
+        found.removesuffix(": ") or found,
+        expected=expected or " ".join(usage.split()),
+        mend=f"did you mean {near}" if near else f"{command} --help shows what it takes",
+    )
 
 
 def _bug(error: Exception, stderr: TextIO) -> int:
@@ -191,6 +245,9 @@ def _bug(error: Exception, stderr: TextIO) -> int:
 def main() -> None:
     """Run the process's command line."""
     try:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # the shell has closed it: >&-
+                setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         status = execute(sys.argv[1:], sys.stdout, sys.stderr)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn, overload
 
 from swizzle.element_types import ElementType, kernel_only
 from symbolic.program import CoordinateName
@@ -24,24 +24,33 @@ class KernelOnly:
 
 
 class Dim3:
-    """`threadIdx`, `blockIdx`, `blockDim`, `gridDim`: three coordinates."""
+    """`threadIdx`, `blockIdx`, `blockDim`, `gridDim`: an index along each of `x`, `y`, `z`, 0 or 1 where unused."""
 
     __slots__ = ("coordinate", "x", "y", "z")
 
     def __init__(self, coordinate: CoordinateName) -> None:
         self.coordinate: CoordinateName = coordinate
-        self.x: Any = KernelOnly(coordinate)
-        self.y: Any = KernelOnly(coordinate)
-        self.z: Any = KernelOnly(coordinate)
+        self.x: int = KernelOnly(coordinate)  # type: ignore[assignment]
+        self.y: int = KernelOnly(coordinate)  # type: ignore[assignment]
+        self.z: int = KernelOnly(coordinate)  # type: ignore[assignment]
 
 
 def _local_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
-    """An array of each thread's own (registers)."""
+    """Declare an array of each thread's own, in registers: `mine = cuda.local.array(2, f32)`.
+
+    `shape` is an int or up to three, known before the kernel runs. At the top of a kernel only. A cell has no value
+    before it is written; reading one is an error.
+    """
     kernel_only("cuda.local.array")
 
 
 def _shared_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
-    """An array that the threads of a block share."""
+    """Declare an array that the threads of a block share: `tile = cuda.shared.array((32, 33), f32)`.
+
+    `shape` is an int or up to three, known before the kernel runs; at most 48 KiB for all of a block's arrays. At the
+    top of a kernel only. Two threads that use a cell with no barrier between, one of them writing, are a race: an
+    error.
+    """
     kernel_only("cuda.shared.array")
 
 
@@ -53,43 +62,37 @@ class _Shared:
     array = staticmethod(_shared_array)
 
 
-def _grid(ndim: Literal[1, 2, 3]) -> Any:
-    """The thread's position in the whole grid: an int, or a tuple of 2 or 3."""
-    kernel_only("cuda.grid")
-
-
-def _gridsize(ndim: Literal[1, 2, 3]) -> Any:
-    """The number of threads in the whole grid: an int, or a tuple of 2 or 3."""
-    kernel_only("cuda.gridsize")
-
-
 def _syncthreads() -> None:
-    """Wait for all threads of the block."""
+    """Wait for all threads of the block, which all must get here: under an `if` that only some take, it is an error."""
     kernel_only("cuda.syncthreads")
 
 
 def _syncwarp(mask: int = 0xFFFFFFFF) -> None:
-    """Wait for all lanes of the warp."""
+    """Wait for all lanes of the warp, which all must get here. `mask` names every lane: `cuda.FULL_MASK`."""
     kernel_only("cuda.syncwarp")
 
 
 def _shfl_sync(mask: int, value: Any, src_lane: int) -> Any:
-    """The value that lane `src_lane` offers."""
+    """Return the value that lane `src_lane` (modulo the warp size) of the same warp offers.
+
+    Every lane of the warp must get here, and `mask` must name them all (`cuda.FULL_MASK`, or -1). `value` is evaluated
+    by the lane that offers it. Needs a block of whole warps.
+    """
     kernel_only("cuda.shfl_sync")
 
 
 def _shfl_up_sync(mask: int, value: Any, delta: int) -> Any:
-    """The value of the lane `delta` below; the lowest lanes get their own."""
+    """Return the value of the lane `delta` below; the lowest `delta` lanes get their own. Rules as for shfl_sync."""
     kernel_only("cuda.shfl_up_sync")
 
 
 def _shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
-    """The value of the lane `delta` above; the highest lanes get their own."""
+    """Return the value of the lane `delta` above; the highest `delta` lanes get their own. Rules as for shfl_sync."""
     kernel_only("cuda.shfl_down_sync")
 
 
 def _shfl_xor_sync(mask: int, value: Any, lane_mask: int) -> Any:
-    """The value of lane `laneid ^ lane_mask`."""
+    """Return the value of lane `laneid ^ lane_mask`: pairs of lanes swap. Rules as for shfl_sync."""
     kernel_only("cuda.shfl_xor_sync")
 
 
@@ -97,23 +100,60 @@ class Cuda:
     """What numba.cuda calls these things, plus `warpid`."""
 
     FULL_MASK: Final = 0xFFFFFFFF
+    """All lanes of a warp, of whatever size."""
     threadIdx = Dim3("threadIdx")
+    """The thread's place in its block, from 0: `.x`, `.y`, `.z`."""
     blockIdx = Dim3("blockIdx")
+    """The block's place in the grid, from 0."""
     blockDim = Dim3("blockDim")
+    """How many threads a block has along each axis: `block=` of the sketch."""
     gridDim = Dim3("gridDim")
-    laneid: Any = KernelOnly("laneid")
-    warpid: Any = KernelOnly("warpid")
-    warpsize: Any = KernelOnly("warpsize")
+    """How many blocks the grid has along each axis: `grid=` of the sketch."""
+    laneid: int = KernelOnly("laneid")  # type: ignore[assignment]
+    """The lane in its warp: the linear thread index, x fastest, modulo the warp size."""
+    warpid: int = KernelOnly("warpid")  # type: ignore[assignment]
+    """The warp in its block: the linear thread index, x fastest, divided by the warp size."""
+    warpsize: int = KernelOnly("warpsize")  # type: ignore[assignment]
+    """The sketch's `warp_size`, 32 unless given."""
     local = _Local()
     shared = _Shared()
-    grid = staticmethod(_grid)
-    gridsize = staticmethod(_gridsize)
     syncthreads = staticmethod(_syncthreads)
     syncwarp = staticmethod(_syncwarp)
     shfl_sync = staticmethod(_shfl_sync)
     shfl_up_sync = staticmethod(_shfl_up_sync)
     shfl_down_sync = staticmethod(_shfl_down_sync)
     shfl_xor_sync = staticmethod(_shfl_xor_sync)
+
+    @staticmethod
+    @overload
+    def grid(ndim: Literal[1]) -> int: ...
+    @staticmethod
+    @overload
+    def grid(ndim: Literal[2]) -> tuple[int, int]: ...
+    @staticmethod
+    @overload
+    def grid(ndim: Literal[3]) -> tuple[int, int, int]: ...
+    @staticmethod
+    def grid(ndim: Literal[1, 2, 3]) -> Any:
+        """Return the thread's place in the whole grid: `blockIdx.x * blockDim.x + threadIdx.x` for 1.
+
+        Along (x, y) for 2, (x, y, z) for 3.
+        """
+        kernel_only("cuda.grid")
+
+    @staticmethod
+    @overload
+    def gridsize(ndim: Literal[1]) -> int: ...
+    @staticmethod
+    @overload
+    def gridsize(ndim: Literal[2]) -> tuple[int, int]: ...
+    @staticmethod
+    @overload
+    def gridsize(ndim: Literal[3]) -> tuple[int, int, int]: ...
+    @staticmethod
+    def gridsize(ndim: Literal[1, 2, 3]) -> Any:
+        """Return the number of threads of the whole grid along x for 1, along (x, y) for 2, (x, y, z) for 3."""
+        kernel_only("cuda.gridsize")
 
 
 cuda: Final = Cuda()

@@ -85,7 +85,10 @@ def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, .
     if not whole or not 1 <= len(dimensions) <= 3 or min(int(d) for d in dimensions) < 1:
         spelled = repr(shape) if len(repr(shape)) < 60 else repr(shape)[:57] + "..."
         raise SwizzleError(
-            f"{spelled} is not a shape for {what}", place=place, expected="one to three ints, each at least 1"
+            f"{spelled} is not a shape for {what}",
+            place=place,
+            expected="one to three ints, each at least 1",
+            mend=f"write {what}[128] or {what}[4, 32]",
         )
     sizes = tuple(int(d) for d in dimensions)
     if prod(sizes) > MAX_ELEMENTS:

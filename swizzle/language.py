@@ -30,17 +30,30 @@ from swizzle.element_types import (
 
 
 def sw_xform(i: int, n: int, k: int = 0) -> int:
-    """An index to invent: a permutation or broadcast of `i` in [0, n), which may depend on `k`."""
+    """A hole: an index in [0, n), a permutation or a broadcast of `i` that may turn with `k`.
+
+    `i` is an index in [0, n), and `k` any index; neither depends on a hole. `n` is a constant, at most 1024. Becomes
+    `(c_f * i + c_r * k + c) % n` for the best constants, or in Space 3 that inside groups and with more freedom:
+    docs/solving.md. The sketch's error: `i` that leaves [0, n) for some thread.
+    """
     kernel_only("sw_xform")
 
 
 def sw_part(n: int, *v: int) -> int:
-    """An index to invent in [0, n): `n` partitions of the values of `v`."""
+    """A hole: an index in [0, n), chosen by n - 1 conditions on the indices `v`: which register, which side.
+
+    Becomes `0 if v1 < v2 + c else 1` and the like, each condition as in `sw_cond`. `n` is a constant, at most 64; no
+    `v` depends on a hole.
+    """
     kernel_only("sw_part")
 
 
 def sw_cond(*v: int) -> bool:
-    """A condition to invent: a comparison over the values of `v`."""
+    """A hole: a condition on the indices `v`, true, false, or one comparison of two of them, or of one and a number.
+
+    Becomes `v1 <= v2 + c`, `v1 == c` and the like. No `v` depends on a hole. As `when=` of an accumulate, a condition
+    that can be false for all threads makes the statement go away: that is what the cost counts.
+    """
     kernel_only("sw_cond")
 
 
@@ -48,18 +61,21 @@ def sw_cond(*v: int) -> bool:
 
 
 class Accumulator:
-    """What `accumulator(...)` makes in a kernel: `accumulate(...)`, then `value`."""
+    """What `accumulator(...)` makes in a kernel: `out.accumulate(...)`, then `out.value`; `out[i]` with a shape."""
 
     def __getitem__(self, index: int | tuple[int, ...]) -> Accumulator:
         kernel_only("accumulator[...]")
 
     def accumulate(self, *operands: Any, when: bool = True) -> None:
-        """Combine the operands with the inner operator, and the result into the accumulator with the outer one."""
+        """Do `out = out OUTER (a INNER b INNER ...)` for the threads where the condition `when` holds.
+
+        One operand, or more where the accumulator has an inner operator; data of its dtype. Not under `if`: use `when`.
+        """
         kernel_only("accumulate")
 
     @property
     def value(self) -> Any:
-        """The final function of what was accumulated so far."""
+        """What was accumulated so far, after the final function. A min or max of nothing has no value."""
         kernel_only("value")
 
 
@@ -71,7 +87,12 @@ def accumulator(
     final: Callable[[Any], Any] | None = None,
     shape: int | tuple[int, ...] | None = None,
 ) -> Accumulator:
-    """A reduction whose order does not matter; operators: + * min max & | ^ (also 'and', 'or', 'xor')."""
+    """Declare a reduction whose order does not matter: `out = accumulator(f32, outer="+", inner="*")`.
+
+    `outer` and `inner` are "+", "*", "min", "max", and for integers "&", "|", "^" ("and", "or", "xor"). `init` is a
+    constant, the outer operator's neutral element unless given. `final` is a lambda of the reduced value and constants,
+    applied by `.value`. `shape`, an int or up to three, makes an array of accumulators.
+    """
     kernel_only("accumulator")
 
 
@@ -94,7 +115,13 @@ def warp_load(
     shape: Count | None = None,
     transpose: bool = False,
 ) -> None:
-    """Each warp loads a contiguous chunk of `source`, spread over its lanes' local arrays."""
+    """Load a contiguous chunk of `source` into the local arrays `destination` of a warp's lanes.
+
+    In round r, lane t copies the `stride` elements from `offset + (r * warp_size + shfl(t)) * stride` on to
+    `destination[r * stride]` and after. `rounds`: as many as the local array holds, unless given. `shfl`: a lambda of
+    the lane, or of lane and round, or an index; it may hold a hole. Elements past the end of `source` give `fill`; one
+    before its start is an error. In two or three dimensions, `shape` arranges the warp, and each argument is a tuple.
+    """
     kernel_only("warp_load")
 
 
@@ -108,7 +135,10 @@ def warp_store(
     shape: Count | None = None,
     transpose: bool = False,
 ) -> None:
-    """Each warp stores its lanes' local arrays to a contiguous chunk of `destination`."""
+    """Store the local arrays `source` of a warp's lanes to a contiguous chunk of `destination`.
+
+    As `warp_load` the other way round; elements past the end of `destination` are not stored.
+    """
     kernel_only("warp_store")
 
 
@@ -123,7 +153,11 @@ def block_load(
     shape: Count | None = None,
     transpose: bool = False,
 ) -> None:
-    """The whole block loads a contiguous chunk of `source` into a shared array (no barrier is implied)."""
+    """Load a contiguous chunk of `source` into the shared array `destination`, by all threads of the block.
+
+    As `warp_load` with the block's threads for the lanes: thread t's slice stands at `(r * threads + t) * stride`. No
+    barrier is implied: write `cuda.syncthreads()` before other threads' elements are read.
+    """
     kernel_only("block_load")
 
 
@@ -137,12 +171,18 @@ def block_store(
     shape: Count | None = None,
     transpose: bool = False,
 ) -> None:
-    """The whole block stores a shared array to a contiguous chunk of `destination` (no barrier is implied)."""
+    """Store the shared array `source` to a contiguous chunk of `destination`, by all threads of the block.
+
+    As `block_load` the other way round; elements past the end of `destination` are not stored. No barrier is implied.
+    """
     kernel_only("block_store")
 
 
 def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
-    """Reorder each thread's local array in place: element i becomes what element shfl(i) was (a column shuffle)."""
+    """Reorder each thread's local array of one dimension in place: element i becomes what element `shfl(i)` was.
+
+    `shfl` is a lambda of an index; it may hold a hole: `permute_local(mine, lambda i: sw_xform(i, 4, cuda.laneid))`.
+    """
     kernel_only("permute_local")
 
 
@@ -150,7 +190,10 @@ def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
 
 
 def zeros(shape: int | tuple[int, ...]) -> Any:
-    """Return a NumPy array of zeros that holds any value, numbers and symbolic ones: for specifications."""
+    """Return a NumPy array of zeros that holds any value, numbers and symbolic ones: for specifications.
+
+    `shape` is an int or up to three.
+    """
     import numpy
 
     return numpy.zeros(checked_shape(shape, "zeros", caller_place()), dtype=object)

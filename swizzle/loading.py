@@ -10,24 +10,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from swizzle.blame import is_ours, user_place
 from swizzle.frontend.source import syntax_mistake
 from swizzle.frontend.suggest import near
 from swizzle.frontend.swz_file import read_swz
 from swizzle.parameters import MODULE_KEY, Parameters
 from swizzle.sketch import Sketch
+from swizzle.startup import work_begins
 from symbolic.errors import Place, SwizzleError
 
 MAX_BYTES: Final = 1 << 20
-_ROOT: Final = Path(__file__).parent.parent
-_PACKAGES: Final = tuple(_ROOT / name for name in ("swizzle", "symbolic", "templates", "cuda_out"))
 _serial = itertools.count(1)
 
 
 def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None) -> list[Sketch]:
     """Return the sketches of a file in order, or the one named `selector`; `overrides` set declared parameters."""
+    work_begins()
     file = Path(path)
     if file.suffix not in (".py", ".swz"):
-        raise SwizzleError(f"{path} is not a sketch file", expected="a .py or a .swz file")
+        raise _no_sketch_file(path, file)
     text = _read(file)
     parameters = Parameters(dict(overrides or {}), once=True)
     if file.suffix == ".swz":
@@ -36,12 +37,18 @@ def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, 
         sketches = _run_module(text, str(path), parameters)
     parameters.require_all_used(str(path))
     if not sketches:
-        raise SwizzleError(f"{path} has no sketch", expected="a function with @sketch(...) at the file's top level")
+        raise SwizzleError(
+            f"{path} has no sketch",
+            expected="a kernel with @sketch(...) above it, at the file's top level",
+            mend="docs/language.md begins with a whole sketch",
+        )
     if selector is None:
         return list(dict.fromkeys(sketches.values()))
     if selector not in sketches:
         raise SwizzleError(
-            f"{path} has no sketch {selector}", expected=f"one of {', '.join(sketches)}", mend=near(selector, sketches)
+            f"{path} has no sketch {selector}",
+            expected=f"one of {', '.join(sketches)}",
+            mend=near(selector, sketches) or f"write {path}:{next(iter(sketches))}",
         )
     return [sketches[selector]]
 
@@ -49,12 +56,49 @@ def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, 
 def _read(file: Path) -> str:
     try:
         if file.stat().st_size > MAX_BYTES:
-            raise SwizzleError(f"{file} is larger than {MAX_BYTES} bytes", expected="a sketch file")
+            raise SwizzleError(
+                f"{file} is larger than {MAX_BYTES} bytes",
+                expected="a sketch file",
+                mend="put the sketch into a file of its own",
+            )
         return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise SwizzleError(f"{file} is not a text in UTF-8") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        before = error.object[error.object.rfind(b"\n", 0, error.start) + 1 : error.start]
+        raise SwizzleError(
+            f"the byte 0x{error.object[error.start]:02x} is not UTF-8",
+            place=Place(str(file), line, len(before.decode(errors="replace")) + 1),
+            expected="a text in UTF-8",
+            mend="save the file as UTF-8",
+        ) from None
     except OSError as error:
-        raise SwizzleError(f"{file} cannot be read: {error.strerror}", expected="a .py or a .swz file") from None
+        raise SwizzleError(
+            f"{file} cannot be read: {error.strerror}", expected="a .py or a .swz file", mend=_near_files(file)
+        ) from None
+
+
+def _no_sketch_file(path: str | Path, file: Path) -> SwizzleError:
+    """Say what a path is instead of a sketch file."""
+    head, colon, tail = str(path).rpartition(":")
+    if colon and Path(head).suffix in (".py", ".swz"):
+        found, mend = f"{tail!r} is not the name of a sketch", f"write {head}, or {head}:NAME"
+    elif file.is_dir():
+        found, mend = f"{path} is a folder", _near_files(file / "a.py") or "name a file in it"
+    else:
+        found, mend = f"{path} is not a sketch file", "sketches are in files that end in .py or .swz"
+    return SwizzleError(found, expected="a .py or a .swz file", mend=mend)
+
+
+def _near_files(file: Path) -> str:
+    """Suggest the file that was meant, among the sketch files of its folder."""
+    try:
+        names = sorted(p.name for p in file.parent.iterdir() if p.suffix in (".py", ".swz") and p.is_file())
+    except OSError:
+        return f"there is no folder {file.parent}"
+    if not names:
+        return "no .py and no .swz file is in that folder"
+    alike = near(file.name, names) or near(file.stem, [Path(name).stem for name in names])
+    return alike or f"in that folder: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
 
 
 def _run_module(text: str, file: str, parameters: Parameters) -> dict[str, Sketch]:
@@ -86,17 +130,17 @@ def _is_theirs(error: BaseException, file: str) -> bool:
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename == file:
             return True
-        if any(Path(frame.filename).is_relative_to(package) for package in _PACKAGES):
+        if is_ours(frame.filename):
             return frame.filename == __file__  # the call of `exec` itself: the file did not compile
     return True
 
 
 def _module_mistake(error: BaseException, file: str) -> SwizzleError:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    place = Place(file, 1, 1)
-    if frames:
-        last = frames[-1]
-        column = (getattr(last, "colno", None) or 0) + 1
-        end = getattr(last, "end_colno", None) if getattr(last, "end_lineno", None) == last.lineno else None
-        place = Place(file, last.lineno or 1, column, (end or column) + 1)
-    return SwizzleError(f"running the file failed: {type(error).__name__}: {error}", place=place)
+    in_file = any(frame.filename == file for frame in traceback.extract_tb(error.__traceback__))
+    place = user_place(error, file) if in_file else Place(file, 1, 1)
+    return SwizzleError(
+        f"running the file failed: {type(error).__name__}: {error}",
+        place=place,
+        expected="a Python module that runs to its end",
+        mend=f"mend it there; `python {file}` shows the whole traceback",
+    )

@@ -62,7 +62,11 @@ class Parameters:
             if not _is_int(value):
                 fail(f"{what} of {name} is {value!r}", "an int")
             if value not in domain:
-                fail(f"{what} of {name} is {value}, which is not in its domain", describe_domain(domain))
+                fail(
+                    f"{what} of {name} is {value}, which is not in its domain",
+                    describe_domain(domain),
+                    _nearest(name, value, domain, what),
+                )
         value, usual = self.overrides.get(name, default), default
         assert isinstance(value, Integral) and isinstance(usual, Integral)
         self.declared[name] = Declared(name, int(value), int(usual), domain, place)
@@ -91,6 +95,13 @@ def parameter(name: str, default: int, *, domain: Sequence[int]) -> int:
     module: dict[str, Any] = sys._getframe(1).f_globals
     parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
     return parameters.declare(name, default, domain, caller_place())
+
+
+def _nearest(name: str, value: Any, domain: Sequence[int], what: str) -> str:
+    """Return what to write instead: the nearest value of the domain, or a larger domain."""
+    ends = (domain[0], domain[-1]) if isinstance(domain, range) else domain
+    nearest = min(domain if len(domain) <= 4096 else ends, key=lambda one: abs(one - value))
+    return f"-D {name}={nearest}" if what == "the value given" else f"write {nearest}, or another domain"
 
 
 def describe_domain(domain: Sequence[int]) -> str:

@@ -12,22 +12,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import assert_never
-
 from swizzle.commands.report import holes_as_json
 from swizzle.loading import load
+from swizzle.refill import is_plain_k, refill
 from swizzle.sketch import Sketch
-from swizzle.solution import HoleFormula, Result, Solution
+from swizzle.solution import Result, Solution
 from swizzle.version import __version__
 from symbolic.errors import SwizzleError
-from symbolic.program import Hole
-from templates.chooser import Choice
-from templates.formula import fill
-from templates.holes import template
 
 FORMAT = "swizzle solution 1"
-_XFORM = ("gs", "c_f", "d_f", "wrap", "c_r", "d_r", "c")
-_COND = ("left", "sign", "right", "equal", "negated", "threshold")
 
 
 def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int], folder: Path) -> str:
@@ -68,13 +61,13 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
             expected="the sketch that was solved",
             mend=f"solve it again: swizzle solve {sketch_file}",
         )
-    templates = [template(hole, (), "3") for hole in open_holes]
-    choices = [_choice(path, hole, entry["constants"]) for hole, entry in zip(open_holes, saved, strict=True)]
-    formulas = tuple(
-        HoleFormula(hole.name, hole.kind, hole.place, entry["formula"], entry["constants"])
-        for hole, entry in zip(open_holes, saved, strict=True)
-    )
-    return sketch, Solution(fill(sketch.program, templates, choices), formulas, content["cost"])
+    constants = [
+        (entry["constants"], is_plain_k(hole, entry["formula"])) for hole, entry in zip(open_holes, saved, strict=True)
+    ]
+    try:
+        return sketch, refill(sketch.program, constants, content["cost"])
+    except ValueError as error:
+        raise _no_solution(path, str(error)) from None
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -82,7 +75,11 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SwizzleError(f"cannot read {path}: {error.strerror}", expected="a solution file") from error
+        raise SwizzleError(
+            f"{path} cannot be read: {error.strerror}",
+            expected="a solution file, NAME.json",
+            mend="write one: swizzle solve FILE -o DIR",
+        ) from error
     except RecursionError:
         raise _no_solution(path, "it is nested too deeply") from None
     except ValueError as error:
@@ -103,46 +100,13 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def _choice(path: Path, hole: Hole, constants: Mapping[str, object]) -> Choice:
-    """Return a hole's choice, in the form of Space 3, from its constants."""
-    match hole.kind:
-        case "xform":
-            gs, c_f, d_f, wrap, c_r, d_r, c = _integers(path, hole, constants, _XFORM)
-            if gs < 1 or d_f < 1 or hole.size % gs or gs % d_f or d_r < 0:
-                raise _no_solution(path, f"gs = {gs}, d_f = {d_f}, d_r = {d_r} is no xform of size {hole.size}")
-            return ((gs, c_f, d_f, bool(wrap)), (c_r, d_r), c)
-        case "part":
-            names = [[f"{name}_{j}" for name in _COND] for j in range(hole.size - 1)]
-            return tuple(part for some in names for part in _condition(path, hole, constants, some))
-        case "cond":
-            return _condition(path, hole, constants, _COND)
-        case _:
-            assert_never(hole.kind)
-
-
-def _condition(path: Path, hole: Hole, constants: Mapping[str, object], names: Sequence[str]) -> Choice:
-    left, sign, right, equal, negated, threshold = _integers(path, hole, constants, names)
-    arity = max(1, len(hole.arguments))
-    if not (0 <= left < arity and 0 <= right < arity and sign in (-1, 1)):
-        raise _no_solution(path, f"arguments {left} and {right}, sign {sign} in {hole.name}, which takes {arity}")
-    return ((left, sign, right), ("==" if equal else "<=", bool(negated)), threshold)
-
-
-def _integers(path: Path, hole: Hole, constants: Mapping[str, object], names: Sequence[str]) -> list[int]:
-    found = []
-    for name in names:
-        value = constants.get(name)
-        if type(value) is not int:
-            raise _no_solution(path, f"{name} of {hole.name} is {value!r}")
-        found.append(value)
-    return found
-
-
 def _names(holes: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(hole["name"] for hole in holes) or "of nothing"
 
 
 def _no_solution(path: Path, why: str) -> SwizzleError:
     return SwizzleError(
-        f"{path} is not a solution file: {why}", expected="a NAME.json that `swizzle solve -o DIR` wrote"
+        f"{path} is not a solution file: {why}",
+        expected="a NAME.json that `swizzle solve -o DIR` wrote",
+        mend="write it again: swizzle solve FILE -o DIR",
     )

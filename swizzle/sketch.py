@@ -18,7 +18,8 @@ from math import prod
 from numbers import Integral
 from typing import Any, Final, NoReturn
 
-from swizzle.element_types import ArrayRole, ArrayType, ElementType, caller_place
+from swizzle.blame import definition_place
+from swizzle.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.names import Launch
 from swizzle.frontend.source import KernelSource, Source, parse, split_lines
@@ -80,25 +81,38 @@ class Sketch:
 
 
 def spec(function: Callable[..., Any]) -> Spec:
-    """Mark a sequential function as a specification; it can still be called."""
+    """Mark a sequential function as a specification; it can still be called.
+
+    It takes the kernel's in, const and inout arrays, in the kernel's order, and returns its out and inout arrays: one
+    array or nested list, a tuple of them in order, or a dict by name. It runs on symbols and on NumPy arrays alike, so
+    it computes with data (`minimum`, `maximum`), and branches and indexes on ints only.
+    """
     if isinstance(function, Spec):
         return function
     if isinstance(function, SequentialFunction):
         place = function.source.place(function.node)
+        if isinstance(function.node, ast.FunctionDef):  # a specification has a name, a lambda has none
+            column = place.column + len("def ")
+            place = Place(place.file, place.line, column, column + len(function.name))
         return Spec(function.name, function, function.parameters, place)
     if not isinstance(function, types.FunctionType):
-        raise SwizzleError(f"@spec on {function!r}", place=caller_place(), expected="a function defined with `def`")
+        raise SwizzleError(
+            f"@spec on a {type(function).__name__}",
+            place=caller_place(),
+            expected="a function defined with `def`",
+            mend="write @spec above one `def`",
+        )
     code = function.__code__
     names = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             raise SwizzleError(
                 f"the specification {function.__name__} has the parameter {parameter}",
-                place=Place(code.co_filename, code.co_firstlineno, 1),
+                place=definition_place(code),
                 expected="plain parameters: the kernel's input arrays",
             )
         names.append(parameter.name)
-    return Spec(function.__name__, function, tuple(names), Place(code.co_filename, code.co_firstlineno, 1))
+    return Spec(function.__name__, function, tuple(names), definition_place(code))
 
 
 def sketch(
@@ -111,8 +125,9 @@ def sketch(
 ) -> Callable[[Callable[..., Any]], Sketch]:
     """Make a sketch of the kernel below: its specification, its launch shape, the type of each parameter.
 
-    `block` and `grid` are an int or up to three; a parameter is an array type such as `f32[130]`, or an int that is
-    a constant in the kernel.
+    `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three, `warp_size` is 1 to 32. A parameter
+    is an array type, `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, or an int that is a
+    constant in the kernel. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
     """
     if bare:
         raise SwizzleError(
@@ -124,7 +139,12 @@ def sketch(
 
     def decorate(function: Callable[..., Any]) -> Sketch:
         if not isinstance(function, types.FunctionType):
-            raise SwizzleError(f"@sketch on {function!r}", place=caller_place(), expected="a kernel defined with `def`")
+            raise SwizzleError(
+                f"@sketch on a {type(function).__name__}",
+                place=caller_place(),
+                expected="a kernel defined with `def`",
+                mend="write one @sketch(...) above one `def`",
+            )
         declared = function.__globals__.get(MODULE_KEY, Parameters())
         return make_sketch(kernel_source(function), options, arguments, declared.values)
 
@@ -180,6 +200,7 @@ def make_sketch(
     launch = _launch(kernel, options)
     specification = _specification(kernel, options["spec"], ordered)
     program = build_program(kernel, ordered, launch)
+    _check_local(program)
     _check_shared(program)
     return Sketch(program.name, program, specification, dict(parameters), program.place)
 
@@ -201,6 +222,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
                 f"{name} is {given!r}",
                 place=kernel.keyword_place(name),
                 expected="an int or up to three, each at least 1",
+                mend=f"write {name}=32, or {name}=(32, 4)",
             )
         x, y, z = (*map(int, sizes), 1, 1)[:3]
         shapes.append((x, y, z))
@@ -210,6 +232,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
             f"warp_size is {warp_size!r}",
             place=kernel.keyword_place("warp_size"),
             expected=f"one of {', '.join(map(str, WARP_SIZES))}",
+            mend="leave it out for 32, which is what GPUs have",
         )
     launch = Launch(shapes[0], shapes[1], int(warp_size))
     if launch.threads > MAX_THREADS:
@@ -231,6 +254,7 @@ def _check_limits(kernel: KernelSource, launch: Launch) -> None:
                 f"{name} is {shape}",
                 place=kernel.keyword_place(name),
                 expected=f"at most {', '.join(map(str, limits))} along x, y, z, as on a GPU",
+                mend="put more along x",
             )
     threads = launch.threads * prod(launch.grid)
     if threads > MAX_GRID_THREADS:
@@ -240,6 +264,19 @@ def _check_limits(kernel: KernelSource, launch: Launch) -> None:
             expected=f"at most {MAX_GRID_THREADS} threads",
             mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
         )
+
+
+def _check_local(program: Program) -> None:
+    """Refuse local arrays that take too much memory in all threads together."""
+    threads = prod(program.block) * prod(program.grid)
+    for array in program.body:
+        if isinstance(array, DeclareArray) and array.memory == "local" and prod(array.shape) * threads > MAX_ELEMENTS:
+            raise SwizzleError(
+                f"the local array {array.name} has {prod(array.shape)} elements in each of {threads} threads",
+                place=array.place,
+                expected=f"at most {MAX_ELEMENTS} elements in all",
+                mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+            )
 
 
 def _check_shared(program: Program) -> None:
@@ -256,6 +293,7 @@ def _check_shared(program: Program) -> None:
                 f"the shared array {array.name} takes {taken} bytes{before}",
                 place=array.place,
                 expected=f"at most {MAX_SHARED} bytes of shared memory in all",
+                mend="use smaller tiles",
             )
 
 
@@ -282,7 +320,7 @@ def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, 
                 f"the kernel {definition.name} has no parameter {name}",
                 place=kernel.keyword_place(name),
                 expected=f"one of {', '.join(names)}, or an option: {', '.join(OPTIONS)}",
-                mend=near(name, [*names, *OPTIONS]),
+                mend=near(name, [*names, *OPTIONS]) or f"leave it out, or write def {definition.name}(..., {name})",
             )
     ordered = {name: _argument(kernel, name, arguments[name]) for name in names}
     if not any(isinstance(value, ArrayType) and value.role in ("out", "inout") for value in ordered.values()):
@@ -305,7 +343,7 @@ def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
         f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
         place=kernel.keyword_place(name),
         expected="an array type, such as f32[130] or f32.out[128], or an int",
-        mend=f"write {name}={kind}[...] with its shape" if kind else "",
+        mend=f"write {name}={kind or 'f32'}[...] with its shape",
     )
 
 
@@ -330,7 +368,8 @@ def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, Arr
         raise SwizzleError(
             f"the specification {made.name} takes {len(arrays)} arrays ({', '.join(arrays) or 'none'})",
             place=kernel.keyword_place("spec"),
-            expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}; it returns the out arrays",
+            expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}",
+            mend=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
         )
     return Spec(made.name, made.function, arrays, made.place, constants)
 

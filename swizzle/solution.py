@@ -70,7 +70,7 @@ class Result:
 
     `space` is where the best solution was found (or the last space searched); `optimal` says that no cheaper
     solution exists in that space (or, for `--space all`, in any). `seconds` has total, interpret, search, verify.
-    `certificate` says in words and numbers what was proved and how.
+    `certificate` says in words and numbers what was proved and how. `cached`: no search ran, an earlier one had.
     """
 
     sketch: str
@@ -82,6 +82,7 @@ class Result:
     seconds: Mapping[str, float]
     certificate: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
+    cached: bool = False
 
     @property
     def best(self) -> Solution:

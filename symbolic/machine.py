@@ -156,7 +156,12 @@ class Machine:
     def _loop(self, loop: For, mask: Vector) -> None:
         bounds = [self._uniform(e, mask) for e in (loop.start, loop.stop, loop.step)]
         if bounds[2] == 0:
-            raise SwizzleError("the step of this range is 0", place=loop.step.place, mend="use a step other than 0")
+            raise SwizzleError(
+                "the step of this range is 0",
+                place=loop.step.place,
+                expected="a step other than 0",
+                mend="write 1, or -1 to count down",
+            )
         outer = self.rules.loops
         for i in range(*bounds):
             self.rules.loops = (*outer, i)
@@ -287,7 +292,10 @@ class Machine:
             i = self._uniform(node, mask)
             if not 0 <= i < extent:
                 raise SwizzleError(
-                    f"accumulator index {i} is out of bounds: {name} has shape {declared.shape}", place=node.place
+                    f"accumulator index {i} is out of bounds: {name} has shape {declared.shape}",
+                    place=node.place,
+                    expected="an index inside the shape",
+                    mend="guard the access with `if`, or make the shape larger",
                 )
             linear = linear * extent + i
         return slots[linear]
@@ -414,7 +422,12 @@ class Machine:
             if (isinstance(mask, Deferred) and wrong.any()) or (isinstance(mask, np.ndarray) and (wrong & mask).any()):
                 t = int(np.flatnonzero(wrong if isinstance(mask, Deferred) else wrong & mask)[0])
                 what = "division by zero" if node.op in ("//", "%") else "shift by a negative amount"
-                raise SwizzleError(f"{what} ({self.shape.describe(t)})", place=node.place)
+                raise SwizzleError(
+                    f"{what} ({self.shape.describe(t)})",
+                    place=node.place,
+                    expected="a divisor other than 0, a shift of at least 0, for every thread that gets here",
+                    mend="guard it with `if`",
+                )
             right = np.where(wrong, 1, right)
         return lift(scalar, lanes, left, right)
 

@@ -316,7 +316,7 @@ class Reduced(Data):
     def _refuse_constant(self, term: Term) -> None:
         if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:
             raise SwizzleError(
-                f"an accumulator may receive the constant {self.terms.show(term)} depending on a hole",
+                f"an accumulator receives {self.terms.show(term)}, which has a constant in it, or not: a hole decides",
                 place=self.place,
                 expected="accumulated values that come from the input arrays",
                 mend="pass the constant in as an element of a `const` array",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from symbolic.data import DataVector
 from symbolic.errors import Place, SwizzleError
@@ -15,6 +15,15 @@ from symbolic.store import Memory
 from symbolic.vector import Encoding, Vector, at, guard_at
 
 Key: TypeAlias = tuple[Hashable, ...]
+"""One execution of a node under one rule, whose name comes last."""
+
+EXPECTED: Final = {
+    "bounds": "an index inside the array, for every thread that gets here",
+    "unwritten": "a cell that was written before, by every path to this read",
+    "present": "all of them or none: the condition must be the same for all",
+    "access": "one thread's use of a cell, or a barrier between a write and the others' uses",
+}
+"""What each rule asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,7 @@ class Violation:
 
     def error(self) -> SwizzleError:
         """Return the violation as the user's mistake."""
-        return SwizzleError(self.message, place=self.place, mend=self.mend)
+        return SwizzleError(self.message, place=self.place, expected=EXPECTED[str(self.key[-1])], mend=self.mend)
 
 
 @dataclass(slots=True)

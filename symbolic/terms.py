@@ -201,8 +201,32 @@ class Datum:
     __ror__ = _datum_operator("|", swap=True)
     __xor__ = _datum_operator("^")
     __rxor__ = _datum_operator("^", swap=True)
-    __lshift__ = _datum_operator("<<")
-    __rshift__ = _datum_operator(">>")
+
+    def __lshift__(self, amount: Any) -> Datum:
+        return self._shifted("<<", amount)
+
+    def __rshift__(self, amount: Any) -> Datum:
+        return self._shifted(">>", amount)
+
+    def __rlshift__(self, value: Any) -> Datum:
+        raise self._shift_by()
+
+    __rrshift__ = __rlshift__
+
+    def _shifted(self, op: str, amount: Any) -> Datum:
+        right = self.lift(amount)
+        if right is None:
+            raise TypeError(f"a shift by {amount!r}")
+        if not self.terms.is_const(right):
+            raise Datum(self.terms, right)._shift_by()
+        return Datum(self.terms, binary(self.terms, op, self.term, right))
+
+    def _shift_by(self) -> SwizzleError:
+        return SwizzleError(
+            f"the specification shifts by the data value {self.terms.show(self.term)}",
+            expected="a constant amount: C++ leaves a shift by too much undefined, and kernels have none by data",
+            mend="multiply or divide by data that is a power of two",
+        )
 
     def __neg__(self) -> Datum:
         return Datum(self.terms, unary(self.terms, "-", self.term))

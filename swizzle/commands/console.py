@@ -1,20 +1,28 @@
-"""News from a running search: live on a terminal, plain lines in a pipe, nothing when quiet.
+"""News from a running search: a live view on a terminal, plain lines in a pipe, nothing when quiet.
 
-The answer goes to stdout, news go to stderr, so that a pipe or `--json` carries the answer alone.
+The answer goes to stdout, news go to stderr, so that a pipe carries the answer alone. The view is drawn by a thread
+of its own, only once a search takes longer than a blink, and erased when the search ends.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.console import Group
 
     from swizzle.solution import Progress
+
+BLINK: Final = 0.25
+"""Seconds after which a search is worth a view."""
+REDRAWN: Final = 0.1
+"""Seconds between two drawings: the clock runs also when there is no news."""
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -49,20 +57,79 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-class _Ticker:
-    """What rich redraws: the latest news and a clock that runs between two of them."""
+class View(threading.Thread):
+    """What a search is doing, in two lines that are redrawn: what is being tried, and what it has come to."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, stream: TextIO) -> None:
+        super().__init__(name="view", daemon=True)
+        self.title, self.stream = title, stream
         self.started = time.monotonic()
         self.latest: Progress | None = None
+        self.candidates = 0
+        self._over = threading.Event()
 
-    def __rich__(self) -> Text:
+    def hear(self, progress: Progress) -> None:
+        """Take in news. Each counterexample refuted a candidate; each lower cost is one that was right."""
+        before = self.latest
+        known = before.counterexamples if before else 0  # a new space counts from 0 again
+        self.candidates += progress.counterexamples - (known if known <= progress.counterexamples else 0)
+        self.candidates += progress.best_cost is not None and progress.best_cost != (before and before.best_cost)
+        self.latest = progress
+
+    def run(self) -> None:
+        if self._over.wait(BLINK):
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(file=self.stream)
+        with (
+            suppress(OSError),
+            Live(console=console, auto_refresh=False, transient=True, get_renderable=self.draw) as live,
+        ):
+            while not self._over.wait(REDRAWN):
+                live.refresh()
+
+    def end(self) -> None:
+        """Erase the view and let its thread go."""
+        self._over.set()
+        try:
+            self.join()
+        except KeyboardInterrupt:
+            self.join()
+            raise
+
+    def lines(self) -> tuple[str, str]:
+        """Return the two lines, without the title."""
+        latest, held = self.latest, memory()
+        seconds = f"{time.monotonic() - self.started:.1f} s"
+        if latest is None:
+            return "reading the sketch", " · ".join(filter(None, (seconds, held)))
+        best = "no solution yet" if latest.best_cost is None else f"best {count(latest.best_cost, 'accumulate')}"
+        tried = f"{count(self.candidates, 'candidate')}, {count(latest.counterexamples, 'counterexample')}"
+        parts = (seconds, best, tried, held)
+        return f"Space {latest.space} · {latest.doing}", " · ".join(filter(None, parts))
+
+    def draw(self) -> Group:
+        """Return the view, each line cut to the width of the terminal."""
+        from rich.console import Group
         from rich.text import Text
 
-        seconds = time.monotonic() - self.started
-        news = headline(self.latest) if self.latest else "reading the sketch"
-        return Text.assemble((self.title, "bold"), f"  {news} · {seconds:.1f} s", overflow="ellipsis", no_wrap=True)
+        doing, state = self.lines()
+        first = Text.assemble((self.title, "bold"), f"  {doing}", overflow="ellipsis", no_wrap=True)
+        return Group(first, Text(f"  {state}", style="dim", overflow="ellipsis", no_wrap=True))
+
+
+def memory() -> str:
+    """Return the memory that this process holds now, or its peak where only that is known; '' where neither is."""
+    with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", encoding="ascii") as file:
+        return f"{int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') >> 20} MiB"
+    with suppress(ImportError):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return f"{peak >> (20 if sys.platform == 'darwin' else 10)} MiB"
+    return ""
 
 
 @contextmanager
@@ -71,16 +138,12 @@ def news(title: str, stream: TextIO, *, quiet: bool) -> Iterator[Callable[[Progr
     if quiet:
         yield lambda progress: None
     elif is_terminal(stream):
-        from rich.console import Console
-        from rich.live import Live
-
-        ticker = _Ticker(title)
-
-        def tick(progress: Progress) -> None:
-            ticker.latest = progress
-
-        with Live(ticker, console=Console(file=stream), refresh_per_second=10, transient=True):
-            yield tick
+        view = View(title, stream)
+        view.start()
+        try:
+            yield view.hear
+        finally:
+            view.end()
     else:
         said: list[str] = []
 

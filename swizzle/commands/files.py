@@ -26,7 +26,28 @@ def write_whole(path: Path, text: str) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise SwizzleError(f"cannot write {path}: {error.strerror}", mend="name another folder with -o") from error
+        raise SwizzleError(
+            f"{path} cannot be written: {error.strerror}",
+            expected="a folder with room for it",
+            mend="name another folder with -o",
+        ) from error
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse an output folder that can never be written, before any work is done for it."""
+    existing = folder
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        raise SwizzleError(
+            f"{existing} is a file", expected="a folder for NAME.cu and NAME.json", mend="name another folder with -o"
+        )
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise SwizzleError(
+            f"the folder {existing} cannot be written",
+            expected="a folder for NAME.cu and NAME.json",
+            mend="name another folder with -o",
+        )
 
 
 def _umask() -> int:

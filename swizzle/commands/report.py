@@ -33,6 +33,7 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
         "seconds": {
             part: round(result.seconds.get(part, 0.0), 4) for part in ("total", "interpret", "search", "verify")
         },
+        "cached": result.cached,
         "certificate": certificate,
         "files": list(files),
     }
@@ -79,6 +80,9 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
     if result.reason:
         lines.append(f"  reason  {result.reason}")
     lines += _confirmation_lines(result.certificate)
+    if result.cached:
+        again = "the solution was verified again" if result.solutions else "the same sketch, limits and engine"
+        lines.append(f"  cached  answered before: {again}; --no-cache solves afresh")
     lines.append(f"  time    {seconds_text(result.seconds)}")
     lines += [f"  wrote   {file}" for file in files]
     return "\n".join(lines) + "\n"

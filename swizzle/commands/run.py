@@ -39,6 +39,7 @@ class RunArguments:
     device: Literal["auto", "cpu", "cuda"] = "auto"
     seed: int = 0
     quiet: bool = False
+    no_cache: bool = False
 
 
 def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
@@ -47,7 +48,7 @@ def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
         filled = load_kernel(arguments.target, arguments.overrides)
         device, why = _device(arguments.device)
         if isinstance(filled, Sketch):
-            asked = SolveArguments(arguments.target, quiet=arguments.quiet)
+            asked = SolveArguments(arguments.target, quiet=arguments.quiet, no_cache=arguments.no_cache)
             result = solved(filled, asked, err)
             if result.status != "sat":
                 out.write(answer(result, [], asked, colour=wants_colour(out)))

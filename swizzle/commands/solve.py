@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 from swizzle.commands.console import news, wants_colour
 from swizzle.commands.emit import EMITTERS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.files import write_whole
+from swizzle.commands.files import check_folder, write_whole
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, sizes_of, split_target
 from swizzle.sketch import Sketch
@@ -45,6 +45,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     if arguments.emit is not None and arguments.output is None:
         raise SwizzleError("--emit without a folder", expected="-o DIR, where the files are written")
     statuses = []
+    if arguments.output is not None:
+        check_folder(arguments.output)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
         if arguments.json_object:
             sketches = [load_one(arguments.target, arguments.overrides)]
@@ -78,11 +80,17 @@ def exit_status(result: Result) -> int:
 
 
 def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
-    from swizzle.search.metasketch import solve as search
-
+    """Answer for one sketch: from the cache where it has the answer, by a search otherwise."""
     limits = Limits(arguments.space, arguments.all_solutions, arguments.timeout, arguments.solver, arguments.certify)
-    with news(sketch.name, err, quiet=arguments.quiet) as hear:
-        result = search(sketch, limits, progress=hear)
+    with news(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as hear:
+        if arguments.no_cache or not sketch.program.holes:
+            from swizzle.search.metasketch import solve as search
+
+            result = search(sketch, limits, progress=hear)
+        else:
+            from swizzle.cache.solve import solve as remember
+
+            result = remember(sketch, limits, hear)
     if result.status != "unsat" or sketch.program.holes:
         return result
     from swizzle.search.verify import explain_mismatch

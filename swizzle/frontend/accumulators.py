@@ -52,7 +52,7 @@ def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, 
     if init_node is not None:
         value = reader.data(init_node, dtype, "init")
         if not isinstance(value, Const):
-            reader.mistake(init_node, "init is not a constant", "a number")
+            reader.mistake(init_node, "init is not a constant", "a number", "accumulate what varies")
         init = value
     final_node = _given(arguments, "final")
     final = None if final_node is None else _final(reader, final_node, dtype)
@@ -70,7 +70,12 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
     name, meaning = root.id, reader.scope.meanings[root.id]
     assert isinstance(meaning, AccumulatorName)
     if node.func.attr != "accumulate":
-        reader.mistake(node, f"an accumulator has no `{node.func.attr}`", "`value`, or `accumulate(...)`")
+        reader.mistake(
+            node,
+            f"an accumulator has no `{node.func.attr}`",
+            "`value`, or `accumulate(...)`",
+            "write out.accumulate(x)",
+        )
     for keyword in node.keywords:
         if keyword.arg != "when":
             reader.mistake(
@@ -94,7 +99,9 @@ def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:
     """Read `f32` and its kin."""
     found = element_type(reader.resolve(node))
     if found is None:
-        reader.mistake(node, f"{ast.unparse(node)} is not an element type", "f16, f32, f64, i32, u32, i64 or u64")
+        reader.mistake(
+            node, f"{ast.unparse(node)} is not an element type", "f16, f32, f64, i32, u32, i64 or u64", "write f32"
+        )
     return found.dtype
 
 
@@ -110,19 +117,26 @@ def _operator(reader: ExpressionReader, node: ast.expr, which: str, dtype: DType
             node,
             f"{ast.unparse(node)} is not an {which} operator",
             "one of " + ", ".join(repr(name) for name in REDUCTIONS),
-            near(spelled, REDUCTIONS) if isinstance(spelled, str) else "",
+            (near(spelled, REDUCTIONS) if isinstance(spelled, str) else "") or f'write {which}="+"',
         )
     if dtype.is_float and REDUCTIONS[spelled] in ("&", "|", "^"):
-        reader.mistake(node, f"the {which} operator {spelled!r} on {dtype.value} data", "an integer dtype, such as u32")
+        reader.mistake(
+            node,
+            f"the {which} operator {spelled!r} on {dtype.value} data",
+            "an integer dtype, such as u32",
+            "use + * min max",
+        )
     return REDUCTIONS[spelled]
 
 
 def _final(reader: ExpressionReader, node: ast.expr, dtype: DType) -> FinalFunction:
     if not isinstance(node, ast.Lambda):
-        reader.mistake(node, "a final function that is not a lambda", "lambda s: ..., for example lambda s: s * 0.5")
+        reader.mistake(
+            node, "a final function that is not a lambda", "lambda s: ...", "for example final=lambda s: s * 0.5"
+        )
     a = node.args
     if len(a.args) != 1 or a.posonlyargs or a.kwonlyargs or a.vararg or a.kwarg or a.defaults:
-        reader.mistake(node, "a final function of other than one parameter", "lambda s: ...")
+        reader.mistake(node, "a final function of other than one parameter", "lambda s: ...", "name one")
     parameter = a.args[0].arg
     place = reader.kernel.source.place(a.args[0])
     with reader.binding({parameter: Var(parameter, dtype, place)}):

@@ -19,7 +19,12 @@ def assign_tuple(
     values = reader.several(value)
     if values is None or len(values) != len(target.elts):
         count = "one value" if values is None else f"{len(values)} values"
-        reader.mistake(node, f"{count} for {len(target.elts)} targets", "as many values as targets")
+        reader.mistake(
+            node,
+            f"{count} for {len(target.elts)} targets",
+            "as many values as targets",
+            f"write {len(target.elts)} values",
+        )
     statements: list[Stmt] = []
     ready: list[Value] = list(values)
     if any(_reads(v, target.elts[:position]) for position, v in enumerate(values)):
@@ -76,7 +81,9 @@ def _scalar_for(reader: ExpressionReader, target: ast.Name, value: Value) -> Exp
                 reader.mistake(target, f"{target.id} holds {held} and is now given {given}", "one dtype", mend)
             return coerce(value, dtype, f"the new value of {target.id}")
         case LoopName():
-            reader.mistake(target, f"an assignment to the loop variable {target.id}", mend="use another name")
+            reader.mistake(
+                target, f"an assignment to the loop variable {target.id}", "a variable of your own", "use another name"
+            )
         case _:
             reader.mistake(target, f"{target.id} is {kind(meaning)} already", "a name of its own", "use another name")
 
@@ -121,7 +128,9 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
     if not isinstance(target, ast.Name):
         reader.mistake(target, "an assignment to this", "a name or an array element")
     if isinstance(reader.scope.meanings.get(target.id), LoopName):
-        reader.mistake(target, f"an assignment to the loop variable {target.id}", mend="use another name")
+        reader.mistake(
+            target, f"an assignment to the loop variable {target.id}", "a variable of your own", "use another name"
+        )
     old_value = reader.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
     right = reader.value(node.value)
     held, given = operators.dtype_of(old_value), operators.dtype_of(right)

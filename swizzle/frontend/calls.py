@@ -28,6 +28,9 @@ DECLARATIONS: Final[dict[str, Any]] = {
     "cuda.local.array": cuda.local.array,
     "cuda.shared.array": cuda.shared.array,
 }
+FUNCTIONS: Final = (
+    "min, max, abs, len, f32(...) and its like, the functions of cuda, holes, accumulators, loads and stores"
+)
 SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_sync": ("idx", "src_lane"),
     "cuda.shfl_up_sync": ("up", "delta"),
@@ -64,13 +67,13 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         values = _grid(reader, name, node)
         if len(values) > 1:
             reader.mistake(
-                node, f"{name}({len(values)}) gives {len(values)} values", "one variable for each: i, j = ..."
+                node, f"{name}({len(values)}) gives {len(values)} values", "one variable for each", "write i, j = ..."
             )
         return values[0]
     if name == "range":
-        reader.mistake(node, "`range` outside a `for`", mend="write `for i in range(...):`")
+        reader.mistake(node, "`range` outside a `for`", "a loop", "write `for i in range(...):`")
     if name in STATEMENTS:
-        reader.mistake(node, f"{name}(...) gives no value", "a statement of its own")
+        reader.mistake(node, f"{name}(...) gives no value", "a statement of its own", "put it on a line of its own")
     if name in DECLARATIONS:
         reader.mistake(node, f"{name}(...) inside an expression", f"a declaration: a_name = {name}(...)")
     reader.mistake(node, f"{name} is not a function", "a call of a function of the language")
@@ -107,10 +110,10 @@ def bind(reader: ExpressionReader, name: str, function: Any, node: ast.Call) -> 
     signature = inspect.signature(function)
     for argument in node.args:
         if isinstance(argument, ast.Starred):
-            reader.mistake(argument, "`*` in a call", mend="write the arguments one by one")
+            reader.mistake(argument, "`*` in a call", "plain arguments", "write the arguments one by one")
     for keyword in node.keywords:
         if keyword.arg is None:
-            reader.mistake(keyword, "`**` in a call", mend="write the arguments one by one")
+            reader.mistake(keyword, "`**` in a call", "plain arguments", "write the arguments one by one")
         if keyword.arg not in signature.parameters:
             suggestion = near(str(keyword.arg), signature.parameters)
             reader.mistake(
@@ -119,7 +122,12 @@ def bind(reader: ExpressionReader, name: str, function: Any, node: ast.Call) -> 
     try:
         bound = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
     except TypeError as error:
-        reader.mistake(node, f"{name}: {error}", _spelled(reader, name, signature))
+        reader.mistake(
+            node,
+            f"{name}: {error}",
+            _spelled(reader, name, signature),
+            "add it" if "missing" in str(error) else "leave the others out",
+        )
     return bound.arguments
 
 
@@ -134,7 +142,12 @@ def positional(reader: ExpressionReader, node: ast.Call, name: str, least: int, 
     """Return the arguments of a call that takes no keywords."""
     if node.keywords or not least <= len(node.args) <= most:
         count = f"{least} argument" + ("s" if least > 1 else "") + (" or more" if most > least else "")
-        reader.mistake(node, f"a wrong call of {name}", f"{name}(...) with {count}, without keywords")
+        reader.mistake(
+            node,
+            f"a wrong call of {name}",
+            f"{name}(...) with {count}, without keywords",
+            "write the arguments in order",
+        )
     return node.args
 
 
@@ -154,9 +167,13 @@ def _hole(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.C
     mark = "?" if source.marks is not None else ""
     size = 2 if kind == "cond" else reader.static(arguments["n"], f"the size n of {mark}{name}")
     if size < 1:
-        reader.mistake(arguments["n"], f"the size n of {mark}{name} is {size}", "at least 1")
+        reader.mistake(
+            arguments["n"], f"the size n of {mark}{name} is {size}", "at least 1", "count what the hole chooses from"
+        )
     if size > MAX_SIZES[kind]:
-        reader.mistake(arguments["n"], f"the size n of {mark}{name} is {size}", f"at most {MAX_SIZES[kind]}")
+        reader.mistake(
+            arguments["n"], f"the size n of {mark}{name} is {size}", f"at most {MAX_SIZES[kind]}", "choose among fewer"
+        )
     if kind == "xform":
         nodes = [arguments["i"], *([arguments["k"]] if "k" in arguments else [])]
     else:
@@ -233,7 +250,7 @@ def _grid(reader: ExpressionReader, name: str, node: ast.Call) -> list[Value]:
     (argument,) = positional(reader, node, name, 1, 1)
     count = reader.static(argument, f"the argument of {name}")
     if count not in (1, 2, 3):
-        reader.mistake(argument, f"{name}({count})", "1, 2 or 3")
+        reader.mistake(argument, f"{name}({count})", "1, 2 or 3", f"write {name}(1)")
     place = reader.kernel.source.place(node)
     values: list[Value] = []
     for axis in ("x", "y", "z")[:count]:
@@ -253,16 +270,18 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
         base = function.value.value if isinstance(function.value, ast.Subscript) else function.value
         meaning = reader.scope.meanings.get(base.id) if isinstance(base, ast.Name) else None
         if isinstance(meaning, AccumulatorName) and function.attr == "accumulate":
-            reader.mistake(node, "accumulate(...) gives no value", "a statement of its own")
+            reader.mistake(
+                node, "accumulate(...) gives no value", "a statement of its own", "put it on a line of its own"
+            )
         if meaning is not None:
-            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`")
+            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`", FUNCTIONS, "leave it out")
     if isinstance(function, ast.Name) and (function.id in reader.bound or reader.scope.is_local(function.id)):
         reader.mistake(function, f"{function.id} is not a function", "a call of a function of the language")
     if isinstance(function, ast.Name) and reader.spelled(function) not in reader.kernel.environment:
         reader.mistake(
             function,
             f"a call of {function.id}, which is not part of the kernel language",
-            "min, max, abs, len, f32(...) and its like, the functions of cuda, holes, accumulators, loads and stores",
+            FUNCTIONS,
             near(function.id, KERNEL_NAMES) or "write it out in arithmetic",
         )
     reader.unknown(function)
@@ -281,4 +300,4 @@ def _foreign(reader: ExpressionReader, node: ast.Call, found: object) -> NoRetur
         mend = f"a kernel calls nothing outside the language: write the body of {spelled} here"
     else:
         mend = near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES) or "use the language's functions, or write it out here"
-    reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", mend=mend)
+    reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", FUNCTIONS, mend)

@@ -12,7 +12,7 @@ from swizzle.element_types import checked_shape
 from swizzle.frontend import calls, operators
 from swizzle.frontend.names import MISSING, NameReader, element, spell
 from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
-from swizzle.frontend.outside import NOT_EXPRESSIONS
+from swizzle.frontend.outside import EXPRESSIONS, NOT_EXPRESSIONS
 from swizzle.frontend.scope import AccumulatorName, ArrayName
 from symbolic.program import (
     AccumulatorValue,
@@ -75,7 +75,7 @@ class ExpressionReader(NameReader):
                 if isinstance(op, ast.Pow):
                     return operators.power(self.value(left), self.value(right), place)
                 if type(op) not in BINARY_OPS:
-                    self.mistake(node, "`@` in a kernel", "the operators + - * / // % << >> & | ^")
+                    self.mistake(node, "`@` in a kernel", "the operators + - * / // % << >> & | ^", "write the sum")
                 return operators.binary(BINARY_OPS[type(op)], self.value(left), self.value(right), place)
             case ast.UnaryOp(op=op, operand=operand):
                 value = self.value(operand)
@@ -90,10 +90,10 @@ class ExpressionReader(NameReader):
                     return self.value(body if condition.value else orelse)
                 return operators.select(condition, self.value(body), self.value(orelse), place)
             case ast.Tuple():
-                self.mistake(node, "a tuple where one value is needed", mend="assign the elements one by one")
+                self.mistake(node, "a tuple where one value is needed", "one value", "assign the elements one by one")
             case _:
                 found, mend = NOT_EXPRESSIONS.get(type(node), (f"`{type(node).__name__}`", ""))
-                self.mistake(node, f"{found} is not part of the kernel language", mend=mend)
+                self.mistake(node, f"{found} is not part of the kernel language", EXPRESSIONS, mend)
 
     def scalar(self, node: ast.expr) -> Expr:
         """Read an expression that has a dtype by itself."""
@@ -161,7 +161,7 @@ class ExpressionReader(NameReader):
 
     def _literal(self, node: ast.Constant) -> Value:
         if isinstance(node.value, str | bytes):
-            self.mistake(node, "a string is not part of the kernel language", mend="kernels have numbers only")
+            self.mistake(node, "a string is not part of the kernel language", EXPRESSIONS, "write a number")
         return self.constant(node.value, node)
 
     def _name(self, node: ast.Name | ast.Attribute) -> Value:
@@ -201,8 +201,10 @@ class ExpressionReader(NameReader):
                 return Const(len(meaning.shape), INDEX, place)
             if node.attr == "shape":
                 self.mistake(node, "a tuple where one value is needed", f"one of its sizes: {name}.shape[0]")
-            self.mistake(node, f"an array has no `{node.attr}`", "`shape`, `size`, `ndim`")
-        self.mistake(node, f"{name} has no `{node.attr}`")
+            self.mistake(
+                node, f"an array has no `{node.attr}`", "`shape`, `size` or `ndim`", "index its elements: a[i]"
+            )
+        self.mistake(node, f"{name} has no `{node.attr}`", "an array or an accumulator", "leave it out")
 
     # ---- array elements ----
 
@@ -260,6 +262,7 @@ class ExpressionReader(NameReader):
                 f"{len(nodes)} {'index' if len(nodes) == 1 else 'indices'} for {name}, which has {len(shape)} "
                 f"{'dimension' if len(shape) == 1 else 'dimensions'}",
                 f"{element(name, shape)}",
+                "write one index for each dimension",
             )
         indices = tuple(self.index(n, f"an index of {name}") for n in nodes)
         for index, index_node in zip(indices, nodes, strict=True):
@@ -307,7 +310,7 @@ class ExpressionReader(NameReader):
         result: Expr | None = None
         for op, left, right in zip(node.ops, values, values[1:], strict=False):
             if type(op) not in COMPARE_OPS:
-                self.mistake(node, "`is` or `in` in a kernel", "== != < <= > >=")
+                self.mistake(node, "`is` or `in` in a kernel", "== != < <= > >=", "compare with one of these")
             link = operators.compare(COMPARE_OPS[type(op)], left, right, place)
             result = link if result is None else operators.logic("and", result, link, place)
         assert result is not None

@@ -81,7 +81,8 @@ class Call:
                 node,
                 f"{counted(found, 'value')} for the {argument} of {self.name}, which moves "
                 f"{counted(count, 'dimension')}",
-                "one value for each dimension" + (f": {argument}=({', '.join('abc'[:count])})" if count > 1 else ""),
+                "one value for each dimension",
+                f"write {argument}=({', '.join('abc'[:count])})" if count > 1 else f"write {argument}=a",
             )
 
 
@@ -89,7 +90,7 @@ def read_array(reader: ExpressionReader, node: ast.expr, what: str) -> tuple[str
     """Read an argument that is the name of an array."""
     meaning = reader.scope.meanings.get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(node, ast.Name) or not isinstance(meaning, ArrayName):
-        reader.mistake(node, f"{what} is not an array", "the name of an array")
+        reader.mistake(node, f"{what} is not an array", "the name of an array", "declare one, or name a parameter")
     if node.id not in reader.scope.assigned:
         reader.scalar(node)
     return node.id, meaning
@@ -117,6 +118,9 @@ def read_team(call: Call, dimensions: int) -> Team:
             if given is None
             else f"a {whole} of {threads} threads in the shape {_spelled(shape)}",
             f"shape=({example}), {threads} threads in all" if dimensions > 1 else f"shape={threads}",
+            f"write shape=({', '.join(map(str, [*[1] * (dimensions - 1), threads]))})"
+            if dimensions > 1
+            else "leave it out",
         )
     if dimensions > 1 and not call.by_warps and shape == own:
         axes: tuple[Axis, ...] = ("x", "y", "z")
@@ -170,7 +174,8 @@ def read_rounds(call: Call, kept: Sequence[int], a_round: Sequence[int]) -> tupl
                 call.reader.mistake(
                     call.node,
                     f"a local array of {size}{along} does not hold whole strides of {takes}",
-                    mend="give rounds=, or change stride=",
+                    f"a multiple of {takes}",
+                    "give rounds=, or change stride=",
                 )
             found.append(-(-size // takes))
             continue
@@ -180,6 +185,7 @@ def read_rounds(call: Call, kept: Sequence[int], a_round: Sequence[int]) -> tupl
                 call.arguments["rounds"],
                 f"rounds={asked[axis]}{along} with an array of {size}, {takes} of which a round takes",
                 f"1 to {most} rounds" if most else f"an array of at least {takes} elements",
+                f"declare the array with {asked[axis] * takes} elements" if asked[axis] > 0 else "leave rounds= out",
             )
         found.append(asked[axis])
     return tuple(found)
@@ -225,7 +231,7 @@ def read_index_function(reader: ExpressionReader, node: ast.Lambda, what: str, v
     plain = not (node.args.vararg or node.args.kwarg or node.args.kwonlyargs or node.args.defaults)
     if not plain or node.args.posonlyargs or not 1 <= len(names) <= len(values):
         spelled = [f"lambda {', '.join(list(values)[:count])}: ..." for count in range(1, len(values) + 1)]
-        reader.mistake(node, f"{what} is a lambda of other parameters", " or ".join(spelled))
+        reader.mistake(node, f"{what} is a lambda of other parameters", " or ".join(spelled), "leave out the rest")
     with reader.binding(dict(zip(names, values.values(), strict=False))):
         return reader.index(node.body, what)
 

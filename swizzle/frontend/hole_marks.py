@@ -38,7 +38,8 @@ def find_marks(text: str, file: str) -> tuple[str, frozenset[tuple[int, int]]]:
             raise SwizzleError(
                 "a `?` that begins no hole",
                 place=Place(file, line, column, column + 1),
-                expected="?sw_xform(...), ?sw_part(...) or ?sw_cond(...), without a space after the `?`",
+                expected="?sw_xform(...), ?sw_part(...) or ?sw_cond(...)",
+                mend="write the hole's name right after the `?`, or leave the `?` out",
             )
     return "".join(characters), frozenset(marks)
 

@@ -93,7 +93,7 @@ def _move(call: Call, far: Side, kept: Side, position: tuple[Expr, ...], own: tu
     )
     if not isinstance(fill, Const):
         assert given is not None
-        reader.mistake(given, "a fill that is not a constant", "a number")
+        reader.mistake(given, "a fill that is not a constant", "a number", "write fill=0")
     value = Select(inside, Load(far.name, position, dtype, place), fill, dtype, place)
     return Store(kept.name, own, value, place)
 
@@ -112,13 +112,25 @@ def _sides(call: Call) -> tuple[Side, Side]:
         far, kept = kept, far
     keeps = "local" if call.by_warps else "shared"
     if kept.array.memory != keeps:
-        reader.mistake(kept.node, f"{name} with a {kept.array.memory} array", f"a {keeps} array on this side")
+        reader.mistake(
+            kept.node,
+            f"{name} with a {kept.array.memory} array",
+            f"a {keeps} array on this side",
+            f"declare it with cuda.{keeps}.array(shape, dtype)",
+        )
     if far.array.memory == "local":
-        reader.mistake(far.node, f"{name} with a local array", "a parameter or a shared array on this side")
+        reader.mistake(
+            far.node,
+            f"{name} with a local array",
+            "a parameter or a shared array on this side",
+            "move the local arrays' elements by assignments",
+        )
     if not source_type.is_readable:
         reader.mistake(source_node, f"{name} reads the out parameter {source}", "an input", "declare it inout")
     if not target_type.is_writable:
-        reader.mistake(target_node, f"{name} stores to the read-only parameter {target}", "an out array")
+        reader.mistake(
+            target_node, f"{name} stores to the read-only parameter {target}", "an out array", "declare it inout"
+        )
     if source_type.dtype is not target_type.dtype:
         reader.mistake(
             call.node, f"{name} from {source_type.dtype.value} to {target_type.dtype.value}", "arrays of one dtype"

@@ -20,6 +20,7 @@ from swizzle.cuda_namespace import NAMESPACES, Dim3, KernelOnly
 from swizzle.element_types import ElementType
 from swizzle.frontend import operators
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
+from swizzle.frontend.outside import EXPRESSIONS
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
 from swizzle.frontend.source import KernelSource
 from swizzle.frontend.suggest import near
@@ -97,7 +98,9 @@ class NameReader:
             case LoopName():
                 return Var(name, INDEX, place)
             case ArrayName(shape=shape):
-                self.mistake(node, f"the array {name} where one value is needed", f"an element: {element(name, shape)}")
+                self.mistake(
+                    node, f"the array {name} where one value is needed", "one value", f"write {element(name, shape)}"
+                )
             case AccumulatorName(shape=shape):
                 self.mistake(
                     node,
@@ -118,7 +121,9 @@ class NameReader:
         if isinstance(found, Dim3):
             self.mistake(node, f"{spell(node)} has three parts", f"one of them: {spell(node)}.x, .y or .z")
         if isinstance(found, tuple):
-            self.mistake(node, f"the tuple {spell(node)} where one value is needed", f"an element: {spell(node)}[0]")
+            self.mistake(
+                node, f"the tuple {spell(node)} where one value is needed", "one value", f"write {spell(node)}[0]"
+            )
         if id(found) in FUNCTION_NAMES or callable(found):
             self.mistake(node, f"{spell(node)} is a function, not a value", "a number", f"call it: {spell(node)}(...)")
         return self.constant(found, node)
@@ -154,7 +159,8 @@ class NameReader:
             self.mistake(
                 node,
                 f"{spell(node.value)} has no `{node.attr}`",
-                mend=near(node.attr, public, spell(node.value) + "."),
+                f"one of {', '.join(public)}" if public else "",
+                near(node.attr, public, spell(node.value) + ".") or "docs/language.md names them all",
             )
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
             self.unknown(node.value)
@@ -163,7 +169,7 @@ class NameReader:
             root = root.func if isinstance(root, ast.Call) else root.value
         name = spell(root)
         if isinstance(root, ast.Name) and root is not node and not self._is_unknown(root):
-            self.mistake(node, f"`{spell(node)}` is not part of the kernel language")
+            self.mistake(node, f"`{spell(node)}` is not part of the kernel language", EXPRESSIONS, "leave it out")
         constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
         mend = near(name, names) or "define it at module level, before the sketch"

@@ -163,7 +163,7 @@ def binary(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
         _check_shift(op, right, dtype)
     a, b = coerce(left, dtype, f"an operand of `{op}`"), coerce(right, dtype, f"an operand of `{op}`")
     if op in ("//", "%") and isinstance(b, Const) and b.value == 0:
-        fail(place, "a division by zero")
+        fail(place, "a division by zero", "a divisor that is not 0", "guard it with `if`, or check the sizes")
     return Binary(op, a, b, dtype, place)
 
 
@@ -175,9 +175,10 @@ def _check_shift(op: BinaryOp, amount: Value, dtype: DType) -> None:
             amount.place,
             f"`{op}` of {dtype.value} data by {describe(amount)}",
             f"a constant amount, from 0 to {bits - 1}",
+            "write a number, or multiply or divide by a power of two",
         )
     if not 0 <= amount.value < bits:
-        fail(amount.place, f"`{op}` of {dtype.value} data by {amount.value}", f"an amount from 0 to {bits - 1}")
+        fail(amount.place, f"`{op}` of {dtype.value} data by {amount.value}", f"an amount from 0 to {bits - 1}", _SHIFT)
 
 
 def common_dtype(left: Value, right: Value, what: str, place: Place) -> DType:
@@ -229,12 +230,15 @@ def _fold(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
     return FloatLiteral(result, place) if isinstance(result, float) else Const(result, INDEX, place)
 
 
+_SHIFT: Final = "C++ leaves other amounts undefined; shift the other way, or write 0"
+
+
 def fold(op: BinaryOp, left: Any, right: Any, place: Place) -> Any:
     """Compute `left op right` on Python numbers, within the bounds of 64 bits."""
     if op in ("/", "//", "%") and right == 0:
-        fail(place, "a division by zero")
+        fail(place, "a division by zero", "a divisor that is not 0", "guard it with `if`, or check the sizes")
     if op in ("<<", ">>") and not 0 <= right < 64:
-        fail(place, f"a shift by {right}", "a shift by 0 to 63")
+        fail(place, f"a shift by {right}", "a shift by 0 to 63", _SHIFT)
     result = _FOLD[op](left, right)
     if isinstance(result, int) and abs(result) >= 2**64:
         fail(place, "a constant of more than 64 bits", "a number that fits into the kernel's integers")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Final
 
+EXPRESSIONS: Final = "arithmetic and comparisons of numbers, array elements, holes, and the language's functions"
+STATEMENTS: Final = "assignments, `for`, `if`, stores, barriers, accumulates, and load and store helpers"
+
 NOT_EXPRESSIONS: Final[dict[type[ast.expr], tuple[str, str]]] = {
     ast.List: ("a list", "use cuda.local.array(shape, dtype) for a thread's own array"),
     ast.Dict: ("a dict", "use cuda.local.array(shape, dtype) for a thread's own array"),

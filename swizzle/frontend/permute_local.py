@@ -18,7 +18,7 @@ def lower_permute_local(
     place = reader.kernel.source.place(node)
     name, array = read_array(reader, arguments["array"], "the array of permute_local")
     if array.memory != "local":
-        reader.mistake(arguments["array"], f"permute_local of a {array.memory} array", "a local array")
+        reader.mistake(arguments["array"], f"permute_local of a {array.memory} array", "a local array", "copy it first")
     if len(array.shape) != 1:
         reader.mistake(
             arguments["array"],
@@ -28,7 +28,7 @@ def lower_permute_local(
         )
     function = arguments["shfl"]
     if not isinstance(function, ast.Lambda):
-        reader.mistake(function, "the shfl of permute_local is not a lambda", "lambda i: ...")
+        reader.mistake(function, "the shfl of permute_local is not a lambda", "lambda i: ...", "write lambda i: ...")
     scratch = DeclareArray(reader.scope.fresh("permuted"), "local", array.shape, array.dtype, place)
 
     gather = IndexLoops(reader, place)

@@ -77,7 +77,10 @@ def parse(text: str, file: str) -> ast.Module:
         raise syntax_mistake(error, file) from None
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
-        raise SwizzleError(f"the file cannot be parsed: {reason}", place=Place(file, 1, 1)) from None
+        mend = "split its expressions" if not isinstance(error, ValueError) else "look for characters that are no text"
+        raise SwizzleError(
+            f"the file cannot be parsed: {reason}", place=Place(file, 1, 1), expected="Python", mend=mend
+        ) from None
 
 
 def syntax_mistake(error: SyntaxError, file: str) -> SwizzleError:
@@ -85,7 +88,14 @@ def syntax_mistake(error: SyntaxError, file: str) -> SwizzleError:
     line, column = error.lineno or 1, max(error.offset or 1, 1)
     end = error.end_offset or 0
     end = end if error.end_lineno == error.lineno and end > column else column + 1
-    return SwizzleError(f"the text is not Python: {error.msg}", place=Place(file, line, column, end))
+    return SwizzleError(
+        f"the text is not Python: {error.msg}",
+        place=Place(file, line, column, end),
+        expected="Python" + (", with a `?` before each hole" if file.endswith(".swz") else ""),
+        mend="a .py file has no `?` before its holes: leave it out"
+        if "?sw_" in (error.text or "") and not file.endswith(".swz")
+        else "mend the syntax here, or just before",
+    )
 
 
 def _characters(text: str, byte_column: int) -> int:

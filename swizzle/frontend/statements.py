@@ -14,7 +14,7 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.names import MISSING
 from swizzle.frontend.operators import INDEX
-from swizzle.frontend.outside import NOT_STATEMENTS
+from swizzle.frontend.outside import NOT_STATEMENTS, STATEMENTS
 from swizzle.frontend.permute_local import lower_permute_local
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
 from swizzle.language import FUNCTION_NAMES, LOAD_STORE
@@ -68,13 +68,23 @@ class StatementReader:
                     node, "an early `return`", "kernels that run to their end", "put the rest of the body under `if`"
                 )
             case ast.Return():
-                self._mistake(node, "a kernel returns no value", mend="store the result to an `out` array: y[i] = ...")
+                self._mistake(
+                    node,
+                    "a kernel returns no value",
+                    "a kernel that writes its out arrays",
+                    "store the result to an `out` array: y[i] = ...",
+                )
             case ast.Expr():
-                self._mistake(node, "an expression without an effect", "an assignment, a store or a call")
+                self._mistake(
+                    node,
+                    "an expression without an effect",
+                    "an assignment, a store or a call",
+                    "store it, or leave it out",
+                )
             case _:
                 kind = type(node).__name__
                 found, mend = NOT_STATEMENTS.get(kind, (f"`{kind}`", ""))
-                self._mistake(node, f"{found} is not part of the kernel language", mend=mend)
+                self._mistake(node, f"{found} is not part of the kernel language", STATEMENTS, mend)
 
     def _mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
         self.expressions.mistake(node, found, expected, mend)
@@ -120,7 +130,12 @@ class StatementReader:
         if not isinstance(target, ast.Name):
             self._mistake(target, f"{what}(...) stored in an element", f"a name of its own: a_name = {what}(...)")
         if not self.scope.is_bound_once(target.id) or target.id in self.scope.meanings:
-            self._mistake(target, f"{target.id} is declared and also assigned elsewhere", "one meaning for each name")
+            self._mistake(
+                target,
+                f"{target.id} is declared and also assigned elsewhere",
+                "one meaning for each name",
+                "use another name",
+            )
         assert isinstance(value, ast.Call)
         arguments = bind(reader, what, DECLARATIONS[what], value)
         place = reader.kernel.source.place(node)
@@ -131,7 +146,9 @@ class StatementReader:
             self.scope.declare(target.id, AccumulatorName(declared.dtype, declared.shape, declared.inner is not None))
             return declared
         if self.depth:
-            self._mistake(node, f"{what}(...) inside a loop or an `if`", mend="declare arrays at the top of the kernel")
+            self._mistake(
+                node, f"{what}(...) inside a loop or an `if`", "one array for the whole kernel", "declare it at the top"
+            )
         memory: Literal["local", "shared"] = "local" if what == "cuda.local.array" else "shared"
         shape = reader.shape(arguments["shape"], f"a {memory} array")
         dtype = read_element_type(reader, arguments["dtype"])

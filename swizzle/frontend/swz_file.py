@@ -36,6 +36,7 @@ def read_swz(text: str, file: str, parameters: Parameters) -> list[Sketch]:
     return reader.sketches
 
 
+TOP_LEVEL: Final = "parameters, constants, functions, @spec functions and @sketch(...) kernels"
 ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "out": "out", "inout": "inout"}
 
 
@@ -61,13 +62,16 @@ class SwzReader:
             case ast.FunctionDef():
                 self._function(node)
             case ast.Import() | ast.ImportFrom():
-                self._fail(node, "an import in a .swz file", mend="leave it out: the language's names are built in")
+                self._fail(
+                    node, "an import in a .swz file", TOP_LEVEL, "leave it out: the language's names are built in"
+                )
             case _:
                 kind = type(node).__name__.lower()
                 self._fail(
                     node,
                     f"`{kind}` at the top level of a .swz file",
-                    "parameters, constants, functions, @spec functions and @sketch(...) kernels",
+                    TOP_LEVEL,
+                    "put it into a function, or write the value that it computes",
                 )
 
     def _fail(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
@@ -76,7 +80,7 @@ class SwzReader:
     def _bind(self, name: str, value: Any, node: ast.AST) -> None:
         if name in RESERVED or name in self.names or any(name == made.name for made in self.sketches):
             what = "a name of the language" if name in RESERVED else "defined above"
-            self._fail(node, f"{name} is {what} already", "a new name")
+            self._fail(node, f"{name} is {what} already", "a new name", "use another name")
         self.names[name] = value
 
     def _bind_tuple(self, targets: list[ast.expr], value: Any, node: ast.stmt) -> None:
@@ -96,7 +100,12 @@ class SwzReader:
         given: dict[str, ast.expr] = dict(zip(("name", "default"), node.args, strict=False))
         given.update({str(keyword.arg): keyword.value for keyword in node.keywords})
         if len(node.args) > 2 or set(given) != {"name", "default", "domain"}:
-            self._fail(node, "a wrong call of parameter", 'parameter("K", 3, domain=range(1, 33))')
+            self._fail(
+                node,
+                "a wrong call of parameter",
+                "a name, a default and a domain",
+                'write parameter("K", 3, domain=range(1, 33))',
+            )
         name = given["name"].value if isinstance(given["name"], ast.Constant) else None
         default, domain = (evaluate(given[key], self.source, self.names) for key in ("default", "domain"))
         return self.parameters.declare(name, default, domain, self.source.place(node))
@@ -113,16 +122,23 @@ class SwzReader:
             case [ast.Name(id="sketch") as bare]:
                 self._fail(bare, "@sketch without its arguments", "@sketch(spec=..., block=..., y=f32.out[128])")
             case [first, *_]:
-                self._fail(first, f"the decorator {ast.unparse(first)}", "@spec or @sketch(...), one of them")
+                self._fail(
+                    first, f"the decorator {ast.unparse(first)}", "@spec or @sketch(...), one of them", "leave it out"
+                )
 
     def _sketch(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
         if decorator.args:
-            self._fail(decorator.args[0], "a positional argument of @sketch", "spec=, block=, grid=, x=f32[130], ...")
+            self._fail(
+                decorator.args[0],
+                "a positional argument of @sketch",
+                "spec=, block=, grid=, x=f32[130], ...",
+                "name it",
+            )
         options: dict[str, Any] = {"spec": None, "block": None, "grid": 1, "warp_size": 32}
         arguments: dict[str, Any] = {}
         for keyword in decorator.keywords:
             if keyword.arg is None:
-                self._fail(keyword, "`**` in @sketch(...)", mend="write the arguments one by one")
+                self._fail(keyword, "`**` in @sketch(...)", "named arguments", "write the arguments one by one")
             if keyword.arg == "spec":
                 options["spec"] = self._spec(keyword.value)
             else:
@@ -133,7 +149,7 @@ class SwzReader:
             KernelSource(self.source, node, decorator, environment), options, arguments, self.parameters.values
         )
         if node.name in RESERVED or node.name in self.names or any(made.name == other.name for other in self.sketches):
-            self._fail(node, f"{node.name} is defined already", "a new name")
+            self._fail(node, f"{node.name} is defined already", "a new name", "use another name")
         self.sketches.append(made)
 
     def _spec(self, node: ast.expr) -> SequentialFunction:
@@ -143,7 +159,7 @@ class SwzReader:
                 node,
                 f"{ast.unparse(node)} is not a specification",
                 "the name of a function above, marked @spec",
-                near(name or "", self.specs),
+                near(name or "", self.specs) or "mark the function that says what the kernel computes with @spec",
             )
         function = self.names[name]
         assert isinstance(function, SequentialFunction)
@@ -158,7 +174,12 @@ class SwzReader:
         if not isinstance(root, ast.Name) or root.id not in ELEMENT_TYPES:
             return evaluate(node, self.source, self.names)
         if role not in ROLES:
-            self._fail(node, f"{root.id} has no role `{role}`", "const, out or inout", near(role, ROLES))
+            self._fail(
+                node,
+                f"{root.id} has no role `{role}`",
+                "const, out or inout",
+                near(role, ROLES) or f"write {root.id}.out for an output",
+            )
         if not isinstance(node, ast.Subscript):
             return ELEMENT_TYPES[root.id]
         shape = evaluate(node.slice, self.source, self.names)

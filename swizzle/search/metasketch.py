@@ -16,6 +16,7 @@ from swizzle.search.cegis import Candidate, Cegis
 from swizzle.search.certificate import Claim, confirm
 from swizzle.search.floor import floor
 from swizzle.search.problem import Problem
+from swizzle.search.specification import Meaning
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
@@ -34,8 +35,8 @@ LARGE = 128  # constants of all holes together from which on the light ones are 
 class _Search:
     """One solve job on its way."""
 
-    def __init__(self, sketch: Sketch, limits: Limits, news: News | None) -> None:
-        self.sketch, self.limits, self.news = sketch, limits, news
+    def __init__(self, sketch: Sketch, limits: Limits, news: News | None, meaning: Meaning | None) -> None:
+        self.sketch, self.limits, self.news, self.meaning = sketch, limits, news, meaning
         self.solver: SolverName = quickest_boolean() if limits.solver == "auto" else limits.solver
         self.started = time.monotonic()
         self.deadline = None if limits.timeout is None else self.started + limits.timeout
@@ -62,7 +63,7 @@ class _Search:
         last: SpaceName = "1"
         try:
             self.tell("1", "interpreting the sketch")
-            self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline)
+            self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
             self.floor = floor(self.problem)
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
@@ -307,10 +308,13 @@ def simplest(problem: Problem, number: int, space: SpaceName, choice: Any) -> tu
     raise AssertionError("a chosen function is not in its own space")
 
 
-def solve(sketch: Sketch, limits: Limits | None = None, progress: News | None = None) -> Result:
+def solve(
+    sketch: Sketch, limits: Limits | None = None, progress: News | None = None, meaning: Meaning | None = None
+) -> Result:
     """Fill the holes of a sketch so that it equals its specification, at the least cost.
 
+    `meaning` is the specification's, where it is known already.
     Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
     Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
-    return _Search(sketch, limits or Limits(), progress).run()
+    return _Search(sketch, limits or Limits(), progress, meaning).run()

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from swizzle.search.specification import outputs, postcondition, symbolic_inputs
+from swizzle.search.specification import Meaning, outputs, symbolic_inputs
 from swizzle.search.verify import Mismatch, compare, run_canonical
 from symbolic.algebra import Canonical
 from symbolic.data import require
@@ -66,10 +66,15 @@ class Problem:
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
 
     @staticmethod
-    def of(program: Program, spec: Callable[..., Any], deadline: float | None = None) -> Problem:
-        """Run a sketch; raises `SwizzleError` where it breaks a rule whatever its holes are."""
-        terms = Terms()
-        wanted = postcondition(program, spec, terms)
+    def of(
+        program: Program, spec: Callable[..., Any], deadline: float | None = None, meaning: Meaning | None = None
+    ) -> Problem:
+        """Run a sketch; raises `SwizzleError` where it breaks a rule whatever its holes are.
+
+        `meaning` is the specification's, where it is known already.
+        """
+        meaning = meaning or Meaning.of(program, spec)
+        terms, wanted = meaning.terms, meaning.wanted
         asked: list[set[Point]] = [set() for _ in program.holes]
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from swizzle.blame import user_place
+from swizzle.search.wrapping import unwrapped, wrapped
 from symbolic.algebra import NUMPY_DTYPES
 from symbolic.errors import Place, SwizzleError
 from symbolic.program import Parameter, Program
@@ -39,13 +42,28 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
     Raises `SwizzleError` when the specification fails or returns other shapes than the kernel's.
     """
     arrays = [SymbolicArray(terms, p.name, p.shape) for p in inputs(program)]
-    returned = _by_name(program, _call(program, spec, arrays))
+    place = _place(program, spec)
+    returned = _by_name(program, _call(program, spec, arrays), place)
     found: dict[str, list[Term]] = {}
     for parameter in outputs(program):
         flat: list[Term] = []
-        _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, program.place)
+        _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, place)
         found[parameter.name] = flat
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a specification says at a sketch's sizes: the term of every output element, in the table of terms."""
+
+    terms: Terms
+    wanted: dict[str, list[Term]]
+
+    @staticmethod
+    def of(program: Program, spec: Callable[..., Any]) -> Meaning:
+        """Run the specification on symbols; raises `SwizzleError` as `postcondition` does."""
+        terms = Terms()
+        return Meaning(terms, postcondition(program, spec, terms))
 
 
 def numbers(
@@ -53,10 +71,15 @@ def numbers(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every output of the specification on NumPy inputs (copied first), in the outputs' shapes and dtypes."""
     with np.errstate(all="ignore"):
-        returned = _by_name(program, _call(program, spec, [np.array(arrays[p.name]) for p in inputs(program)]))
+        given = [np.array(arrays[p.name]) for p in inputs(program)]
+        if any(array.dtype.kind == "u" for array in given):
+            result = _call_wrapping(program, spec, given)
+        else:
+            result = _call(program, spec, given)
+        returned = _by_name(program, result, _place(program, spec))
     found: dict[str, npt.NDArray[Any]] = {}
     for parameter in outputs(program):
-        found[parameter.name] = _as_declared(parameter, returned[parameter.name], program.place)
+        found[parameter.name] = _as_declared(parameter, returned[parameter.name], _place(program, spec))
     return found
 
 
@@ -97,7 +120,7 @@ def _whole(parameter: Parameter, value: Any, address: int, place: Place) -> Any:
         f"the specification gives {cell_name(parameter.name, parameter.shape, address)} = {value}",
         place=place,
         expected=f"an integer from {low} to {high}: {parameter.name} is {parameter.dtype.value}",
-        mend="divide with `//`" if isinstance(value, (float, np.floating)) else "",
+        mend="divide with `//`" if isinstance(value, (float, np.floating)) else "compute with the array's own elements",
     )
 
 
@@ -106,6 +129,7 @@ def _no_number(parameter: Parameter, kind: str, place: Place) -> SwizzleError:
         f"the specification gives {kind} as an element of {parameter.name}",
         place=place,
         expected="numbers made of the input arrays' elements",
+        mend="give every element a value",
     )
 
 
@@ -113,33 +137,48 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
     try:
         return spec(*arrays)
     except SwizzleError as error:
-        raise SwizzleError(
-            error.found, place=error.place or program.place, expected=error.expected, mend=error.mend
-        ) from None
+        place = error.place or _failing(error, spec) or program.place
+        raise SwizzleError(error.found, place=place, expected=error.expected, mend=error.mend) from None
     except Exception as error:
-        names = ", ".join(p.name for p in inputs(program))
+        shapes = ", ".join(f"{p.name} {'x'.join(map(str, p.shape))}" for p in inputs(program))
         raise SwizzleError(
-            f"the specification fails on arrays of the sketch's shapes ({names}): {type(error).__name__}: {error}",
-            place=_failing_line(error) or program.place,
-            expected="a function of the sketch's in, const and inout arrays, in their order",
-            mend="check the specification's indices against the shapes in @sketch(...)",
+            f"the specification fails: {type(error).__name__}: {error}",
+            place=_failing(error, spec) or program.place,
+            expected=f"a function that runs on the kernel's input arrays, in their order: {shapes or 'none'}",
+            mend="check its indices against the shapes in @sketch(...)"
+            if isinstance(error, IndexError)
+            else "try it on NumPy arrays of these shapes",
         ) from None
 
 
-def _failing_line(error: Exception) -> Place | None:
-    trace, found = error.__traceback__, None
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if "symbolic" not in file and "swizzle" not in file:
-            found = Place(file, trace.tb_lineno, 1)
-        trace = trace.tb_next
-    return found
+def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
+    """Call a specification on unsigned arrays; where NumPy refuses a Python int, such as -1, the int wraps."""
+    try:
+        return spec(*[np.array(array) for array in arrays])
+    except (OverflowError, SwizzleError):
+        return unwrapped(_call(program, spec, [wrapped(array) for array in arrays]))
+    except Exception:
+        return _call(program, spec, arrays)
 
 
-def _by_name(program: Program, returned: Any) -> dict[str, Any]:
+def _failing(error: Exception, spec: Callable[..., Any]) -> Place | None:
+    """Return the innermost place in the specification's own file."""
+    written = getattr(spec, "place", None)
+    return user_place(error, written.file if isinstance(written, Place) else None)
+
+
+def _place(program: Program, spec: Callable[..., Any]) -> Place:
+    """Return where the specification is, or else the kernel."""
+    place = getattr(spec, "place", None)
+    return place if isinstance(place, Place) else program.place
+
+
+def _by_name(program: Program, returned: Any, place: Place) -> dict[str, Any]:
     """Match what a specification returned to the outputs: one array, a tuple in order, or a dict by name."""
     names = [p.name for p in outputs(program)]
-    if isinstance(returned, Mapping):
+    if returned is None:
+        found = {}
+    elif isinstance(returned, Mapping):
         found = dict(returned)
     elif len(names) == 1:
         found = {names[0]: returned[0] if isinstance(returned, tuple) and len(returned) == 1 else returned}
@@ -150,7 +189,7 @@ def _by_name(program: Program, returned: Any) -> dict[str, Any]:
     if set(found) != set(names):
         raise SwizzleError(
             f"the specification of {program.name} returns {_describe(returned)}",
-            place=program.place,
+            place=place,
             expected=f"a value for each of: {', '.join(names)}",
             mend="return one array, a tuple in the order of the out arrays, or a dict by their names",
         )

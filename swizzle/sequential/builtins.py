@@ -55,12 +55,18 @@ def call_builtin(run: Run, name: str, arguments: list[Any], keywords: dict[str, 
             node,
             f"a wrong call of {name}",
             f"{name} of {least if least == most else f'{least} to {most}'} arguments, without keywords",
+            "write the arguments one by one",
         )
     first = arguments[0]
     match name:
         case "range":
             if not all(isinstance(argument, int) for argument in arguments):
-                run.fail(node, "a range of something else than ints", "ints: sizes, loop variables, constants")
+                run.fail(
+                    node,
+                    "a range of something else than ints",
+                    "ints: sizes, loop variables, constants",
+                    "divide with `//`",
+                )
             return run.attempt(node, range, *arguments)
         case "len":
             if isinstance(first, list | tuple | range) or shape_of(first):
@@ -102,7 +108,12 @@ def call_builtin(run: Run, name: str, arguments: list[Any], keywords: dict[str, 
 def _extreme(run: Run, name: str, items: Sequence[Any], node: ast.AST) -> Any:
     """Return the least or greatest item; data as `minimum` and `maximum` do."""
     if not items or any(isinstance(item, list | tuple | range) for item in items):
-        run.fail(node, f"a wrong call of {name}", f"{name} of one number or more")
+        run.fail(
+            node,
+            f"{name} of nothing" if not items else f"{name} of lists",
+            f"{name} of one number or more",
+            "give it a first value" if not items else "give it their elements",
+        )
     if all(isinstance(item, int | float) for item in items):
         return min(items) if name == "min" else max(items)
     choose = minimum if name == "min" else maximum
@@ -145,4 +156,4 @@ def kind(value: Any) -> str:
         case _ if callable(value):
             return "a function"
         case _:
-            return "an array" if shape_of(value) else f"data ({type(value).__name__})"
+            return "an array" if shape_of(value) else "data"

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from swizzle.frontend.source import Source
 from swizzle.frontend.suggest import near
 from swizzle.sequential.builtins import BUILTINS, Builtin, call_builtin, kind, shape_of
-from swizzle.sequential.syntax import check_sequential
+from swizzle.sequential.syntax import PART, check_sequential
 from symbolic.errors import SwizzleError
 
 MAX_STEPS: Final = 50_000_000
@@ -210,7 +210,14 @@ class Run:
                 array = self.value(base, frame)
                 index = self._key(key, frame)
                 if isinstance(array, tuple | range) or isinstance(key, ast.Slice):
-                    self.fail(target, "a store that is not to one element", "an element of a list or an array")
+                    self.fail(target, "a store that is not to one element", "an element of a list or an array", "loop")
+                if shape_of(array) and not hasattr(array, "__setitem__"):
+                    self.fail(
+                        target,
+                        "a store to an input array of the specification",
+                        "an array of its own",
+                        "write to zeros(shape), and return it",
+                    )
                 self.attempt(target, operator.setitem, array, index, value)
             case _:
                 raise AssertionError(f"check_sequential let {type(target).__name__} pass")
@@ -252,6 +259,13 @@ class Run:
                 return SequentialFunction("lambda", node, self.source, frame)  # type: ignore[arg-type]
             case ast.Call():
                 return self._call(node, frame)
+            case ast.Slice():
+                self.fail(
+                    node,
+                    "a slice where a number is needed",
+                    "a number",
+                    "a slice stands in an index of a list or an array only",
+                )
             case _:
                 raise AssertionError(f"check_sequential let {type(node).__name__} pass")
 
@@ -261,7 +275,7 @@ class Run:
         if name in self.names:
             return self.names[name]
         self.fail(node, f"{name} is not defined", "a name defined above, or a function of the sequential part",
-                   near(name, self.names))  # fmt: skip
+                   near(name, self.names) or "define it above the specification")  # fmt: skip
 
     def _comprehension(
         self, node: ast.expr, element: ast.expr, generators: Sequence[ast.comprehension], frame: Frame
@@ -390,7 +404,12 @@ class Run:
     def _index(self, node: ast.expr, frame: Frame) -> int:
         value = self.value(node, frame)
         if not isinstance(value, int):
-            self.fail(node, f"an index that is {kind(value)}", "an int: sizes, loop variables and constants")
+            self.fail(
+                node,
+                f"an index that is {kind(value)}",
+                "an int: sizes, loop variables and constants",
+                "a specification computes with data; it does not index with it",
+            )
         return value
 
     def _shape(self, value: Any, node: ast.expr) -> Any:
@@ -453,8 +472,10 @@ class Run:
             raise SwizzleError(error.found, place=place, expected=error.expected, mend=error.mend) from None
         except RecursionError:
             raise
+        except IndexError as error:
+            self.fail(node, str(error), "an index inside the shape", "check it against the shapes in @sketch(...)")
         except Exception as error:
-            self.fail(node, f"{type(error).__name__}: {error}")
+            self.fail(node, f"{type(error).__name__}: {error}", PART, "compute with numbers and array elements")
 
     def fail(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
         """Raise the user's mistake at `node`."""

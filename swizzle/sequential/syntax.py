@@ -26,6 +26,7 @@ EXPRESSIONS: Final = (
     ast.Lambda,
     ast.Call,
 )
+PART: Final = "plain Python on ints, floats, lists and arrays: docs/language.md, 'The sequential part'"
 _MENDS: Final[dict[str, str]] = {
     "While": "write `for i in range(...)`",
     "Break": "put the rest of the loop's body under `if`, or `return`",
@@ -80,7 +81,7 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
     part = "not part of the sequential language"
     if not isinstance(node, allowed):
         kind = type(node).__name__
-        source.mistake(node, f"{_NAMES.get(kind, f'`{kind}`')} is {part}", mend=_MENDS.get(kind, ""))
+        source.mistake(node, f"{_NAMES.get(kind, f'`{kind}`')} is {part}", PART, _MENDS.get(kind, "leave it out"))
     match node:
         case ast.FunctionDef() if node is not tree:
             source.mistake(node, f"a function inside a function is {part}", mend="define it at the file's top level")
@@ -88,14 +89,19 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
             if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
                 source.mistake(node, "parameters with `*` or `/`", "plain parameters, with or without defaults")
         case ast.Name() if source.is_marked(node):
-            source.mistake(node, "a hole in the sequential part", mend="holes belong into the kernel")
+            source.mistake(node, "a hole in the sequential part", PART, "holes belong into the kernel")
         case ast.Constant(value=value):
             if id(node) not in docstrings and not isinstance(value, int | float | None):
-                source.mistake(node, f"a {type(value).__name__} is {part}", "ints, floats, lists and arrays")
+                source.mistake(
+                    node, f"a {type(value).__name__} is {part}", "ints, floats, lists and arrays", "leave it out"
+                )
         case ast.Attribute(attr=attribute):
             if attribute not in ("shape", "append"):
                 source.mistake(
-                    node, f"the attribute `{attribute}` is {part}", "`.shape` of an array, `.append` of a list"
+                    node,
+                    f"the attribute `{attribute}` is {part}",
+                    "`.shape` of an array, `.append` of a list",
+                    "leave it out",
                 )
         case ast.For(orelse=orelse) if orelse:
             source.mistake(orelse[0], "`else` of a loop", mend="write it after the loop")
@@ -115,7 +121,9 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
             if any(keyword.arg is None for keyword in keywords):
                 source.mistake(node, "`**` in a call", mend="write the arguments one by one")
             if isinstance(function, ast.Attribute) and function.attr != "append":
-                source.mistake(function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list")
+                source.mistake(
+                    function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list", "write a loop"
+                )
             if isinstance(function, ast.Attribute) and keywords:
                 source.mistake(node, "a wrong call of append", "a_list.append(value)")
     called = node.func if isinstance(node, ast.Call) else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import swizzle.help
 from swizzle.cli import execute
 from swizzle.commands.check import CheckArguments
 from swizzle.commands.run import RunArguments
@@ -45,6 +47,17 @@ def test_help_everywhere(words: list[str]) -> None:
     assert (status, err) == (0, "")
     assert out.startswith("Usage: swizzle")
     assert "70 a bug of swizzle" in out
+
+
+@pytest.mark.parametrize("name", ["START", "SOLVE", "CHECK", "RUN", "CACHE"])
+def test_the_examples_of_the_help_are_command_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is accepted as it stands, with its options."""
+    seen = [recorded(monkeypatch, command) for command in ("solve", "check", "run", "cache")]
+    lines = re.findall(r"^  (?:\w+=\w+ )?swizzle (.*?)  +\w", getattr(swizzle.help, name), re.MULTILINE)
+    assert len(lines) >= 3
+    for line in lines:
+        assert call(*line.split())[0] == 0, line
+    assert sum(map(len, seen)) + any("--help" in line for line in lines) == len(lines)
 
 
 def test_version() -> None:
@@ -100,15 +113,15 @@ def test_options_of_check_and_run_arrive(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ("solve", "Missing argument 'FILE[:SKETCH]'"),
         ("solve a.py --space 4", "'4' is not one of '1', '2', '3', 'all'"),
-        ("solve a.py --timeout 0", "expected seconds, more than 0 and at most 1000000, not 0"),
+        ("solve a.py --timeout 0", "seconds, more than 0 and at most 1000000, not 0"),
         ("solve a.py --timeout -1", "at most 1000000, not -1"),
         ("solve a.py --timeout inf", "at most 1000000, not inf"),
         ("solve a.py --timeout nan", "at most 1000000, not nan"),
         ("solve a.py --timeout 1e400", "at most 1000000, not inf"),
         ("run a.py --seed -1", "-1 is not in the range x>=0"),
-        ("solve a.py -D K", "expected NAME=VALUE with an integer VALUE, not 'K'"),
-        ("solve a.py -D K=three", "expected NAME=VALUE with an integer VALUE, not 'K=three'"),
-        ("solve a.py -D 3=K", "expected NAME=VALUE with an integer VALUE, not '3=K'"),
+        ("solve a.py -D K", "NAME=VALUE with an integer VALUE, not 'K'"),
+        ("solve a.py -D K=three", "NAME=VALUE with an integer VALUE, not 'K=three'"),
+        ("solve a.py -D 3=K", "NAME=VALUE with an integer VALUE, not '3=K'"),
         ("run a.py -D K=3 -D K=4", "K is given twice, as 3 and as 4"),
         ("run a.py --device tpu", "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
         ("fly a.py", "No such command 'fly'"),

@@ -224,7 +224,7 @@ def test_a_file_that_is_no_json(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(SwizzleError, match="is not a solution file: it is not JSON"):
         checked(tmp_path / "a.json")
-    with pytest.raises(SwizzleError, match="cannot read"):
+    with pytest.raises(SwizzleError, match="cannot be read"):
         checked(tmp_path / "b.json")
 
 

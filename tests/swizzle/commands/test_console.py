@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 
+from swizzle.commands import console
 from swizzle.commands.console import headline, news, wants_colour
 from swizzle.solution import Progress
 
@@ -48,16 +50,36 @@ def test_quiet_is_silent() -> None:
         assert stream.getvalue() == ""
 
 
-def test_a_terminal_gets_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the news are redrawn in place and wiped at the end."""
+def test_the_view_waits_for_a_search_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that is over in a blink leaves a terminal alone; a longer one is drawn and wiped."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "120")
-    stream = Terminal()
-    with news("conv1d", stream, quiet=False) as hear:
+    quick, slow = Terminal(), Terminal()
+    monkeypatch.setattr(console, "BLINK", 60.0)
+    with news("conv1d", quick, quiet=False) as hear:
         hear(LOWERING)
-    text = stream.getvalue()
-    assert "best 5 accumulates" in text
-    assert text.rstrip().endswith("\x1b[2K")
+    assert quick.getvalue() == ""
+    monkeypatch.setattr(console, "BLINK", 0.0)
+    with news("conv1d", slow, quiet=False) as hear:
+        hear(LOWERING)
+        while "best 5 accumulates" not in slow.getvalue():
+            time.sleep(0.01)
+    assert slow.getvalue().endswith("\x1b[2K")
+
+
+def test_the_view_counts_candidates() -> None:
+    """One for each counterexample, of every space, and one for each solution that was cheaper."""
+    view = console.View("conv1d", io.StringIO())
+    assert view.lines()[0] == "reading the sketch"
+    seen = [(0, None), (1, None), (3, None), (3, 6), (4, 6), (4, 5), (0, 5), (2, 5)]
+    tried = []
+    for counterexamples, cost in seen:
+        view.hear(Progress("1", "searching", cost, counterexamples, 0.1))
+        tried.append(view.candidates)
+    assert tried == [0, 1, 3, 4, 5, 6, 6, 8]
+    doing, state = view.lines()
+    assert doing == "Space 1 · searching"
+    assert "s · best 5 accumulates · 8 candidates, 2 counterexamples" in state
 
 
 @pytest.mark.parametrize(

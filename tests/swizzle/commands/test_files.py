@@ -45,7 +45,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_folder_that_cannot_be_made_is_the_users_mistake(tmp_path: Path) -> None:
     """A file in the place of the folder is named in the error."""
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(SwizzleError, match=r"cannot write .*k\.cu"):
+    with pytest.raises(SwizzleError, match=r"k\.cu cannot be written"):
         write_whole(tmp_path / "out" / "k.cu", "text")
 
 

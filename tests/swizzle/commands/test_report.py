@@ -25,7 +25,7 @@ UNKNOWN = Result("shift", "unknown", "2", False, (), 32, SECONDS, reason="timeou
 
 KEYS = [
     *("sketch", "status", "space", "optimal", "cost", "solutions"),
-    *("holes", "warp_size", "seconds", "certificate", "files"),
+    *("holes", "warp_size", "seconds", "cached", "certificate", "files"),
 ]
 
 

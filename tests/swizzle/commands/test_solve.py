@@ -61,7 +61,7 @@ def call(target: object, **options: object) -> tuple[int, str, str]:
 def engine(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Result], Result]) -> None:
     """Let the engine give another answer than it would."""
 
-    def solving(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None]) -> Result:
+    def solving(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None], *_: object) -> Result:
         progress(Progress("1", "pretending", None, 0, 0.5))
         return answer(search(sketch, limits))
 
@@ -193,7 +193,7 @@ def test_limits_reach_the_engine(file: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Every limit of the command line is passed on."""
     seen: list[Limits] = []
 
-    def solving(sketch: Sketch, limits: Limits, progress: object) -> Result:
+    def solving(sketch: Sketch, limits: Limits, *_: object) -> Result:
         seen.append(limits)
         return search(sketch)
 

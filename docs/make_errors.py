@@ -1,0 +1,115 @@
+"""Write docs/errors.md: every mistake that tests/errors knows, by subject, each with its text and its message.
+
+`python docs/make_errors.py` (or `make docs-errors`) writes the page; `tests/test_errors.py` fails when it is stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+ERRORS: Final = ROOT / "tests" / "errors"
+PAGE: Final = ROOT / "docs" / "errors.md"
+
+SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
+    "The file": (
+        *("syntax", "stray_question_mark", "hole_without_mark", "python_question_mark", "import_in_swz"),
+        *("code_at_top_level", "parameter_outside_domain", "python_missing_module", "python_call_of_sketch"),
+        *("python_hole_outside", "non_ascii_columns"),
+    ),
+    "The sketch's declaration": (
+        *("spec_missing", "spec_of_other_arity", "block_missing", "block_misspelled", "block_too_deep"),
+        *("block_too_large", "grid_too_high", "grid_too_large", "array_without_shape", "array_of_slice"),
+        *("parameter_not_declared", "declared_but_no_parameter", "no_output"),
+    ),
+    "The specification": (
+        *("spec_while", "spec_dunder", "spec_unknown_name", "spec_index_out_of_bounds", "spec_branches_on_data"),
+        *("spec_indexes_with_data", "spec_empty_maximum", "spec_shifts_by_data", "spec_stores_to_input", "spec_shape"),
+        *("spec_returns_nothing", "spec_element_missing", "python_spec_index", "python_spec_compares"),
+        *("python_spec_fails", "python_spec_shape", "python_spec_dict"),
+    ),
+    "Statements": (
+        *("while_loop", "break_statement", "try_statement", "early_return", "return_value", "loop_over_array"),
+        *("loop_bound_differs", "data_in_loop_bound", "loop_step_zero", "data_dependent_branch"),
+        *("condition_is_index", "tuple_of_wrong_size", "write_to_loop_variable", "loop_variable_after_loop"),
+        *("maybe_unassigned",),
+    ),
+    "Values and names": (
+        *("unknown_name", "unknown_attribute", "unknown_call", "undecorated_helper", "python_unknown_helper"),
+        *("string", "list_literal", "mixed_dtypes", "index_with_data", "index_becomes_data", "float_without_dtype"),
+        *("division_of_indices", "index_division_by_zero", "shift_by_data", "shift_negative", "shift_too_far"),
+    ),
+    "Arrays": (
+        *("array_in_loop", "shape_not_static", "local_too_large", "shared_too_large", "wrong_number_of_indices"),
+        *("negative_index", "data_dependent_index", "out_of_bounds", "out_of_bounds_store", "unwritten_read"),
+        *("store_to_input", "read_of_out", "wrong_store_dtype"),
+    ),
+    "Holes": (
+        *("unknown_hole", "hole_missing_size", "hole_size_not_static", "hole_in_hole", "hole_in_hole_through_variable"),
+        *("hole_in_loop_bound", "part_too_large", "xform_too_large", "xform_out_of_range", "condition_argument_large"),
+    ),
+    "Warps, barriers and races": (
+        *("wrong_shuffle_arguments", "partial_warp_shuffle", "barrier_under_if", "race", "race_of_stores"),
+    ),
+    "Accumulators": (
+        *("accumulator_operator", "accumulator_float_xor", "accumulate_two_without_inner", "final_uses_more"),
+    ),
+    "Loads, stores, permutations": (
+        *("keyword_unknown", "warp_load_destination", "warp_load_rounds", "warp_shape_missing", "warp_shape_size"),
+        *("load_dimensions", "load_one_offset", "load_rounds_in_a_dimension", "load_shfl_lambda", "permute_shared"),
+        *("permute_without_lambda",),
+    ),
+}
+
+HEAD: Final = """\
+# Errors
+
+What Swizzle says when something in a sketch or on the command line is wrong: where, what was found, what was
+expected, how to mend it. The exit status is 2, and nothing is written. Each example below is a test, whose whole
+message is checked; this page is made from them (`make docs-errors`).
+
+An answer is no error: that no solution exists, or that a kernel is not equal to its specification, is status 1
+([solving.md](solving.md)). `internal error: ...`, status 70, is a bug of Swizzle: please report it.
+"""
+
+
+def sources() -> dict[str, Path]:
+    """Return the wrong sketches by name."""
+    return {path.stem: path for path in sorted(ERRORS.iterdir()) if path.suffix in (".swz", ".py")}
+
+
+def transcript() -> list[tuple[str, str]]:
+    """Return each wrong command line with what it prints on stderr."""
+    parts = (ERRORS / "command_line.txt").read_text(encoding="utf-8").split("$ ")[1:]
+    return [(command, message) for command, _, message in (part.partition("\n") for part in parts)]
+
+
+def lines() -> Iterator[str]:
+    """Yield the page, line by line."""
+    found = sources()
+    yield HEAD
+    for subject in (*SUBJECTS, "The command line"):
+        yield f"- [{subject}](#{subject.lower().replace(' ', '-').replace(',', '').replace(chr(39), '')})"
+    for subject, names in SUBJECTS.items():
+        yield f"\n## {subject}"
+        for name in names:
+            path = found[name]
+            title = name.removeprefix("python_").replace("_", " ")
+            yield f"\n### {title[0].upper()}{title[1:]}\n"
+            language = "python" if path.suffix == ".py" else "swz"
+            yield f"```{language}\n{path.read_text(encoding='utf-8').rstrip()}\n```\n"
+            yield f"```text\n{path.with_suffix('.txt').read_text(encoding='utf-8').rstrip()}\n```"
+    yield "\n## The command line"
+    for command, message in transcript():
+        yield f"\n```text\n$ {command}\n{message.rstrip()}\n```"
+
+
+def page() -> str:
+    """Return the page's text."""
+    return "\n".join(lines()) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,120 @@
+"""Solving with a memory: look the question up, verify what was kept, search only when that does not answer it.
+
+A decided answer (proved minimal, all of them, or proved to have none) is the answer. A search that was cut short keeps
+its best so far; the next one that is cut short reports the better of the two.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+from swizzle.cache.entries import cache_folder, read_entry, write_entry
+from swizzle.cache.key import key
+from swizzle.refill import is_plain_k, refill
+from swizzle.search.problem import live_accumulates
+from swizzle.search.specification import Meaning
+from swizzle.search.verify import compare, run_canonical
+from swizzle.sketch import Sketch
+from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution
+
+MOST_SOLUTIONS = 1000
+"""With --all; every one of them is verified again."""
+
+
+def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None]) -> Result:
+    """Answer a solve job from the cache where its answer is kept, or search and keep what was found.
+
+    Raises `SwizzleError` for a mistake in the sketch or its specification.
+    """
+    started = time.monotonic()
+    try:
+        meaning = Meaning.of(sketch.program, sketch.spec)
+        folder, name = cache_folder(), key(sketch, meaning, limits)
+        kept = _restored(sketch, meaning, read_entry(folder, name), started)
+    except KeyboardInterrupt:
+        spent = {"total": time.monotonic() - started}
+        return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason="interrupted")
+    if kept is not None and decided(kept):
+        return kept
+    before = time.monotonic() - started
+    from swizzle.search.metasketch import solve as search
+
+    found = search(sketch, limits, progress, meaning)
+    seconds = {part: taken + before * (part in ("interpret", "total")) for part, taken in found.seconds.items()}
+    found = _better(replace(found, seconds=seconds), kept)
+    if decided(found) or (found.solutions and not limits.all_solutions):
+        write_entry(folder, name, _content(sketch, found))
+    return found
+
+
+def decided(result: Result) -> bool:
+    """Tell whether an answer is final: more time would not change it."""
+    return result.status == "unsat" or (result.status == "sat" and result.optimal)
+
+
+def _better(found: Result, kept: Result | None) -> Result:
+    """Return a result with the solution of an earlier search, where that is cheaper and the search was cut short."""
+    if kept is None or decided(found):
+        return found
+    if found.solutions and tuple(found.best.cost.values()) <= tuple(kept.best.cost.values()):
+        return found
+    certificate = {**found.certificate, "verified": kept.certificate["verified"], "best": "of an earlier search"}
+    return replace(found, status="sat", space=kept.space, solutions=kept.solutions, certificate=certificate)
+
+
+def _content(sketch: Sketch, result: Result) -> dict[str, Any]:
+    """Return an answer as JSON: the constants of the holes, and no kernel."""
+    return {
+        "sketch": sketch.name,
+        "file": PurePath(sketch.place.file).name,
+        "parameters": dict(sketch.parameters),
+        "status": result.status,
+        "space": result.space,
+        "optimal": result.optimal,
+        "reason": result.reason,
+        "certificate": dict(result.certificate),
+        "solutions": [
+            {"cost": dict(solution.cost), "holes": [_hole(sketch, n, h) for n, h in enumerate(solution.holes)]}
+            for solution in result.solutions
+        ],
+    }
+
+
+def _hole(sketch: Sketch, number: int, hole: HoleFormula) -> dict[str, Any]:
+    plain = is_plain_k(sketch.program.holes[number], hole.formula)
+    return {"constants": dict(hole.constants), "plain_k": plain}
+
+
+def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | None, started: float) -> Result | None:
+    """Return the answer that an entry holds, its solutions verified now; None where it holds none."""
+    if content is None:
+        return None
+    interpreted = time.monotonic()
+    try:
+        kept = [
+            (solution["cost"], [(hole["constants"], hole["plain_k"]) for hole in solution["holes"]])
+            for solution in content["solutions"]
+        ]
+        solutions = tuple(refill(sketch.program, holes, cost) for cost, holes in kept)
+        status, space, optimal = content["status"], content["space"], content["optimal"]
+        fits = status == ("sat" if solutions else "unsat") and isinstance(optimal, bool)
+        if not fits or space not in (None, "1", "2", "3") or not all(_holds(s, meaning) for s in solutions):
+            return None
+        certificate, reason = dict(content["certificate"]), str(content["reason"])
+    except Exception:  # whatever a file from elsewhere holds, it is no reason to fail
+        return None
+    now = time.monotonic()
+    seconds = {"total": now - started, "interpret": interpreted - started, "search": 0.0, "verify": now - interpreted}
+    warp_size = sketch.program.warp_size
+    return Result(sketch.name, status, space, optimal, solutions, warp_size, seconds, certificate, reason, cached=True)
+
+
+def _holds(solution: Solution, meaning: Meaning) -> bool:
+    """Verify a solution for all inputs on the concrete machine, and count what it costs."""
+    run = run_canonical(solution.program, meaning.terms)
+    right = not run.violations and not compare(solution.program, run, meaning.wanted)
+    return right and solution.cost == {"accumulates": len(live_accumulates(run))}
