@@ -74,7 +74,7 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
         HoleFormula(hole.name, hole.kind, hole.place, entry["formula"], entry["constants"])
         for hole, entry in zip(open_holes, saved, strict=True)
     )
-    return sketch, Solution(fill(sketch.program, templates, choices), formulas, content["cost"])
+    return sketch, Solution(fill(sketch.program, templates, choices), formulas, content["cost"], sketch.program)
 
 
 def _content(path: Path) -> dict[str, Any]:

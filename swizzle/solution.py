@@ -57,11 +57,12 @@ class HoleFormula:
 @dataclass(frozen=True, slots=True)
 class Solution:
     """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
-    predicate is not statically false (paper, section 4.3)."""
+    predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open."""
 
     program: Program
     holes: tuple[HoleFormula, ...]
     cost: Mapping[str, int]
+    sketch: Program | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,54 @@
+"""What each hole became, as a table: its values over the arguments that the kernel gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from symbolic.errors import Place
+from symbolic.program import HoleKind
+from templates.words import Filling
+
+MOST_ROWS, MOST_COLUMNS = 8, 64
+
+
+@dataclass(frozen=True, slots=True)
+class HoleTable:
+    """A hole's values: one column for each value of its first argument, one row for each of the other arguments.
+
+    `rows` are the first few: (`k = 2`, the values), None where the kernel never asks; `more` is how many are left out.
+    """
+
+    name: str
+    kind: HoleKind
+    place: Place
+    size: int
+    formula: str
+    words: str
+    argument: str
+    columns: tuple[int, ...]
+    rows: tuple[tuple[str, tuple[int | None, ...]], ...]
+    more: int
+
+
+def hole_table(filling: Filling, formula: str, asked: Mapping[tuple[int, ...], int]) -> HoleTable:
+    """Lay out the values of a hole at the points where the kernel asks it."""
+    hole = filling.hole
+    columns = sorted({point[0] for point in asked if point})[:MOST_COLUMNS]
+    others = sorted({point[1:] for point in asked})
+    rows = []
+    for other in others[:MOST_ROWS]:
+        names = ", ".join(f"{name} = {value}" for name, value in zip(hole.arguments[1:], other, strict=True))
+        rows.append((names, tuple(asked.get((column, *other)) for column in columns)))
+    return HoleTable(
+        hole.name,
+        hole.kind,
+        hole.place,
+        hole.size,
+        formula,
+        filling.words(),
+        hole.arguments[0] if hole.arguments else "",
+        tuple(columns),
+        tuple(rows),
+        max(0, len(others) - MOST_ROWS),
+    )
