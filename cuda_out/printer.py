@@ -19,6 +19,7 @@ from cuda_out.names import kernel_name
 from cuda_out.passes import inline_finals, legal_shuffles
 from cuda_out.walk import own_expressions, statements, subexpressions
 from symbolic import program as ir
+from symbolic.errors import Place
 from symbolic.program import DType, Parameter, Program
 
 
@@ -28,7 +29,7 @@ class CudaSource:
 
     `entry` is the exported symbol; C++ code finds it, and the host function `launcher`, in `namespace`. `arguments`
     are the parameters' names, in the order in which the kernel takes their pointers; `block` and `grid` are the
-    launch shape that it was printed for.
+    launch shape that it was printed for. `origins` has for each line the place in the sketch that it comes from.
     """
 
     text: str
@@ -39,6 +40,7 @@ class CudaSource:
     arguments: tuple[str, ...]
     block: tuple[int, int, int]
     grid: tuple[int, int, int]
+    origins: tuple[Place | None, ...] = ()
 
 
 def print_cuda(program: Program, provenance: Sequence[str] = (), *, namespace: str = "") -> CudaSource:
@@ -80,15 +82,17 @@ class _File:
             for line in helper.splitlines():
                 out.line(line)
             out.line()
-        for line in body.splitlines():
+        for line, out.origin in zip(body.splitlines(), self.kernel.origins, strict=True):
             out.line(line)
+        out.origin = None
         out.line()
         self._launcher(out)
         out.line()
         out.line(f"}}  // namespace {space}")
         arguments = tuple(parameter.name for parameter in program.parameters)
+        launcher, origins = f"launch_{entry}", tuple(out.origins)
         return CudaSource(
-            out.text(), program.name, entry, f"launch_{entry}", space, arguments, program.block, program.grid
+            out.text(), program.name, entry, launcher, space, arguments, program.block, program.grid, origins
         )
 
     def _uses(self, dtype: DType) -> bool:

@@ -67,6 +67,14 @@ class Access:
         """How many turns the access takes where no two words meet in a bank."""
         return sum(1 for lanes in self._served_together() if any(cell >= 0 for cell in lanes))
 
+    @property
+    def clashes(self) -> frozenset[int]:
+        """The banks of shared memory at which lanes wait for each other."""
+        if self.memory != "shared":
+            return frozenset()
+        banks = (bank for lanes in self._served_together() for bank in self._banks(lanes).items())
+        return frozenset(bank for bank, words in banks if len(words) > 1)
+
     def _served_together(self) -> list[Sequence[int]]:
         half = BANKS * WORD // self.size
         if self.size <= WORD:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symbolic.errors import Place
@@ -16,7 +16,8 @@ MOST_ROWS, MOST_COLUMNS = 8, 64
 class HoleTable:
     """A hole's values: one column for each value of its first argument, one row for each of the other arguments.
 
-    `rows` are the first few: (`k = 2`, the values), None where the kernel never asks; `more` is how many are left out.
+    `rows` are the first few, (`k = 2`, the values), or one where they are all the same; None where the kernel never
+    asks. `more` is how many are left out.
     """
 
     name: str
@@ -36,10 +37,12 @@ def hole_table(filling: Filling, formula: str, asked: Mapping[tuple[int, ...], i
     hole = filling.hole
     columns = sorted({point[0] for point in asked if point})[:MOST_COLUMNS]
     others = sorted({point[1:] for point in asked})
-    rows = []
-    for other in others[:MOST_ROWS]:
-        names = ", ".join(f"{name} = {value}" for name, value in zip(hole.arguments[1:], other, strict=True))
-        rows.append((names, tuple(asked.get((column, *other)) for column in columns)))
+    values = {other: tuple(asked.get((column, *other)) for column in columns) for other in others}
+    if len(others) > 1 and len(set(values.values())) == 1:
+        rows, more = [(f"any {', '.join(hole.arguments[1:])}", values[others[0]])], 0
+    else:
+        rows = [(_named(hole.arguments[1:], other), values[other]) for other in others[:MOST_ROWS]]
+        more = max(0, len(others) - MOST_ROWS)
     return HoleTable(
         hole.name,
         hole.kind,
@@ -50,5 +53,9 @@ def hole_table(filling: Filling, formula: str, asked: Mapping[tuple[int, ...], i
         hole.arguments[0] if hole.arguments else "",
         tuple(columns),
         tuple(rows),
-        max(0, len(others) - MOST_ROWS),
+        more,
     )
+
+
+def _named(names: Sequence[str], values: Sequence[int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))

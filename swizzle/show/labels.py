@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbolic.program import Program
+from symbolic.program import DeclareArray, Program
 from symbolic.terms import UNWRITTEN, Term, Terms
 
-SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "⋀", "|": "⋁"}
+SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "&", "|": "|"}
 LONGEST_NAME = 4
 LONGEST_LINE = 7
 STACKED = 3
@@ -34,7 +34,8 @@ class Labels:
         """`seen` are the terms that the picture shows: the elements among them share out the hues of their array."""
         self.terms = terms
         self.shapes = {parameter.name: parameter.shape for parameter in program.parameters}
-        self.names = _short_names([parameter.name for parameter in program.parameters])
+        self.shapes |= {array.name: array.shape for array in program.body if isinstance(array, DeclareArray)}
+        self.names = _short_names(list(self.shapes))
         self.main = {parameter.name for parameter in program.parameters if parameter.role != "const"}
         self.ranks: dict[str, dict[int, float]] = {}
         for name in self.shapes:
@@ -61,9 +62,9 @@ class Labels:
             return (f"{SIGNS[op]}{len(args)}",)
         return (_clipped(f"{op}{len(args)}" if op in ("min", "max") else f"{op}()"),)
 
-    def cell(self, array: str, index: int) -> str:
-        """Return the short name of a cell of a parameter or another array: `y17`, `tile1,3`."""
-        return "".join(self._element(array, index))
+    def place(self, array: str, index: int) -> str:
+        """Return where in an array a cell is: `17`, `1,3`."""
+        return ",".join(str(int(i)) for i in np.unravel_index(index, self.shapes[array]))
 
     def full(self, term: Term) -> str:
         return "not written" if term == UNWRITTEN else self.terms.show(term)
@@ -89,9 +90,7 @@ class Labels:
         return [element for arg in args for element in self._elements(arg)]
 
     def _element(self, array: str, index: int) -> tuple[str, ...]:
-        shape = self.shapes.get(array, ())
-        place = ",".join(str(int(i)) for i in np.unravel_index(index, shape)) if len(shape) > 1 else str(index)
-        name = self.names.get(array, array[:LONGEST_NAME])
+        name, place = self.names[array], self.place(array, index)
         whole = f"{name}{place}"
         return (whole,) if len(whole) <= LONGEST_LINE else (name, _clipped(place))
 

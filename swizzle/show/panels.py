@@ -9,6 +9,7 @@ changed it. A shuffle stands under what it shuffles, so that its arrows join nei
 from __future__ import annotations
 
 import itertools
+import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -28,7 +29,7 @@ class Strip:
 
     `terms` has a term for each lane, -1 where there is none. `writers` (of a register) are the rows that wrote it;
     `read` and `written` mark the lanes that touch it in this panel. `asked` (of a shuffle) has the lane, in the strip
-    above, that each lane reads; `cells` (of a store) the element that each lane writes.
+    above, that each lane reads; `cells` (of a store) the element of `array` that each lane writes.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Strip:
     written: frozenset[int] = frozenset()
     asked: tuple[int, ...] = ()
     cells: tuple[int, ...] = ()
+    array: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,9 @@ class _Layout:
         asked: tuple[int, ...] = ()
         if row.kind == "shuffle":
             asked = self._asked(row)
-        cells = row.access.cells if row.access and row.access.writes else ()
-        self.strips.append(Strip(row.title, row.number, _terms(row), asked=asked, cells=cells))
+        stored = row.access if row.access and row.access.writes else None
+        cells, array = (stored.cells, stored.array) if stored else ((), "")
+        self.strips.append(Strip(row.title, row.number, _terms(row), asked=asked, cells=cells, array=array))
 
     def _asked(self, row: Row) -> tuple[int, ...]:
         """Return whom each lane asks, after seeing to it that what was offered stands above."""
@@ -187,8 +190,12 @@ def _comes_from(later: Row, row: Row) -> bool:
 
 
 def _title(rows: Sequence[Row]) -> str:
+    """Return `k = 2` for an iteration, the call for a helper, the lines for statements in a row."""
     first = rows[0]
     if first.loops:
         return ", ".join(f"{name} = {value}" for name, value in first.loops)
     lines = sorted({row.place.line for row in rows})
-    return f"line {lines[0]}" if lines[0] == lines[-1] else f"lines {lines[0]} to {lines[-1]}"
+    if lines[0] != lines[-1]:
+        return f"lines {lines[0]} to {lines[-1]}"
+    text = linecache.getline(first.place.file, lines[0]).strip()
+    return f"line {lines[0]}: {text}" if text else f"line {lines[0]}"
