@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from symbolic.errors import Place
 from symbolic.program import HoleKind, Program
+
+if TYPE_CHECKING:
+    from swizzle.show.picture import Picture
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Literal["1", "2", "3"]
@@ -63,6 +66,16 @@ class Solution:
     holes: tuple[HoleFormula, ...]
     cost: Mapping[str, int]
     sketch: Program | None = field(default=None, repr=False)
+
+    def show(self, *, block: int = 0, warp: int = 0) -> Picture:
+        """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`; in a notebook, both
+        a solution and its picture show themselves."""
+        from swizzle.show.picture import picture_of
+
+        return picture_of(self, block=block, warp=warp)
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()
 
 
 @dataclass(frozen=True, slots=True)

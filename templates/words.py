@@ -158,14 +158,16 @@ def _condition_words(named: CondChoice, names: Sequence[str]) -> str:
 
 
 def _part_words(conditions: Sequence[str]) -> str:
-    """Return `0 when lane >= k, else 1`."""
+    """Return `0 when lane >= k, else 1`, or `always 1`."""
     parts: list[str] = []
+    last = len(conditions)
     for number, when in enumerate(conditions):
         if when == "always":
-            return ", else ".join([*parts, str(number)])
+            last = number
+            break
         if when != "never":
             parts.append(f"{number} when {when}")
-    return ", else ".join([*parts, str(len(conditions))])
+    return ", else ".join([*parts, str(last)]) if parts else f"always {last}"
 
 
 def _atom(text: str) -> str:

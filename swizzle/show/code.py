@@ -12,6 +12,7 @@ from symbolic.program import Program
 
 def sketch_lines(program: Program) -> tuple[int, list[str]]:
     """Return the number of the kernel's first line, and its lines; none where its text is not at hand."""
+    linecache.checkcache(program.place.file)
     lines = [line.rstrip("\n") for line in linecache.getlines(program.place.file)]
     own = [statement.place.line for statement in statements(program.body)]
     first, last = min([program.place.line, *own]), max([program.place.line, *own])

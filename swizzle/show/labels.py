@@ -5,14 +5,17 @@ A label is a few short lines: `x17` for x[17], `w2` over `·x17` for a product, 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from symbolic.program import DeclareArray, Program
+from symbolic.store import cell_name
 from symbolic.terms import UNWRITTEN, Term, Terms
 
 SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "&", "|": "|"}
+_ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
 LONGEST_NAME = 4
 LONGEST_LINE = 7
 STACKED = 3
@@ -67,7 +70,13 @@ class Labels:
         return ",".join(str(int(i)) for i in np.unravel_index(index, self.shapes[array]))
 
     def full(self, term: Term) -> str:
-        return "not written" if term == UNWRITTEN else self.terms.show(term)
+        """Return the whole term, each element with an index for each dimension."""
+        if term == UNWRITTEN:
+            return "not written"
+        return _ELEMENT.sub(self._unravelled, self.terms.show(term))
+
+    def _unravelled(self, match: re.Match[str]) -> str:
+        return cell_name(match[1], self.shapes[match[1]], int(match[2])) if match[1] in self.shapes else match[0]
 
     def tone(self, term: Term) -> Tone | None:
         """Return the tone of an element, or of what is made of one input element; None for anything else."""

@@ -126,7 +126,7 @@ function drawPanel() {
   });
   const svg = element("svg", {viewBox: `0 0 ${width} ${y + 4}`}, grid);
   svg.style.maxWidth = Math.round(width * 1.35) + "px";
-  svg.style.minWidth = Math.round(width * 0.72) + "px";
+  svg.style.minWidth = Math.round(width * 0.62) + "px";
   byId("figure").replaceChildren(svg);
 }
 
@@ -201,6 +201,7 @@ function drawMemory() {
         if (lanes.length) {
           made.classList.add("toned");
           made.style.setProperty("--hue", 20 + 300 * lanes[0] / data.lanes);
+          made.dataset.names = lanes.map((lane) => key(row, lane)).join(" ");
           made.append(element("text", {x: 80 + (word + 0.5) * WORD, y: n * ROW + 10}, lanes.length === 1 ? String(lanes[0]) : lanes.length + "\u00d7"));
           if (clashes.includes(word)) made.classList.add("clash");
         }
@@ -306,6 +307,7 @@ function look(cell) {
   const lit = new Set([...up.keys(), ...down.keys(), key(row, lane)]);
   figure.querySelectorAll(".cell").forEach((some) => some.classList.toggle("lit", lit.has(key(some.dataset.row, some.dataset.lane))));
   figure.querySelectorAll(".arrow, .tip").forEach((some) => some.classList.toggle("lit", lit.has(some.dataset.name)));
+  document.querySelectorAll(".word[data-names]").forEach((word) => word.classList.toggle("lit", word.dataset.names.split(" ").some((name) => lit.has(name))));
   cell.classList.add("lit", "here");
   const passed = new Set([...up.values(), ...down.values()].map(([r]) => (data.rows[r] || {}).line));
   if (row >= 0 && data.rows[row]) passed.add(data.rows[row].line);

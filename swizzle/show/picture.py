@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from swizzle.show.holes import HoleTable, hole_table
 from swizzle.show.labels import Labels
@@ -53,18 +53,8 @@ class Picture:
         from swizzle.commands.files import write_whole
 
         path = Path(path)
-        write_whole(path, self.text_for(path))
+        write_whole(path, self.svg if drawable(path) == "svg" else self.html)
         return path
-
-    def text_for(self, path: Path) -> str:
-        """Return what to write into a file of this name."""
-        match path.suffix.lower():
-            case ".svg":
-                return self.svg
-            case ".html" | ".htm":
-                return self.html
-            case _:
-                raise not_a_picture(path)
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame of its own."""
@@ -89,8 +79,15 @@ class Picture:
         return f"block {self.trace.block} of {blocks}, warp {self.trace.warp} of {warps}"
 
 
-def not_a_picture(path: Path) -> SwizzleError:
-    return SwizzleError(f"{path} is no picture", expected="a file that ends in .svg or .html")
+def drawable(path: Path) -> Literal["svg", "html"]:
+    """Return what is drawn into a file of this name."""
+    match path.suffix.lower():
+        case ".svg":
+            return "svg"
+        case ".html" | ".htm":
+            return "html"
+        case _:
+            raise SwizzleError(f"{path} is no name of a picture", expected="a file that ends in .svg or .html")
 
 
 def picture_of(solution: Solution, spec: Callable[..., Any] | None = None, *, block: int = 0, warp: int = 0) -> Picture:
