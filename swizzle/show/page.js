@@ -375,7 +375,7 @@ figure.addEventListener("pointerover", (event) => {
   const cell = event.target.closest(".cell");
   if (cell && !state.held) look(cell);
 });
-figure.addEventListener("pointerleave", () => { if (!state.held) look(document.activeElement.closest("#figure .cell")); });
+document.querySelector(".stage").addEventListener("pointerleave", () => { if (!state.held) look(document.activeElement.closest("#figure .cell")); });
 figure.addEventListener("click", (event) => {
   const cell = event.target.closest(".cell");
   state.held = cell && cell !== state.held ? cell : null;

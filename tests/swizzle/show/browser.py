@@ -23,12 +23,6 @@ KEYS = {"left": "\ue012", "up": "\ue013", "right": "\ue014", "down": "\ue015", "
 KEYS |= {"enter": "\ue007", "home": "\ue011", "end": "\ue010"}
 
 
-def missing() -> str:
-    """Return why there is no browser here, or '' where there is one."""
-    absent = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
-    return f"no {' and no '.join(absent)} on this machine" if absent else ""
-
-
 class Browser:
     """One session. `log()` has what the page said on its console."""
 
@@ -80,11 +74,17 @@ class Browser:
     def click(self, selector: str) -> None:
         self._point(selector, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0})
 
+    def enter_frame(self, number: int | None) -> None:
+        """Go into a frame of the page; None is back to the page."""
+        self._call("POST", "/frame", {"id": number})
+
     def prefer(self, scheme: str) -> None:
         """Make the browser prefer a light or a dark scheme."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         body = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
         self._call("POST", "/goog/cdp/execute", body)
+        drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
+        self._call("POST", "/execute/async", {"script": drawn, "args": []})
 
     def log(self) -> list[str]:
         return [entry["message"] for entry in self._call("POST", "/se/log", {"type": "browser"})]
