@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from random import Random
 from typing import Any
 
 from swizzle.search.metasketch import solve
 from swizzle.show.picture import Picture, picture_of
 from swizzle.sketch import Sketch
 from swizzle.solution import Solution
+from symbolic.program import Hole
 from tests.sketches import sketch_of
 
 CONVOLUTION = """
@@ -156,6 +158,27 @@ def large_product(a, b, y):
 """
 
 ALL = {"conv": CONVOLUTION, "butterfly": BUTTERFLY, "transpose": TRANSPOSE, "pairs": TWO_SUMS, "halves": HALVES}
+
+
+def random_constants(hole: Hole, random: Random) -> dict[str, int]:
+    """Return constants of Space 3 for a hole."""
+
+    def condition(suffix: str) -> dict[str, int]:
+        left, right = sorted(random.randrange(max(1, len(hole.arguments))) for _ in range(2))
+        drawn = {"left": left, "sign": random.choice((-1, 1)), "right": right, "threshold": random.randrange(-2, 4)}
+        drawn |= {"equal": random.randrange(2), "negated": random.randrange(2)}
+        return {name + suffix: value for name, value in drawn.items()}
+
+    if hole.kind == "cond":
+        return condition("")
+    if hole.kind == "part":
+        return {name: value for j in range(hole.size - 1) for name, value in condition(f"_{j}").items()}
+    n = hole.size
+    gs = random.choice([g for g in range(1, n + 1) if n % g == 0])
+    d_f = random.choice([d for d in range(1, gs + 1) if gs % d == 0])
+    c_f = random.choice(range(0, gs, gs // d_f))
+    turn = {"c_r": random.randrange(n), "d_r": random.randrange(3), "c": random.randrange(n)}
+    return {"gs": gs, "c_f": c_f, "d_f": d_f, "wrap": random.randrange(2), **turn}
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from symbolic.errors import SwizzleError
 from symbolic.program import Accumulate, DeclareAccumulator
 from symbolic.terms import UNWRITTEN
 from templates.words import Filling
+from tests.differential.random_sketches import RandomSketch
 from tests.sketches import kernel, sketch_of
-from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, solved
+from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, random_constants, solved
 
 
 def traced(text: str, block: int = 0, warp: int = 0) -> Trace:
@@ -70,6 +72,30 @@ def test_every_value_is_what_its_sources_make(name: str) -> None:
                     total = one.terms.apply(declared.outer, values)
                     two = one.terms.const(2)
                     assert term == (total if declared.final is None else one.terms.apply("*", (total, two)))
+
+
+def test_random_kernels_hand_on_what_they_have() -> None:
+    """Random kernels with random fillings: whatever is read or shuffled is what was there, in any warp of any block."""
+    ran = 0
+    for seed in range(60):
+        program, random = RandomSketch(Random(seed)).sketch().program, Random(seed)
+        holes = [Filling(hole, random_constants(hole, random)) for hole in program.holes]
+        warps = prod(program.block) // program.warp_size
+        try:
+            block = prod(program.grid) - 1
+            traces = [trace(program, None, holes, block, warp) for warp in range(warps)]
+        except SwizzleError:
+            continue  # a filling that breaks a rule
+        ran += 1
+        for one in traces:
+            for row in one.rows:
+                for lane in np.flatnonzero(row.on).tolist():
+                    values = given(traces, row, lane)
+                    if row.kind == "load" and not values:
+                        assert row.access is not None
+                        values = [one.terms.atom(row.access.array, row.access.cells[lane])]
+                    assert row.kind not in ("load", "shuffle") or values == [row.terms[lane]]
+    assert ran >= 20
 
 
 @pytest.mark.parametrize("name", ALL)
