@@ -12,7 +12,7 @@ PINS := setup.cfg pyproject.toml constraints.txt
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test lint bench gpu clean
+.PHONY: demo test lint bench gpu screenshots clean
 
 demo: $(INSTALLED)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -32,6 +32,9 @@ bench: $(INSTALLED)
 gpu: $(INSTALLED_GPU)
 	$(BIN)/python -m pytest -m gpu --benchmark-disable
 	$(BIN)/python -m pytest -m gpu --benchmark-only bench
+
+screenshots: $(INSTALLED)
+	$(BIN)/python docs/screenshots.py
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

@@ -1,7 +1,7 @@
 """How a chosen function reads in words: 'rotate by k', 'fan by 3 in groups of 8', 'keep when lane < 32 - k'.
 
-The words of a `?sw_xform` say how places are filled, from the inside out: 'fan by 3, then rotate by k' fills place i
-with element `(3 * i + k) mod n`. They are made from the template's constants, and mean exactly this, on n elements:
+The words of a `?sw_xform` say from where places are filled: 'fan by 3, then rotate by k' fills place i with element
+`(3 * i + k) mod n`. They are made from the template's constants, and mean exactly this, on n elements:
 
 | words | place i takes element |
 |---|---|
@@ -12,7 +12,7 @@ with element `(3 * i + k) mod n`. They are made from the template's constants, a
 | fan by c, one further after every d | (c * i + i // d) mod n |
 | transpose a p x q matrix | i % p * q + i // p |
 | broadcast element R | R mod n |
-| X, then Y | X(Y(...)), Y applied to the element that X takes |
+| X, then Y | Y(X(i)): X gives a number, and Y is applied to that |
 | X in groups of g | X on each run of g neighbours, n being g there |
 """
 

@@ -31,6 +31,13 @@ class HoleTable:
     rows: tuple[tuple[str, tuple[int | None, ...]], ...]
     more: int
 
+    @property
+    def drawn(self) -> int | None:
+        """The row to draw with arrows: of a transform, the first that moves anything."""
+        if self.kind != "xform":
+            return None
+        return next((n for n, (_, values) in enumerate(self.rows) if values != self.columns), None)
+
 
 def hole_table(filling: Filling, formula: str, asked: Mapping[tuple[int, ...], int]) -> HoleTable:
     """Lay out the values of a hole at the points where the kernel asks it."""

@@ -19,7 +19,7 @@ _ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
 LONGEST_NAME = 4
 LONGEST_LINE = 7
 STACKED = 3
-ARC = 300.0
+FIRST_HUE, ARC = 20.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Labels:
         if len(found) != 1:
             return None
         ((array, index),) = found
-        return Tone(round(self.ranks.get(array, {}).get(index, 0.0) * ARC + 20, 1), array not in self.main)
+        return Tone(round(self.ranks.get(array, {}).get(index, 0.0) * ARC + FIRST_HUE, 1), array not in self.main)
 
     def _elements(self, term: Term) -> list[tuple[str, int]]:
         op, args = self.terms.nodes[term]

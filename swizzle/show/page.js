@@ -160,18 +160,20 @@ function drawStrip(strip, at, texts, y, height) {
 }
 
 function drawArrows(grid, strip, before, y) {
-  const top = y - ARROWS + 1, bottom = y - 1, bend = (bottom - top) * 0.45;
   set(strip.asked).forEach((giver, lane) => {
     if (giver < 0 || giver >= data.lanes) return;
-    const a = titleWidth + (giver + 0.5) * cellWidth, b = titleWidth + (lane + 0.5) * cellWidth;
-    const curve = `M${a} ${top}C${a} ${top + bend} ${b} ${bottom - bend} ${b} ${bottom - 4}`;
-    for (const part of [element("path", {class: "arrow", d: curve}), element("path", {class: "tip", d: `M${b - 3} ${bottom - 5}l3 5l3 -5z`})]) {
+    for (const part of arrow(titleWidth + (giver + 0.5) * cellWidth, titleWidth + (lane + 0.5) * cellWidth, y - ARROWS + 1, y - 1)) {
       part.dataset.name = key(strip.row, lane);
       tint(part, set(before.terms)[giver], before.row, giver);
       if (!part.style.getPropertyValue("--hue")) part.classList.add("plain");
       grid.append(part);
     }
   });
+}
+
+function arrow(a, b, top, bottom) {
+  const bend = (bottom - top) * 0.45, curve = `M${a} ${top}C${a} ${top + bend} ${b} ${bottom - bend} ${b} ${bottom - 4}`;
+  return [element("path", {class: "arrow", d: curve}), element("path", {class: "tip", d: `M${b - 3} ${bottom - 5}l3 5l3 -5z`})];
 }
 
 function drawMemory() {
@@ -232,26 +234,44 @@ function drawHoles() {
   byId("holes-box").hidden = !data.holes.length;
   if (!data.holes.length) byId("holes-box").parentElement.style.gridTemplateColumns = "minmax(0, 1fr) minmax(0, 1fr)";
   byId("holes").replaceChildren(...data.holes.map((hole) => {
-    const longest = Math.max(hole.argument.length, ...hole.rows.map(([name]) => name.length));
+    const longest = Math.max("element".length, hole.argument.length, ...hole.rows.map(([name]) => name.length));
     const left = longest * 6.3 + 10, side = 18, across = Math.max(1, hole.columns.length);
-    const svg = element("svg", {viewBox: `0 0 ${Math.max(left + across * side, 330)} ${16 + hole.rows.length * side + (hole.more ? 14 : 0)}`,
-      role: "img", "aria-label": `${hole.name}: ${hole.words}`});
+    const drawn = hole.drawn !== null && hole.size <= 64;
+    const table = 16 + hole.rows.length * side + (hole.more ? 14 : 0), height = table + (drawn ? ARROWS + 2 * side + 12 : 0);
+    const width = Math.max(left + Math.max(across, drawn ? hole.size : 0) * side, 330);
+    const svg = element("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${hole.name}: ${hole.words}`});
+    svg.style.maxWidth = Math.round(width * 1.1) + "px";
+    const values = (list, y) => list.forEach((value, at) => {
+      const cell = element("g", {class: "cell"}, element("rect", {x: left + at * side + 0.5, y, width: side - 1, height: side - 1, rx: 2}));
+      if (value === null || value === undefined) cell.classList.add("empty");
+      else {
+        cell.classList.add("toned");
+        cell.style.setProperty("--hue", 20 + 300 * value / hole.size);
+        cell.append(element("text", {x: left + (at + 0.5) * side, y: y + 12}, String(value)));
+      }
+      svg.append(cell);
+    });
     svg.append(element("text", {class: "place", x: 0, y: 10}, hole.argument));
     hole.columns.forEach((column, at) => svg.append(element("text", {class: "head", x: left + (at + 0.5) * side, y: 10}, String(column))));
-    hole.rows.forEach(([name, values], n) => {
+    hole.rows.forEach(([name, given], n) => {
       svg.append(element("text", {class: "place", x: 0, y: 28 + n * side}, name));
-      values.forEach((value, at) => {
-        const cell = element("g", {class: "cell"}, element("rect", {x: left + at * side + 0.5, y: 16 + n * side, width: side - 1, height: side - 1, rx: 2}));
-        if (value === null) cell.classList.add("empty");
-        else {
-          cell.classList.add("toned");
-          cell.style.setProperty("--hue", 20 + 300 * value / hole.size);
-          cell.append(element("text", {x: left + (at + 0.5) * side, y: 28 + n * side}, String(value)));
-        }
-        svg.append(cell);
-      });
+      values(given, 16 + n * side);
     });
     if (hole.more) svg.append(element("text", {class: "place", x: left, y: 26 + hole.rows.length * side}, `\u2026 ${hole.more} more rows`));
+    if (drawn) {
+      const [name, given] = hole.rows[hole.drawn], top = table + 6, bottom = top + side + ARROWS, places = Array(hole.size).fill(null);
+      svg.append(element("text", {class: "place", x: 0, y: top + 12}, "element"), element("text", {class: "place", x: 0, y: bottom + 12}, name || hole.argument));
+      values(places.map((_, at) => at), top);
+      hole.columns.forEach((place, at) => {
+        const value = given[at];
+        places[place] = value;
+        if (value === null) return;
+        const made = arrow(left + (value + 0.5) * side, left + (place + 0.5) * side, top + side, bottom);
+        made.forEach((part) => part.style.setProperty("--hue", 20 + 300 * value / hole.size));
+        svg.append(...made);
+      });
+      values(places, bottom);
+    }
     return element("div", {class: "hole", "data-line": hole.line},
       element("p", {}, element("b", {}, hole.name), ": " + hole.words),
       element("p", {class: "mono"}, `${hole.name} = ${hole.formula}`), svg);

@@ -187,6 +187,7 @@ class _Data:
                 "columns": list(table.columns),
                 "rows": [[name, list(values)] for name, values in table.rows],
                 "more": table.more,
+                "drawn": table.drawn,
             }
             for table in self.picture.holes
         ]

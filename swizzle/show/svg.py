@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from swizzle.show.access import BANKS, Access
-from swizzle.show.colours import NEUTRAL, fill_of, oklch, stroke_of
+from swizzle.show.colours import CHROMA, LIGHT, NEUTRAL, STROKE_CHROMA, STROKE_LIGHT, fill_of, oklch, stroke_of
 from swizzle.show.geometry import (
     ARROW_GAP,
     CHARACTER,
@@ -26,6 +26,7 @@ from swizzle.show.geometry import (
     strip_lines,
 )
 from swizzle.show.holes import HoleTable
+from swizzle.show.labels import ARC, FIRST_HUE
 from swizzle.show.panels import Panel, Strip
 from symbolic.store import cell_name
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from swizzle.show.picture import Picture
 
 MARGIN = 16
+ELEMENT = "element"
 TIMES = "\N{MULTIPLICATION SIGN}"
 FIRST_PANELS, LAST_PANELS = 8, 2
 INK, FAINT, RULE, CLASH = "#1f2430", "#6b7280", "#c9ced6", "#c81e1e"
@@ -146,13 +148,16 @@ class _Drawing:
                 continue
             a, b = left + (source + 0.5) * cell, left + (lane + 0.5) * cell
             colour = stroke_of(self.labels.tone(before.terms[source]) if before.terms[source] >= 0 else None)
-            bend = (bottom - top) * 0.45
-            points = [(a, top), (a, top + bend), (b, bottom - bend), (b, bottom - 4)]
-            start, *curve = (f"{_number(x)} {_number(y)}" for x, y in points)
-            path = f"M{start}C{' '.join(curve)}"
-            self.parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/>')
-            tip = f"M{_number(b - 3)} {_number(bottom - 5)}l3 5l3 -5z"
-            self.parts.append(f'<path d="{tip}" fill="{colour}"/>')
+            self._arrow(a, b, top, bottom, colour)
+
+    def _arrow(self, a: float, b: float, top: float, bottom: float, colour: str) -> None:
+        bend = (bottom - top) * 0.45
+        points = [(a, top), (a, top + bend), (b, bottom - bend), (b, bottom - 4)]
+        start, *curve = (f"{_number(x)} {_number(y)}" for x, y in points)
+        path = f"M{start}C{' '.join(curve)}"
+        self.parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/>')
+        tip = f"M{_number(b - 3)} {_number(bottom - 5)}l3 5l3 -5z"
+        self.parts.append(f'<path d="{tip}" fill="{colour}"/>')
 
     # -- memory ---------------------------------------------------------------------------------------------
 
@@ -170,7 +175,7 @@ class _Drawing:
             for word in range(BANKS):
                 lanes = words.get(word, [])
                 x = MARGIN + 100 + word * MEMORY_WORD
-                fill = oklch(0.87, 0.085, 360 * lanes[0] / max(1, len(access.cells))) if lanes else NEUTRAL
+                fill = oklch(LIGHT, CHROMA, _hue(lanes[0], len(access.cells))) if lanes else NEUTRAL
                 edge = CLASH if lanes and word in access.clashes else ""
                 self._rect(x + 0.5, self.y + 0.5, MEMORY_WORD - 1, MEMORY_LINE - 1, fill, edge)
                 if lanes:
@@ -193,7 +198,7 @@ class _Drawing:
         self._text(MARGIN, self.y + 27, f"{table.name} = {table.formula}", size=10.5)
         self.y += 36
         side = max(18.0, max((len(str(v)) for _, values in table.rows for v in values), default=1) * CHARACTER + 4)
-        label = max([len(table.argument), *(len(name) for name, _ in table.rows)]) * CHARACTER + 10
+        label = max([len(ELEMENT), len(table.argument), *(len(name) for name, _ in table.rows)]) * CHARACTER + 10
         across = max(1, int((self.width - 2 * MARGIN - label) // side))
         for start in range(0, len(table.columns), across):
             columns = table.columns[start : start + across]
@@ -208,11 +213,31 @@ class _Drawing:
                 self._values(values[start : start + across], table.size, MARGIN + label, side)
                 self.y += 18
             self.y += 6
+        self._permutation(table, MARGIN + label, side)
         if table.more:
             self._text(MARGIN + label, self.y + 8, f"… {table.more} more rows", fill=FAINT, size=9)
             self.y += 14
         self.parts.append("</g>")
         self.y += 12
+
+    def _permutation(self, table: HoleTable, left: float, side: float) -> None:
+        """Draw where each place is filled from: the elements above, the places below."""
+        if table.drawn is None or left + table.size * side > self.width - MARGIN:
+            return
+        name, values = table.rows[table.drawn]
+        self.y += 4
+        self._text(MARGIN, self.y + 12, ELEMENT, fill=FAINT)
+        self._values(range(table.size), table.size, left, side)
+        top, bottom = self.y + 18, self.y + 17 + ARROW_GAP
+        for place, value in zip(table.columns, values, strict=True):
+            if value is not None:
+                colour = oklch(STROKE_LIGHT, STROKE_CHROMA, _hue(value, table.size))
+                self._arrow(left + (value + 0.5) * side, left + (place + 0.5) * side, top, bottom, colour)
+        self.y += 18 + ARROW_GAP
+        self._text(MARGIN, self.y + 12, name or table.argument, fill=FAINT)
+        filled = dict(zip(table.columns, values, strict=True))
+        self._values([filled.get(place) for place in range(table.size)], table.size, left, side)
+        self.y += 26
 
     def _values(self, values: Sequence[int | None], size: int, left: float, side: float) -> None:
         for at, value in enumerate(values):
@@ -220,7 +245,7 @@ class _Drawing:
             if value is None:
                 self._rect(x, self.y, side, 17, "none", RULE, 'stroke-dasharray="2 2"')
             else:
-                self._rect(x + 0.5, self.y + 0.5, side - 1, 16, oklch(0.87, 0.085, 20 + 300 * value / max(1, size)))
+                self._rect(x + 0.5, self.y + 0.5, side - 1, 16, oklch(LIGHT, CHROMA, _hue(value, size)))
                 self._text(x + side / 2, self.y + 12, str(value), size=9, anchor="middle")
 
     # -- primitives -----------------------------------------------------------------------------------------
@@ -258,6 +283,10 @@ def _chosen(panels: Sequence[Panel]) -> list[Panel | int]:
         return list(panels)
     left_out = len(panels) - FIRST_PANELS - LAST_PANELS
     return [*panels[:FIRST_PANELS], left_out, *panels[-LAST_PANELS:]]
+
+
+def _hue(value: int, size: int) -> float:
+    return FIRST_HUE + ARC * value / max(1, size)
 
 
 def _number(value: float) -> str:

@@ -210,11 +210,11 @@ class Tracer(Machine):
             assert declared.inner is not None, "several operands need an inner operator"
             total = self.algebra.binary(declared.inner, total, top.value, declared.dtype)
         name = self._accumulator(node.accumulator, node.indices, on)
-        operands = ", ".join(self._text(operand) for operand in node.operands)
-        when = "" if node.condition is None else f", when={self._text(node.condition)}"
+        operands = f" {declared.inner} ".join(self._text(operand) for operand in node.operands)
+        when = "" if node.condition is None else f" when {self._text(node.condition)}"
         made = self._row(
             "accumulate",
-            f"{name}.accumulate({operands}{when})",
+            f"{name} {declared.outer}= {operands}{when}",
             node.place,
             self.tops,
             total,

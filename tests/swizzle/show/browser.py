@@ -35,6 +35,7 @@ class Browser:
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         made = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
         self.url = f"{url}/session/{made['sessionId']}"
+        self._devtools("Emulation.setFocusEmulationEnabled", enabled=True)  # keys go to a page that has the focus
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
         data = None if method == "GET" else json.dumps(body or {}).encode()
@@ -46,8 +47,14 @@ class Browser:
             with error:
                 raise AssertionError(error.read().decode()) from None
 
+    def _devtools(self, command: str, **parameters: Any) -> None:
+        self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
     def open(self, page: Path) -> None:
+        """Open a page and wait until it is drawn and has the focus."""
         self._call("POST", "/url", {"url": page.resolve().as_uri()})
+        self.settle()
+        assert self.run("return document.hasFocus()")
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
@@ -81,9 +88,12 @@ class Browser:
     def prefer(self, scheme: str) -> None:
         """Make the browser prefer a light or a dark scheme."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        body = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
-        self._call("POST", "/goog/cdp/execute", body)
-        drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))"
+        self._devtools("Emulation.setEmulatedMedia", features=features)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what was asked for is drawn, fading included."""
+        drawn = "const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 120)"
         self._call("POST", "/execute/async", {"script": drawn, "args": []})
 
     def log(self) -> list[str]:
