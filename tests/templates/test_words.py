@@ -91,7 +91,7 @@ def part(words: str, values: Mapping[str, int]) -> int:
 # ---- compared with the templates -----------------------------------------------------------------------------------
 
 
-def choices(made: Template, many: int = 150) -> Sequence[tuple[object, ...]]:
+def choices(made: Template, many: int = 50) -> Sequence[tuple[object, ...]]:
     """Return all choices where they are few, else a reproducible sample that begins with the first ones."""
     if made.size() <= many:
         return list(itertools.product(*made.components))
@@ -139,7 +139,7 @@ def test_condition_words_are_true(arity: int, space: str) -> None:
     points = sorted({point[:arity] for point in points})
     made = template(hole("cond", 2, *names), points, space)  # type: ignore[arg-type]
     assert isinstance(made, Cond)
-    for choice in choices(made, 400):
+    for choice in choices(made, 150):
         filling = Filling(hole("cond", 2, *names), constants(made, choice))
         for point in points:
             said = holds(filling.words(), dict(zip(names, point, strict=True)))
@@ -152,7 +152,7 @@ def test_partition_words_are_true(n: int) -> None:
     points = [(lane, k) for lane in range(6) for k in range(4)]
     made = template(hole("part", n, "lane", "k"), points, "2")
     assert isinstance(made, Part)
-    for choice in choices(made, 200):
+    for choice in choices(made, 80):
         filling = Filling(hole("part", n, "lane", "k"), constants(made, choice))
         for point in points:
             said = part(filling.words(), dict(zip(("lane", "k"), point, strict=True)))

@@ -72,7 +72,8 @@ def test_arrows_go_from_the_lane_that_is_asked() -> None:
 def test_a_long_kernel_shows_its_beginning_and_its_end() -> None:
     """More panels than fit a page are left out, and said to be."""
     text = CONVOLUTION.replace("range(3)", "range(20)").replace("f32[18]", "f32[35]").replace("const[3]", "const[20]")
-    text = text.replace("sw_part(2", "sw_part(6").replace("array(2", "array(6").replace("(k, 3, lane)", "(k, 20, lane)")
+    text = text.replace("array(2", "array(6").replace("?sw_part(2, lane, k)", "(k + 3 - lane) // 4")
+    text = text.replace("?sw_xform(lane, 4, k)", "lane + k").replace("?sw_xform(k, 3, lane)", "k")
     drawn = picture(text)
     shown = [t.text for t in parsed(drawn.svg).iterfind("s:g/s:title", NAMES)]
     panels = len(shown) - len(drawn.holes)
