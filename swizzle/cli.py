@@ -138,6 +138,14 @@ def run(context: click.Context, /, **options: Any) -> int:
 )
 @click.option("--block", type=click.IntRange(min=0), default=0, show_default=True, help="Whose warp to draw.")
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Which warp of that block.")
+@click.option(
+    "--colour",
+    "--color",
+    type=click.Choice(["element", "lane"]),
+    default="element",
+    show_default=True,
+    help="Colour cells by the element that they hold, or by the lane that had it first.",
+)
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop solving after S seconds.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
 @click.pass_context

@@ -67,12 +67,12 @@ class Solution:
     cost: Mapping[str, int]
     sketch: Program | None = field(default=None, repr=False)
 
-    def show(self, *, block: int = 0, warp: int = 0) -> Picture:
+    def show(self, *, block: int = 0, warp: int = 0, colour: Literal["element", "lane"] = "element") -> Picture:
         """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`; in a notebook, both
         a solution and its picture show themselves."""
         from swizzle.show.picture import picture_of
 
-        return picture_of(self, block=block, warp=warp)
+        return picture_of(self, block=block, warp=warp, colour=colour)
 
     def _repr_html_(self) -> str:
         return self.show()._repr_html_()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from swizzle.commands.console import count, wants_colour
 from swizzle.commands.exit_status import DONE
@@ -27,6 +27,7 @@ class ShowArguments:
     output: Path | None = None
     block: int = 0
     warp: int = 0
+    colour: Literal["element", "lane"] = "element"
     timeout: float | None = None
     quiet: bool = False
 
@@ -42,7 +43,7 @@ def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
         if isinstance(found, int):
             return found
         solution, spec = found
-        picture = picture_of(solution, spec, block=arguments.block, warp=arguments.warp)
+        picture = picture_of(solution, spec, block=arguments.block, warp=arguments.warp, colour=arguments.colour)
         for line in summary(picture):
             out.write(line + "\n")
         if arguments.output is not None:

@@ -8,7 +8,7 @@ const set = (number) => data.sets[number];
 const {title: titleWidth, cell: cellWidth} = data.look;
 const panelOf = new Map();
 data.panels.forEach((panel, at) => panel.rows.forEach((row) => panelOf.set(row, at)));
-const state = {panel: 0, byLane: false, held: null, focus: [0, 0]};
+const state = {panel: 0, byLane: data.byLane, held: null, focus: [0, 0]};
 
 // ---- the facts: who has a value from whom ----------------------------------------------------------------------
 
@@ -438,10 +438,13 @@ function paint() {
 }
 byId("theme").addEventListener("click", () => { theme = (theme + 1) % 3; paint(); });
 preference.addEventListener("change", paint);
-byId("colour").addEventListener("click", () => {
-  state.byLane = !state.byLane;
+function nameColour() {
   byId("colour").textContent = "Colour: " + (state.byLane ? "first lane" : "element");
   byId("colour").setAttribute("aria-pressed", String(state.byLane));
+}
+byId("colour").addEventListener("click", () => {
+  state.byLane = !state.byLane;
+  nameColour();
   show(state.panel);
 });
 for (const list of document.querySelectorAll(".code")) {
@@ -488,5 +491,6 @@ drawCode(byId("sketch"), data.sketch.lines, (at) => data.sketch.first + at, (at)
 drawCode(byId("cuda"), data.cuda.lines, (at) => at + 1, (at) => data.cuda.origins[at]);
 drawHoles();
 paint();
+nameColour();
 show(0);
 })();

@@ -84,6 +84,7 @@ class _Data:
             "warpSize": picture.program.warp_size,
             "look": {"title": look.title, "cell": look.cell},
             "leftOut": left_out,
+            "byLane": picture.colour == "lane",
             "panels": panels,
             "rows": rows,
             "holes": self._holes(),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from swizzle.show.holes import HoleTable, hole_table
 from swizzle.show.labels import Labels
@@ -19,13 +19,14 @@ from symbolic.program import Program
 from templates.words import Filling
 
 HEIGHT = 760
+Colour: TypeAlias = Literal["element", "lane"]
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
     """What one warp of a kernel moves. `svg` is a figure for a paper, `html` one self-contained page to explore.
 
-    `program` is the kernel without holes.
+    `program` is the kernel without holes. Cells are coloured by their element, or by the lane that had it first.
     """
 
     program: Program
@@ -33,6 +34,7 @@ class Picture:
     panels: tuple[Panel, ...]
     labels: Labels
     holes: tuple[HoleTable, ...]
+    colour: Colour = "element"
 
     @cached_property
     def svg(self) -> str:
@@ -90,7 +92,14 @@ def drawable(path: Path) -> Literal["svg", "html"]:
             raise SwizzleError(f"{path} is no name of a picture", expected="a file that ends in .svg or .html")
 
 
-def picture_of(solution: Solution, spec: Callable[..., Any] | None = None, *, block: int = 0, warp: int = 0) -> Picture:
+def picture_of(
+    solution: Solution,
+    spec: Callable[..., Any] | None = None,
+    *,
+    block: int = 0,
+    warp: int = 0,
+    colour: Colour = "element",
+) -> Picture:
     """Draw a solution, or a kernel without holes; `spec` is what its outputs are compared with.
 
     Raises SwizzleError for a block or a warp that is not there, and for a kernel that breaks a rule of the language.
@@ -107,4 +116,4 @@ def picture_of(solution: Solution, spec: Callable[..., Any] | None = None, *, bl
         hole_table(filling, became.formula, asked)
         for filling, became, asked in zip(fillings, solution.holes, found.asked, strict=False)
     )
-    return Picture(solution.program, found, laid, Labels(found.program, found.terms, seen), tables)
+    return Picture(solution.program, found, laid, Labels(found.program, found.terms, seen), tables, colour)

@@ -26,7 +26,8 @@ from swizzle.show.geometry import (
     strip_lines,
 )
 from swizzle.show.holes import HoleTable
-from swizzle.show.labels import ARC, FIRST_HUE
+from swizzle.show.homes import homes, strip_homes
+from swizzle.show.labels import ARC, FIRST_HUE, Tone
 from swizzle.show.panels import Panel, Strip
 from symbolic.store import cell_name
 
@@ -53,6 +54,7 @@ class _Drawing:
         self.shown = _chosen(picture.panels)
         self.geometry = geometry(picture.panels, picture.labels, picture.trace.lanes)
         self.width = max(self.geometry.width, 110 + BANKS * MEMORY_WORD) + 2 * MARGIN
+        self.homes = homes(picture.trace) if picture.colour == "lane" else ()
         self.parts: list[str] = []
         self.y = float(MARGIN)
 
@@ -111,7 +113,7 @@ class _Drawing:
         title = clipped(("↺ " if strip.again else "") + strip.title)
         middle = self.y + height / 2 + 3.5
         self._text(MARGIN, middle, title, fill=FAINT if strip.row < 0 or strip.again else INK)
-        left, cell = MARGIN + self.geometry.title, self.geometry.cell
+        left, cell, tones = MARGIN + self.geometry.title, self.geometry.cell, self._tones(strip)
         for lane, lines in enumerate(strip_lines(strip, self.labels)):
             x = left + lane * cell
             if not lines:
@@ -126,7 +128,7 @@ class _Drawing:
                 self.y + 0.8,
                 cell - 1.6,
                 height - 1.6,
-                fill_of(self.labels.tone(strip.terms[lane])),
+                fill_of(tones[lane]),
                 edge,
                 more,
             )
@@ -135,19 +137,26 @@ class _Drawing:
                 self._text(x + cell / 2, top + at * LINE_HEIGHT, line, anchor="middle")
         self.y += height
 
+    def _tones(self, strip: Strip) -> list[Tone | None]:
+        """Return the tone of each cell: of its element, or of the lane that had its value first."""
+        if self.picture.colour == "element":
+            return [self.labels.tone(term) if term >= 0 else None for term in strip.terms]
+        known = strip_homes(strip, self.homes)
+        return [Tone(_hue(home, self.geometry.lanes), False) if home >= 0 else None for home in known]
+
     def _is_wrong(self, strip: Strip, lane: int) -> bool:
         access = self.picture.trace.rows[strip.row].access
         return access is not None and (access.array, access.cells[lane]) in self.picture.trace.wrong
 
     def _arrows(self, strip: Strip, before: Strip) -> None:
         """Draw who reads whom: from the strip above, across the gap."""
-        left, cell = MARGIN + self.geometry.title, self.geometry.cell
+        left, cell, tones = MARGIN + self.geometry.title, self.geometry.cell, self._tones(before)
         top, bottom = self.y - ARROW_GAP + 1, self.y - 1
         for lane, source in enumerate(strip.asked):
             if not 0 <= source < self.geometry.lanes:
                 continue
             a, b = left + (source + 0.5) * cell, left + (lane + 0.5) * cell
-            colour = stroke_of(self.labels.tone(before.terms[source]) if before.terms[source] >= 0 else None)
+            colour = stroke_of(tones[source])
             self._arrow(a, b, top, bottom, colour)
 
     def _arrow(self, a: float, b: float, top: float, bottom: float, colour: str) -> None:

@@ -217,6 +217,8 @@ def test_colours_by_lane(chromium: Browser, tmp_path: Path) -> None:
     script = "return [...document.querySelectorAll(arguments[0])].map(c => c.style.getPropertyValue('--hue'))"
     offered, received = (page.run(script, f'#figure .cell[data-at="{at}"]') for at in (0, 1))
     assert len(set(offered)) == 8 and received == [offered[lane ^ 1] for lane in range(8)]
+    page.open(picture(BUTTERFLY, colour="lane").save(tmp_path / "lane.html"))
+    assert page.text("#colour") == "Colour: first lane"
     assert page.log() == []
 
 

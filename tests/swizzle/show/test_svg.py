@@ -69,6 +69,20 @@ def test_arrows_go_from_the_lane_that_is_asked() -> None:
         assert lanes == [((i + k) % 4, i) for i in range(4)]
 
 
+def test_colours_by_lane() -> None:
+    """Coloured by lane, a value keeps the colour of the lane that loaded it; by element, that of the element."""
+    fills = []
+    for colour in ("element", "lane"):
+        group = parsed(picture(CONVOLUTION, colour=colour).svg).findall("s:g", NAMES)[2]
+        rects = [rect for rect in group.iterfind("s:rect", NAMES) if rect.get("stroke") in ("#ffffff", "#1f2430")]
+        fills.append([[rect.attrib["fill"] for rect in rects[row * 4 : row * 4 + 4]] for row in range(4)])
+    by_element, by_lane = fills
+    first, second, offered, received = by_lane
+    assert first == second == offered and len(set(first)) == 4
+    assert received == [offered[(i + 1) % 4] for i in range(4)]
+    assert by_element[0] != by_element[1] and len({*by_element[0], *by_element[1]}) == 8
+
+
 def test_a_long_kernel_shows_its_beginning_and_its_end() -> None:
     """More panels than fit a page are left out, and said to be."""
     text = CONVOLUTION.replace("range(3)", "range(20)").replace("f32[18]", "f32[35]").replace("const[3]", "const[20]")
