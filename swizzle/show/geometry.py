@@ -62,7 +62,7 @@ def space_above(strip: Strip, before: Strip | None) -> int:
         return 0
     if strip.asked:
         return ARROW_GAP
-    return REGISTER_GAP if strip.row < 0 and before.row < 0 else GAP
+    return REGISTER_GAP if strip.row < 0 and not strip.starts else GAP
 
 
 def clipped(text: str, most: int = LONGEST_TITLE) -> str:

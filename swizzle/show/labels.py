@@ -12,7 +12,7 @@ import numpy as np
 
 from symbolic.program import DeclareArray, Program
 from symbolic.store import cell_name
-from symbolic.terms import UNWRITTEN, Term, Terms
+from symbolic.terms import REDUCTIONS, UNWRITTEN, Term, Terms
 
 SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "&", "|": "|"}
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
@@ -55,6 +55,8 @@ class Labels:
                 return (_clipped(f"{args[0]:g}" if isinstance(args[0], float) else str(args[0])),)
             case "atom":
                 return self._element(*args)
+        if op in REDUCTIONS:
+            args = tuple(sorted(args, key=self.terms.reading_order))
         parts = [self.lines(arg) for arg in args]
         if op in ("*", "&", "/", "-", "+", "^", "|") and len(parts) <= STACKED and all(len(p) == 1 for p in parts):
             sign = "·" if op == "*" else op

@@ -116,7 +116,7 @@ function drawPanel() {
     grid.append(element("text", {class: "head", x: titleWidth + (lane + 0.5) * cellWidth, y: 9, "aria-hidden": "true"}, String(lane)));
   }
   panel.strips.forEach((strip, at) => {
-    if (before) y += strip.asked !== undefined ? ARROWS : strip.row < 0 && before.row < 0 ? 0 : GAP;
+    if (before) y += strip.asked !== undefined ? ARROWS : strip.row < 0 && !strip.starts ? 0 : GAP;
     if (strip.asked !== undefined && before) drawArrows(grid, strip, before, y);
     const texts = linesIn(strip);
     const height = Math.max(1, ...texts.map((lines) => lines.length)) * LINE + 2 * PAD;

@@ -124,6 +124,8 @@ class _Data:
         found: dict[str, Any] = {"title": clipped(strip.title), "row": strip.row, "terms": self._term_set(strip.terms)}
         if strip.again:
             found["again"] = 1
+        if strip.starts:
+            found["starts"] = 1
         if strip.writers:
             found["writers"] = self._set(strip.writers)
         for name, marks in (("read", strip.read), ("written", strip.written)):

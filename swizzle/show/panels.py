@@ -25,7 +25,8 @@ WHOLE_ARRAY = 8  # registers: a larger local array is shown where it is touched
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One line of cells. `row` is the row of the trace, -1 for a register; `again` marks a row shown before.
+    """One line of cells. `row` is the row of the trace, -1 for a register; `again` marks a row shown before, `starts`
+    the first register of an array.
 
     `terms` has a term for each lane, -1 where there is none. `writers` (of a register) are the rows that wrote it;
     `read` and `written` mark the lanes that touch it in this panel. `asked` (of a shuffle) has the lane, in the strip
@@ -36,6 +37,7 @@ class Strip:
     row: int
     terms: tuple[int, ...]
     again: bool = False
+    starts: bool = False
     writers: tuple[int, ...] = ()
     read: frozenset[int] = frozenset()
     written: frozenset[int] = frozenset()
@@ -46,7 +48,8 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One step of the picture. `rows` are the rows it stands for, `accesses` those that touch memory."""
+    """One step of the picture. `accesses` are its rows that touch memory, `rows` all rows that it stands for: its own,
+    and those before it that only other warps take part in."""
 
     title: str
     place: Place
@@ -82,6 +85,7 @@ class _Layout:
         def key(row: Row) -> tuple[object, ...]:
             return (row.loops, row.place if row.helper else None)
 
+        elsewhere: tuple[int, ...] = ()
         for _, some in itertools.groupby(self.trace.rows, key):
             rows = list(some)
             self.strips = []
@@ -89,10 +93,10 @@ class _Layout:
                 file.shown, file.read, file.written = False, {}, {}
             self._panel(rows)
             touching = tuple(r.number for r in rows if r.access and r.access.memory != "local" and r.on.any())
-            numbers = tuple(row.number for row in rows)
-            if not self.strips:
-                continue
-            yield Panel(_title(rows), rows[0].place, tuple(self.strips), numbers, touching)
+            elsewhere += tuple(row.number for row in rows)
+            if self.strips:
+                yield Panel(_title(rows), rows[0].place, tuple(self.strips), elsewhere, touching)
+                elsewhere = ()
 
     def _panel(self, rows: Sequence[Row]) -> None:
         for row, later in zip(rows, [*rows[1:], None], strict=True):
@@ -160,12 +164,13 @@ class _Layout:
         self._show_file(access.array, file, range(size) if size <= WHOLE_ARRAY else {*file.read, *file.written})
 
     def _show_file(self, name: str, file: _Registers, cells: range | set[int] | dict[int, set[int]]) -> None:
-        for cell in sorted(cells):
+        for number, cell in enumerate(sorted(cells)):
             self.strips.append(
                 Strip(
                     cell_name(name, file.shape, cell),
                     -1,
                     tuple(file.terms[cell].tolist()),
+                    starts=number == 0,
                     writers=tuple(file.writers[cell].tolist()),
                     read=frozenset(file.read.get(cell, ())),
                     written=frozenset(file.written.get(cell, ())),
