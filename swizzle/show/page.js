@@ -1,26 +1,38 @@
 "use strict";
 (() => {
-const data = JSON.parse(document.getElementById("data").textContent);
+const {page, warps} = JSON.parse(document.getElementById("data").textContent);
+const byNumber = new Map(warps.map((warp) => [warp.warp, warp]));
+let data = {...page, ...warps[0]};
 const KINDS = ["reads", "receives", "computes", "stores", "accumulates", "reduces to"];
 const LINE = 12, PAD = 3, GAP = 4, ARROWS = 44, WORDS = 32, WORD = 15, ROW = 14, MOST = 32, LISTED = 14;
 const byId = (id) => document.getElementById(id);
 const set = (number) => data.sets[number];
-const {title: titleWidth, cell: cellWidth} = data.look;
-const panelOf = new Map();
-data.panels.forEach((panel, at) => panel.rows.forEach((row) => panelOf.set(row, at)));
+let titleWidth, cellWidth, panelOf;
 const state = {panel: 0, byLane: data.byLane, held: null, focus: [0, 0]};
 
 // ---- the facts: who has a value from whom ----------------------------------------------------------------------
 
 const key = (row, lane) => row + ":" + lane;
-const termAt = (row, lane) => (data.rows[row] && lane >= 0 && lane < data.lanes ? set(data.rows[row].terms)[lane] : -1);
+
+/** The warp that a lane is in, counted from lane 0 of the warp that is shown, and its number there. */
+function locate(lane) {
+  if (lane >= 0 && lane < data.lanes) return [data, lane];
+  const thread = data.first + lane, warp = byNumber.get(Math.floor(thread / data.warpSize));
+  return warp ? [warp, thread - warp.first] : [null, -1];
+}
+
+/** The number of the term that a lane of a row has, in the table of its warp; -1 where it has none. */
+function termIn(warp, row, lane) {
+  return warp && warp.rows[row] ? warp.sets[warp.rows[row].terms][lane] : -1;
+}
 
 /** The row and the lane of each value that one lane of a row is made of. */
 function sourcesOf(row, lane) {
-  const found = [];
-  for (const [rows, lanes] of (data.rows[row] || {}).sources || []) {
-    const from = rows >= 0 ? rows : set(-1 - rows)[lane];
-    if (from >= 0 && termAt(row, lane) >= 0) found.push([from, lanes < 0 ? lane : set(lanes)[lane]]);
+  const [warp, own] = locate(lane), found = [];
+  if (termIn(warp, row, own) < 0) return found;
+  for (const [rows, lanes] of warp.rows[row].sources || []) {
+    const from = rows >= 0 ? rows : warp.sets[-1 - rows][own];
+    if (from >= 0) found.push([from, (lanes < 0 ? own : warp.sets[lanes][own]) + warp.first - data.first]);
   }
   return found;
 }
@@ -30,12 +42,14 @@ let users = null;
 function usersOf(row, lane) {
   if (!users) {
     users = new Map();
-    for (const number of Object.keys(data.rows).map(Number)) {
-      for (let at = 0; at < data.lanes; at++) {
-        for (const [from, giver] of sourcesOf(number, at)) {
-          const name = key(from, giver);
-          if (!users.has(name)) users.set(name, []);
-          users.get(name).push([number, at]);
+    for (const warp of warps) {
+      for (const number of Object.keys(warp.rows).map(Number)) {
+        for (let at = warp.first - data.first; at < warp.first - data.first + warp.lanes; at++) {
+          for (const [from, giver] of sourcesOf(number, at)) {
+            const name = key(from, giver);
+            if (!users.has(name)) users.set(name, []);
+            users.get(name).push([number, at]);
+          }
         }
       }
     }
@@ -366,18 +380,38 @@ function inspect(strip, row, lane, up, down) {
 }
 
 function jump(row, lane) {
-  const known = data.rows[row], button = element("button", {type: "button"});
+  const [warp, own] = locate(lane), button = element("button", {type: "button"});
+  const known = (warp || data).rows[row];
   if (!known) { button.append("a step that is left out"); button.disabled = true; return button; }
-  const at = panelOf.get(row), inside = lane >= 0 && lane < data.lanes;
+  const at = panelOf.get(row), here = warp === data && at === state.panel, term = termIn(warp, row, own);
   button.append(element("b", {}, laneName(lane)), ` ${known.title}`);
-  button.append(element("span", {}, (inside ? " \u00b7 " + wordsOf(termAt(row, lane)).slice(0, 40) : "") + (at === state.panel ? "" : ` \u00b7 ${data.panels[at].title}`)));
+  const said = [term < 0 ? "" : warp.terms.full[term].slice(0, 40), here || at === undefined ? "" : data.panels[at].title];
+  button.append(element("span", {}, said.filter((text) => text).map((text) => ` \u00b7 ${text}`).join("")));
+  button.disabled = !warp;
   button.addEventListener("click", () => {
-    show(at);
-    if (!inside) return;
-    const cell = document.querySelector(`#figure .cell[data-row="${row}"][data-lane="${lane}"]`);
+    if (warp !== data) enter(warp);
+    show(panelOf.get(row));
+    const cell = document.querySelector(`#figure .cell[data-row="${row}"][data-lane="${own}"]`);
     if (cell) focusOn(cell);
   });
   return button;
+}
+
+/** Go over to another warp, at the step of the same name where it has one. */
+function enter(warp) {
+  const before = data.panels[state.panel];
+  data = Object.assign(warp, page);
+  users = null;
+  homes.clear();
+  ({title: titleWidth, cell: cellWidth} = data.look);
+  panelOf = new Map();
+  data.panels.forEach((panel, at) => panel.rows.forEach((row) => panelOf.set(row, at)));
+  byId("where").textContent = `${data.where} \u00b7 ${data.lanes} lanes`;
+  byId("slider").max = Math.max(0, data.panels.length - 1);
+  byId("warp").value = data.warp;
+  state.focus = [0, Math.min(state.focus[1], data.lanes - 1)];
+  const same = before ? data.panels.findIndex((panel) => panel.title === before.title) : -1;
+  show(Math.max(0, same));
 }
 
 function focusOn(cell) {
@@ -421,7 +455,7 @@ figure.addEventListener("keydown", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("#figure .cell, .code, input")) return;
+  if (event.target.closest("#figure .cell, .code, input, select")) return;
   const step = {ArrowRight: 1, ArrowLeft: -1, n: 1, p: -1}[event.key];
   if (step) { show(state.panel + step); event.preventDefault(); }
 });
@@ -485,12 +519,13 @@ function goToLine(line) {
 }
 
 byId("title").textContent = data.title;
-byId("where").textContent = `${data.where} \u00b7 ${data.lanes} lanes`;
-byId("slider").max = Math.max(0, data.panels.length - 1);
+byId("warp").append(...[...byNumber.keys()].sort((a, b) => a - b).map((number) => element("option", {value: number}, String(number))));
+byId("warps").hidden = warps.length < 2;
+byId("warp").addEventListener("change", () => enter(byNumber.get(Number(byId("warp").value))));
 drawCode(byId("sketch"), data.sketch.lines, (at) => data.sketch.first + at, (at) => data.sketch.first + at);
 drawCode(byId("cuda"), data.cuda.lines, (at) => at + 1, (at) => data.cuda.origins[at]);
 drawHoles();
 paint();
 nameColour();
-show(0);
+enter(warps[0]);
 })();

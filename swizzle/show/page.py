@@ -21,8 +21,11 @@ import numpy as np
 from swizzle.show.access import Access
 from swizzle.show.code import cuda_lines, sketch_lines
 from swizzle.show.geometry import clipped, geometry
-from swizzle.show.panels import Panel, Strip
-from swizzle.show.trace import Row, Source
+from swizzle.show.holes import HoleTable
+from swizzle.show.labels import Labels
+from swizzle.show.panels import Panel, Strip, panels
+from swizzle.show.picture import labels_for
+from swizzle.show.trace import Row, Source, Trace
 
 if TYPE_CHECKING:
     from swizzle.show.picture import Picture
@@ -30,66 +33,94 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 LARGEST = 1_800_000
 LONGEST_TERM = 400
+MOST_WARPS = 32
 KINDS = ("load", "shuffle", "compute", "store", "accumulate", "result")
 
 
 def page_of(picture: Picture) -> str:
-    """Return the whole document; of a kernel too long for it, the first and the last panels."""
-    kept = len(picture.panels)
-    data = _json(picture, picture.panels, 0)
-    while len(data) > LARGEST and kept > 2:
-        kept = kept * 2 // 3
-        tail = max(1, kept // 4)
-        some = (*picture.panels[: kept - tail], *picture.panels[-tail:])
-        data = _json(picture, some, len(picture.panels) - kept)
+    """Return the whole document; of a kernel too long for it, the first and the last panels.
+
+    As many other warps of the block are in it as there is room for.
+    """
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
+    data = f'{{"page":{_json(_common(picture))},"warps":[{",".join(_warps(picture))}]}}'
     parts = {"policy": policy, "title": html.escape(picture.title), "style": style, "data": data, "script": script}
     text = (HERE / "page.html").read_text(encoding="utf-8")
     before, *rest = text.split("{{")
     return before + "".join(parts[name] + after for name, after in (part.split("}}", 1) for part in rest))
 
 
+def _warps(picture: Picture) -> list[str]:
+    """Return the data of each warp that the page has, the chosen one first."""
+    chosen, kept = picture.trace.warp, len(picture.panels)
+    first = _json(_Warp(picture, picture.trace, picture.panels, picture.labels).everything(0))
+    if len(first) > LARGEST:
+        while len(first) > LARGEST and kept > 2:
+            kept = kept * 2 // 3
+            tail = max(1, kept // 4)
+            some = (*picture.panels[: kept - tail], *picture.panels[-tail:])
+            left_out = len(picture.panels) - kept
+            first = _json(_Warp(picture, picture.trace, some, picture.labels).everything(left_out))
+        return [first]
+    found, room = [first], LARGEST - len(first)
+    for number in range(min(picture.block.warps, MOST_WARPS)):
+        if number != chosen:
+            other = picture.block.warp(number)
+            laid = panels(other)
+            found.append(_json(_Warp(picture, other, laid, labels_for(other, laid)).everything(0)))
+            room -= len(found[-1])
+            if room < 0:
+                return found[:-1]
+    return found
+
+
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _json(picture: Picture, panels: Sequence[Panel], left_out: int) -> str:
-    text = json.dumps(_Data(picture, panels).everything(left_out), separators=(",", ":"), ensure_ascii=True)
+def _json(data: dict[str, Any]) -> str:
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-class _Data:
-    """The tables of a page. Arrays over the lanes are kept once each, in `sets`; terms are numbered as they come."""
+def _common(picture: Picture) -> dict[str, Any]:
+    """Return what a page says whichever warp it shows."""
+    first, lines = sketch_lines(picture.program)
+    cuda, origins = cuda_lines(picture.program)
+    return {
+        "title": picture.title,
+        "name": picture.program.name,
+        "warpSize": picture.program.warp_size,
+        "byLane": picture.colour == "lane",
+        "holes": _holes(picture.holes),
+        "sketch": {"first": first, "lines": lines},
+        "cuda": {"lines": cuda, "origins": origins},
+    }
 
-    def __init__(self, picture: Picture, panels: Sequence[Panel]) -> None:
-        self.picture, self.panels = picture, panels
+
+class _Warp:
+    """One warp's tables. Arrays over the lanes are kept once each, in `sets`; terms are numbered as they come."""
+
+    def __init__(self, picture: Picture, trace: Trace, panels: Sequence[Panel], labels: Labels) -> None:
+        self.picture, self.trace, self.panels, self.labels = picture, trace, panels, labels
         self.sets: dict[tuple[int, ...], int] = {}
         self.terms: dict[int, int] = {}
 
     def everything(self, left_out: int) -> dict[str, Any]:
-        picture = self.picture
-        trace = picture.trace
-        look = geometry(tuple(self.panels), picture.labels, trace.lanes)
+        trace = self.trace
+        look = geometry(tuple(self.panels), self.labels, trace.lanes)
         panels = [self._panel(panel) for panel in self.panels]
         rows = {row: self._row(trace.rows[row]) for panel in self.panels for row in panel.rows}
-        first, lines = sketch_lines(picture.program)
-        cuda, origins = cuda_lines(picture.program)
         return {
-            "title": picture.title,
-            "name": picture.program.name,
-            "where": picture.where,
+            "warp": trace.warp,
+            "where": self.picture.where_is(trace.warp),
             "lanes": trace.lanes,
             "first": trace.first,
-            "warpSize": picture.program.warp_size,
             "look": {"title": look.title, "cell": look.cell},
             "leftOut": left_out,
-            "byLane": picture.colour == "lane",
             "panels": panels,
             "rows": rows,
-            "holes": self._holes(),
-            "sketch": {"first": first, "lines": lines},
-            "cuda": {"lines": cuda, "origins": origins},
             "terms": self._terms(),
             "sets": list(map(list, self.sets)),
         }
@@ -102,7 +133,7 @@ class _Data:
         return self._set(self.terms.setdefault(term, len(self.terms)) if term >= 0 else -1 for term in terms)
 
     def _terms(self) -> dict[str, list[Any]]:
-        labels = self.picture.labels
+        labels = self.labels
         tones = [labels.tone(term) for term in self.terms]
         return {
             "label": ["\n".join(labels.lines(term)) for term in self.terms],
@@ -134,9 +165,8 @@ class _Data:
         if strip.asked:
             found["asked"] = self._set(strip.asked)
         if strip.cells:
-            labels = self.picture.labels
-            found["targets"] = [labels.place(strip.array, cell) if cell >= 0 else "" for cell in strip.cells]
-            wrong = [lane for lane, cell in enumerate(strip.cells) if (strip.array, cell) in self.picture.trace.wrong]
+            found["targets"] = [self.labels.place(strip.array, cell) if cell >= 0 else "" for cell in strip.cells]
+            wrong = [lane for lane, cell in enumerate(strip.cells) if (strip.array, cell) in self.trace.wrong]
             if wrong:
                 found["wrong"] = self._set(wrong)
         return found
@@ -159,7 +189,7 @@ class _Data:
     def _source(self, source: Source) -> list[int]:
         """Return [row, -1] for one row at the own lane; else [row or -1 - set of rows, set of lanes]."""
         on = source.row >= 0
-        lanes = np.where(on, source.thread - self.picture.trace.first, -1)
+        lanes = np.where(on, source.thread - self.trace.first, -1)
         rows = set(source.row[on].tolist())
         everywhere = bool(on.all()) and len(rows) == 1
         if everywhere and (lanes == np.arange(len(lanes))).all():
@@ -178,19 +208,20 @@ class _Data:
             "clashes": sorted(access.clashes),
         }
 
-    def _holes(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": table.name,
-                "line": table.place.line,
-                "size": table.size,
-                "formula": table.formula,
-                "words": table.words,
-                "argument": table.argument,
-                "columns": list(table.columns),
-                "rows": [[name, list(values)] for name, values in table.rows],
-                "more": table.more,
-                "drawn": table.drawn,
-            }
-            for table in self.picture.holes
-        ]
+
+def _holes(tables: Sequence[HoleTable]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": table.name,
+            "line": table.place.line,
+            "size": table.size,
+            "formula": table.formula,
+            "words": table.words,
+            "argument": table.argument,
+            "columns": list(table.columns),
+            "rows": [[name, list(values)] for name, values in table.rows],
+            "more": table.more,
+            "drawn": table.drawn,
+        }
+        for table in tables
+    ]

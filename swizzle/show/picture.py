@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from swizzle.show.holes import HoleTable, hole_table
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, panels
-from swizzle.show.trace import Trace, trace
+from swizzle.show.trace import BlockTrace, Trace, block_trace
 from swizzle.solution import Solution
 from symbolic.errors import SwizzleError
 from symbolic.program import Program
@@ -30,6 +30,7 @@ class Picture:
     """
 
     program: Program
+    block: BlockTrace
     trace: Trace
     panels: tuple[Panel, ...]
     labels: Labels
@@ -75,10 +76,11 @@ class Picture:
     @property
     def where(self) -> str:
         """Say which warp is shown: `block 0 of 2, warp 1 of 4`."""
-        shape = self.program
-        blocks = shape.grid[0] * shape.grid[1] * shape.grid[2]
-        warps = -(-(shape.block[0] * shape.block[1] * shape.block[2]) // shape.warp_size)
-        return f"block {self.trace.block} of {blocks}, warp {self.trace.warp} of {warps}"
+        return self.where_is(self.trace.warp)
+
+    def where_is(self, warp: int) -> str:
+        blocks = self.program.grid[0] * self.program.grid[1] * self.program.grid[2]
+        return f"block {self.trace.block} of {blocks}, warp {warp} of {self.block.warps}"
 
 
 def drawable(path: Path) -> Literal["svg", "html"]:
@@ -109,11 +111,17 @@ def picture_of(
     if sketch is not None:
         holes = zip(sketch.holes, solution.holes, strict=True)
         fillings = [Filling(hole, became.constants) for hole, became in holes]
-    found = trace(sketch or solution.program, spec, fillings, block, warp)
+    whole = block_trace(sketch or solution.program, spec, fillings, block, warp)
+    found = whole.warp(warp)
     laid = panels(found)
-    seen = {term for panel in laid for strip in panel.strips for term in strip.terms if term >= 0}
     tables = tuple(
         hole_table(filling, became.formula, asked)
-        for filling, became, asked in zip(fillings, solution.holes, found.asked, strict=False)
+        for filling, became, asked in zip(fillings, solution.holes, whole.asked, strict=False)
     )
-    return Picture(solution.program, found, laid, Labels(found.program, found.terms, seen), tables, colour)
+    return Picture(solution.program, whole, found, laid, labels_for(found, laid), tables, colour)
+
+
+def labels_for(found: Trace, laid: Sequence[Panel]) -> Labels:
+    """Return the labels of one warp's panels."""
+    seen = {term for panel in laid for strip in panel.strips for term in strip.terms if term >= 0}
+    return Labels(found.program, found.terms, seen)

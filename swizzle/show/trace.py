@@ -1,7 +1,7 @@
 """The facts of a picture: which values one warp moves, step by step, as the machine ran them.
 
 `Tracer` is the concrete machine with ears: it lets the machine run a program on canonical terms and keeps a `Row` for
-each load, shuffle, computation, store, accumulate and reduction result, with what every lane of one warp had there
+each load, shuffle, computation, store, accumulate and reduction result, with what every thread of one block had there
 and from where. Nothing is computed a second time, except an index that the machine does not hand out; that is asked
 of the machine again.
 """
@@ -66,7 +66,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the lanes of one warp did at one step. `terms` are the values: of what was read, made or stored.
+    """What the lanes of one warp, or the threads of one block, did at one step.
+
+    `terms` are the values: of what was read, made or stored.
 
     `loops` are the sketch's own loops around it, with the values of their variables; `place` is in the sketch.
     `helper` says that it is part of what a call such as `warp_load` stands for. For an accumulate or a result,
@@ -107,6 +109,39 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockTrace:
+    """All rows of one block, over all its threads; `warp` gives those of one warp."""
+
+    program: Program
+    terms: Terms
+    block: int
+    rows: tuple[Row, ...]
+    asked: tuple[Mapping[tuple[int, ...], int], ...]
+    wrong: Mapping[tuple[str, int], int]
+
+    @property
+    def warps(self) -> int:
+        """How many warps a block has; the last one may be short."""
+        return -(-LaunchShape.of(self.program).block_threads // self.program.warp_size)
+
+    def warp(self, number: int) -> Trace:
+        """Return what one warp of the block does."""
+        _require("warp", number, self.warps)
+        size, threads = self.program.warp_size, LaunchShape.of(self.program).block_threads
+        lanes = slice(number * size, min((number + 1) * size, threads))
+        rows = tuple(_lanes_of(row, lanes) for row in self.rows)
+        count = lanes.stop - lanes.start
+        return Trace(self.program, self.terms, self.block, number, lanes.start, count, rows, self.asked, self.wrong)
+
+
+def _lanes_of(row: Row, lanes: slice) -> Row:
+    sources = (Source(source.row[lanes], source.thread[lanes]) for source in row.sources)
+    access = row.access and replace(row.access, cells=row.access.cells[lanes])
+    given = tuple(source for source in sources if (source.row >= 0).any())
+    return replace(row, on=row.on[lanes], terms=row.terms[lanes], sources=given, access=access)
+
+
+@dataclass(frozen=True, slots=True)
 class _Threads:
     """Where each thread of the block has a value from: a row and a thread; -1 is nowhere."""
 
@@ -135,14 +170,12 @@ class _Top:
 
 
 class Tracer(Machine):
-    """The machine on canonical terms, keeping rows for one warp of one block."""
+    """The machine on canonical terms, keeping rows for all threads of one block."""
 
-    def __init__(self, program: Program, terms: Terms, hole: HoleFunction | None, block: int, warp: int) -> None:
+    def __init__(self, program: Program, terms: Terms, hole: HoleFunction | None, block: int) -> None:
         super().__init__(program, Canonical(terms), symbolic_inputs(program, terms), hole)
-        shape, start = self.shape, warp * program.warp_size
+        shape = self.shape
         self.own = slice(block * shape.block_threads, (block + 1) * shape.block_threads)
-        self.lanes = int(shape.warp_lanes[self.own][start])
-        self.warp = slice(start, start + self.lanes)
         self.threads = np.arange(shape.block_threads)
         self.rows: list[Row] = []
         self.loop_names: list[str] = []
@@ -300,10 +333,10 @@ class Tracer(Machine):
         accumulator: str = "",
     ) -> _Threads:
         """Keep a row and return it as a source for others."""
-        number, warp = len(self.rows), self.warp
+        number = len(self.rows)
         sources: list[Source] = []
         for leaf in (leaf for top in tops for leaf in top.leaves):
-            source = Source(np.where(on, leaf.row, -1)[warp], np.where(on, leaf.thread, -1)[warp])
+            source = Source(np.where(on, leaf.row, -1), np.where(on, leaf.thread, -1))
             if (source.row >= 0).any() and not any(_same(source, other) for other in sources):
                 sources.append(source)
         running = list(zip(self.loop_names, self.rules.loops, strict=True))
@@ -318,8 +351,8 @@ class Tracer(Machine):
                 place,
                 loops,
                 bool(helper),
-                on[warp],
-                value[warp],
+                on,
+                value,
                 tuple(sources),
                 self._holes(nodes),
                 access,
@@ -329,7 +362,7 @@ class Tracer(Machine):
         return _Threads(np.where(on, number, -1), self.threads)
 
     def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[Access, Lanes]:
-        """Return the warp's access, and the address of each thread of the block (-1 where it is off)."""
+        """Return the block's access, and the address of each thread of the block (-1 where it is off)."""
         memory = self.memories[node.array]
         indices = tuple(self.index(i, mask) for i in node.indices)
         cells: Any = np.where(self._mine(mask), self._mine(linear(memory.shape, indices)), -1)
@@ -340,7 +373,7 @@ class Tracer(Machine):
             writes,
             memory.shape,
             bytes_of(memory.dtype),
-            tuple(cells[self.warp].tolist()),
+            tuple(cells.tolist()),
         )
         return found, address
 
@@ -427,9 +460,21 @@ def trace(
     block: int = 0,
     warp: int = 0,
 ) -> Trace:
-    """Run a kernel and return what one warp moves; `fillings` say what each hole became.
+    """Return what one warp moves: `block_trace` says how."""
+    return block_trace(program, spec, fillings, block, warp).warp(warp)
 
-    Raises SwizzleError for a block or a warp that is not there, and for a kernel that breaks a rule of the language.
+
+def block_trace(
+    program: Program,
+    spec: Callable[..., Any] | None = None,
+    fillings: Sequence[Filling] = (),
+    block: int = 0,
+    warp: int = 0,
+) -> BlockTrace:
+    """Run a kernel and return what one block moves; `fillings` say what each hole became.
+
+    Raises SwizzleError for a block or a warp that is not there, before it runs anything, and for a kernel that breaks a
+    rule of the language.
     """
     shape = LaunchShape.of(program)
     _require("block", block, shape.blocks)
@@ -447,7 +492,7 @@ def trace(
             asked[number][tuple(point)] = value
         return values
 
-    tracer = Tracer(program, terms, hole, block, warp)
+    tracer = Tracer(program, terms, hole, block)
     run = tracer.run()
     if run.violations:
         raise run.violations[0].error()
@@ -455,7 +500,7 @@ def trace(
     if spec is not None:
         wanted = postcondition(program, spec, terms)
         wrong = {(bad.array, bad.address): bad.wanted for bad in compare(program, run, wanted)}
-    return Trace(program, terms, block, warp, tracer.warp.start, tracer.lanes, tuple(tracer.rows), tuple(asked), wrong)
+    return BlockTrace(program, terms, block, tuple(tracer.rows), tuple(asked), wrong)
 
 
 def _require(what: str, number: int, count: int) -> None:

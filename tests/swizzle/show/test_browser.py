@@ -190,9 +190,16 @@ def test_a_way_through_another_warp(chromium: Browser, tmp_path: Path) -> None:
     """What came through shared memory from another warp says so; the banks that it used light up."""
     page = opened(chromium, TRANSPOSE, tmp_path)
     page.hover(cell(2, 1))
-    assert "warp 1, lane 0 tile[r, c] = x[r, c]" in page.text("#inspector")
+    assert "warp 1, lane 0 tile[r, c] = x[r, c] · x[1, 0]" in page.text("#inspector")
+    assert "warp 1, lane 0 x[r, c] · x[1, 0]" in page.text("#inspector")
     assert page.run("return document.querySelectorAll('.word.lit').length") == 2
     assert "no bank conflict" in page.text("#memory")
+    page.click("#inspector ul button")
+    assert page.text("#where").startswith("block 0 of 1, warp 1 of 4")
+    assert page.run("return document.activeElement.getAttribute('aria-label')").startswith("lane 0, tile[r, c]")
+    assert "warp 0, lane 1 y[" in page.text("#inspector"), "where it goes is in the other warp"
+    page.run("const w = document.querySelector('#warp'); w.value = '3'; w.dispatchEvent(new Event('change'))")
+    assert page.text("#where").startswith("block 0 of 1, warp 3 of 4")
     assert page.log() == []
 
 

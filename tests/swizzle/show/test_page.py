@@ -18,7 +18,16 @@ from swizzle.parameters import Parameters
 from swizzle.show import page
 from swizzle.show.picture import Picture, picture_of
 from swizzle.solution import Solution
-from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, LARGE_CONVOLUTION, LARGE_PRODUCT, picture, solved
+from tests.swizzle.show.kernels import (
+    ALL,
+    BUTTERFLY,
+    CONVOLUTION,
+    LARGE_CONVOLUTION,
+    LARGE_PRODUCT,
+    TRANSPOSE,
+    picture,
+    solved,
+)
 
 
 class Document(HTMLParser):
@@ -40,7 +49,9 @@ class Document(HTMLParser):
 
 
 def data_of(text: str) -> Any:
-    return json.loads(Document(text).texts["script"][0])
+    """Return what a page knows of its chosen warp."""
+    whole = json.loads(Document(text).texts["script"][0])
+    return {**whole["page"], **whole["warps"][0]}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -110,10 +121,23 @@ def test_a_kernel_that_is_not_printed_is_still_drawn() -> None:
     assert data_of(picture(BUTTERFLY).html)["sketch"]["lines"] == []
 
 
+def warps_of(text: str) -> list[int]:
+    return [warp["warp"] for warp in json.loads(Document(text).texts["script"][0])["warps"]]
+
+
+def test_the_other_warps_are_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chosen warp comes first, then the others of its block, as many as there is room for."""
+    drawn = picture(TRANSPOSE, warp=2)
+    assert warps_of(page.page_of(drawn)) == [2, 0, 1, 3]
+    monkeypatch.setattr(page, "LARGEST", 6000)
+    some = warps_of(page.page_of(drawn))
+    assert some == [2, 0, 1, 3][: len(some)] and 1 <= len(some) < 4
+
+
 def test_a_page_too_large_leaves_out_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first and the last panels stay, and the page says how many are missing."""
     drawn = picture(CONVOLUTION)
-    monkeypatch.setattr(page, "LARGEST", 6000)
+    monkeypatch.setattr(page, "LARGEST", 4000)
     data = data_of(page.page_of(drawn))
     assert data["leftOut"] == len(drawn.panels) - len(data["panels"]) > 0
     assert data["panels"][0]["title"] == drawn.panels[0].title
