@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from swizzle.show.panels import Strip
-from swizzle.show.trace import Lanes, Trace
+from swizzle.show.rows import Lanes, Trace
 
 
 def homes(trace: Trace) -> tuple[Lanes, ...]:

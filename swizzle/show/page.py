@@ -25,7 +25,7 @@ from swizzle.show.holes import HoleTable
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, Strip, panels
 from swizzle.show.picture import labels_for
-from swizzle.show.trace import Row, Source, Trace
+from swizzle.show.rows import Row, Source, Trace
 
 if TYPE_CHECKING:
     from swizzle.show.picture import Picture
@@ -34,6 +34,7 @@ HERE = Path(__file__).parent
 LARGEST = 1_800_000
 LONGEST_TERM = 400
 MOST_WARPS = 32
+SCRIPTS = ("facts", "draw", "look", "hands")
 KINDS = ("load", "shuffle", "compute", "store", "accumulate", "result")
 
 
@@ -42,13 +43,15 @@ def page_of(picture: Picture) -> str:
 
     As many other warps of the block are in it as there is room for.
     """
-    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    parts = ((HERE / f"page_{part}.js").read_text(encoding="utf-8") for part in SCRIPTS)
+    script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
     data = f'{{"page":{_json(_common(picture))},"warps":[{",".join(_warps(picture))}]}}'
-    parts = {"policy": policy, "title": html.escape(picture.title), "style": style, "data": data, "script": script}
+    fields = {"policy": policy, "title": html.escape(picture.title), "style": style, "data": data, "script": script}
     text = (HERE / "page.html").read_text(encoding="utf-8")
     before, *rest = text.split("{{")
-    return before + "".join(parts[name] + after for name, after in (part.split("}}", 1) for part in rest))
+    return before + "".join(fields[name] + after for name, after in (part.split("}}", 1) for part in rest))
 
 
 def _warps(picture: Picture) -> list[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from swizzle.show.access import Access
-from swizzle.show.trace import Lanes, Row, Trace
+from swizzle.show.rows import Lanes, Row, Trace
 from symbolic.errors import Place
 from symbolic.store import cell_name
 

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias
 from swizzle.show.holes import HoleTable, hole_table
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, panels
-from swizzle.show.trace import BlockTrace, Trace, block_trace
+from swizzle.show.rows import BlockTrace, Trace
+from swizzle.show.trace import block_trace
 from swizzle.solution import Solution
 from symbolic.errors import SwizzleError
 from symbolic.program import Program

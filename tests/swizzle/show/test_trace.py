@@ -10,7 +10,8 @@ import pytest
 
 from cuda_out.walk import statements
 from swizzle.search.specification import postcondition
-from swizzle.show.trace import Row, Trace, trace
+from swizzle.show.rows import Row, Trace
+from swizzle.show.trace import trace
 from symbolic.errors import SwizzleError
 from symbolic.program import Accumulate, DeclareAccumulator
 from symbolic.terms import UNWRITTEN
