@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from swizzle.show.access import BANKS, Access
+from swizzle.show.canvas import INK, MONO, SANS, Canvas, number
 from swizzle.show.colours import CHROMA, LIGHT, NEUTRAL, STROKE_CHROMA, STROKE_LIGHT, fill_of, oklch, stroke_of
 from swizzle.show.geometry import (
     ARROW_GAP,
@@ -38,9 +39,7 @@ MARGIN = 16
 ELEMENT = "element"
 TIMES = "\N{MULTIPLICATION SIGN}"
 FIRST_PANELS, LAST_PANELS = 8, 2
-INK, FAINT, RULE, CLASH = "#1f2430", "#6b7280", "#c9ced6", "#c81e1e"
-SANS = "system-ui, 'Helvetica Neue', Arial, sans-serif"
-MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+FAINT, RULE, CLASH = "#6b7280", "#c9ced6", "#c81e1e"
 
 
 def svg_of(picture: Picture) -> str:
@@ -55,24 +54,26 @@ class _Drawing:
         self.geometry = geometry(picture.panels, picture.labels, picture.trace.lanes)
         self.width = max(self.geometry.width, 110 + BANKS * MEMORY_WORD) + 2 * MARGIN
         self.homes = homes(picture.trace) if picture.colour == "lane" else ()
-        self.parts: list[str] = []
+        self.canvas = Canvas()
         self.y = float(MARGIN)
 
     def document(self) -> str:
         picture = self.picture
-        self._text(MARGIN, self.y + 14, picture.title, size=16, bold=True)
-        self._text(MARGIN, self.y + 31, f"{picture.where}; columns are lanes, time runs downward", fill=FAINT, size=11)
+        self.canvas.text(MARGIN, self.y + 14, picture.title, size=16, bold=True)
+        self.canvas.text(
+            MARGIN, self.y + 31, f"{picture.where}; columns are lanes, time runs downward", fill=FAINT, size=11
+        )
         self.y += 46
-        for number, panel in enumerate(self.shown):
+        for panel in self.shown:
             if isinstance(panel, int):
                 note = f"… {panel} panels left out; the page has them all"
-                self._text(MARGIN, self.y + 12, note, fill=FAINT, size=11)
+                self.canvas.text(MARGIN, self.y + 12, note, fill=FAINT, size=11)
                 self.y += 26
             else:
-                self._panel(panel, number)
+                self._panel(panel)
         for table in picture.holes:
             self._hole(table)
-        width, height = _number(self.width), _number(self.y + MARGIN)
+        width, height = number(self.width), number(self.y + MARGIN)
         described = f"{picture.where}. {len(picture.panels)} panels; each cell is what a lane holds, each row one step."
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -81,17 +82,17 @@ class _Drawing:
         )
         names = f'<title id="title">{escape(picture.title)}</title><desc id="desc">{escape(described)}</desc>'
         back = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
-        return "\n".join([head, names, back, *self.parts, "</svg>"]) + "\n"
+        return "\n".join([head, names, back, *self.canvas.parts, "</svg>"]) + "\n"
 
     # -- panels ---------------------------------------------------------------------------------------------
 
-    def _panel(self, panel: Panel, number: int) -> None:
-        self.parts.append(f"<g><title>{escape(panel.title)}</title>")
-        self._text(MARGIN, self.y + 11, panel.title, size=13, bold=True)
+    def _panel(self, panel: Panel) -> None:
+        self.canvas.parts.append(f"<g><title>{escape(panel.title)}</title>")
+        self.canvas.text(MARGIN, self.y + 11, panel.title, size=13, bold=True)
         left = MARGIN + self.geometry.title
         for lane in range(self.geometry.lanes):
             middle = left + (lane + 0.5) * self.geometry.cell
-            self._text(middle, self.y + 11, str(lane), fill=FAINT, size=8.5, anchor="middle")
+            self.canvas.text(middle, self.y + 11, str(lane), fill=FAINT, size=8.5, anchor="middle")
         self.y += 18
         before: Strip | None = None
         for strip in panel.strips:
@@ -105,25 +106,25 @@ class _Drawing:
             access = self.picture.trace.rows[row].access
             assert access is not None
             self._memory(self.picture.trace.rows[row].title, access)
-        self.parts.append("</g>")
+        self.canvas.parts.append("</g>")
         self.y += 14
 
     def _strip(self, strip: Strip) -> None:
         height = strip_height(strip, self.labels)
         title = clipped(("↺ " if strip.again else "") + strip.title)
         middle = self.y + height / 2 + 3.5
-        self._text(MARGIN, middle, title, fill=FAINT if strip.row < 0 or strip.again else INK)
+        self.canvas.text(MARGIN, middle, title, fill=FAINT if strip.row < 0 or strip.again else INK)
         left, cell, tones = MARGIN + self.geometry.title, self.geometry.cell, self._tones(strip)
         for lane, lines in enumerate(strip_lines(strip, self.labels)):
             x = left + lane * cell
             if not lines:
-                self._rect(x, self.y, cell, height, "none", RULE, 'stroke-dasharray="2 2"')
+                self.canvas.rect(x, self.y, cell, height, "none", RULE, 'stroke-dasharray="2 2"')
                 continue
             wrong = bool(strip.cells) and self._is_wrong(strip, lane)
             edge, more = (CLASH, 'stroke-width="2"') if wrong else (INK, 'stroke-width="1.6"')
             if not (wrong or lane in strip.read):
                 edge, more = "#ffffff", ""
-            self._rect(
+            self.canvas.rect(
                 x + 0.8,
                 self.y + 0.8,
                 cell - 1.6,
@@ -134,7 +135,7 @@ class _Drawing:
             )
             top = self.y + height / 2 - (len(lines) - 1) * LINE_HEIGHT / 2 + 3.5
             for at, line in enumerate(lines):
-                self._text(x + cell / 2, top + at * LINE_HEIGHT, line, anchor="middle")
+                self.canvas.text(x + cell / 2, top + at * LINE_HEIGHT, line, anchor="middle")
         self.y += height
 
     def _tones(self, strip: Strip) -> list[Tone | None]:
@@ -157,28 +158,19 @@ class _Drawing:
                 continue
             a, b = left + (source + 0.5) * cell, left + (lane + 0.5) * cell
             colour = stroke_of(tones[source])
-            self._arrow(a, b, top, bottom, colour)
-
-    def _arrow(self, a: float, b: float, top: float, bottom: float, colour: str) -> None:
-        bend = (bottom - top) * 0.45
-        points = [(a, top), (a, top + bend), (b, bottom - bend), (b, bottom - 4)]
-        start, *curve = (f"{_number(x)} {_number(y)}" for x, y in points)
-        path = f"M{start}C{' '.join(curve)}"
-        self.parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/>')
-        tip = f"M{_number(b - 3)} {_number(bottom - 5)}l3 5l3 -5z"
-        self.parts.append(f'<path d="{tip}" fill="{colour}"/>')
+            self.canvas.arrow(a, b, top, bottom, colour)
 
     # -- memory ---------------------------------------------------------------------------------------------
 
     def _memory(self, title: str, access: Access) -> None:
         verb = "stores to" if access.writes else "loads from"
         what = f"{verb} {access.array}, {access.memory}: {access.summary()}"
-        self._text(MARGIN, self.y + 10, what, size=10.5, family=SANS)
+        self.canvas.text(MARGIN, self.y + 10, what, size=10.5, family=SANS)
         self.y += 16
         lines = memory_lines(access)
         for line, words in lines[:MOST_LINES]:
             first = line * BANKS * 4 // access.size
-            self._text(
+            self.canvas.text(
                 MARGIN, self.y + 10, clipped(cell_name(access.array, access.shape, first), 15), fill=FAINT, size=9
             )
             for word in range(BANKS):
@@ -186,47 +178,47 @@ class _Drawing:
                 x = MARGIN + 100 + word * MEMORY_WORD
                 fill = oklch(LIGHT, CHROMA, _hue(lanes[0], len(access.cells))) if lanes else NEUTRAL
                 edge = CLASH if lanes and word in access.clashes else ""
-                self._rect(x + 0.5, self.y + 0.5, MEMORY_WORD - 1, MEMORY_LINE - 1, fill, edge)
+                self.canvas.rect(x + 0.5, self.y + 0.5, MEMORY_WORD - 1, MEMORY_LINE - 1, fill, edge)
                 if lanes:
                     text = str(lanes[0]) if len(lanes) == 1 else f"{len(lanes)}{TIMES}"
-                    self._text(x + MEMORY_WORD / 2, self.y + 10, text, size=7.5, anchor="middle")
+                    self.canvas.text(x + MEMORY_WORD / 2, self.y + 10, text, size=7.5, anchor="middle")
             for sector in range(0, BANKS + 1, 8) if access.memory == "global" else ():
                 x = MARGIN + 100 + sector * MEMORY_WORD
-                self.parts.append(f'<path d="M{_number(x)} {_number(self.y)}v{MEMORY_LINE}" stroke="{INK}"/>')
+                self.canvas.parts.append(f'<path d="M{number(x)} {number(self.y)}v{MEMORY_LINE}" stroke="{INK}"/>')
             self.y += MEMORY_LINE
         if len(lines) > MOST_LINES:
-            self._text(MARGIN + 100, self.y + 10, f"… {len(lines) - MOST_LINES} more lines", fill=FAINT, size=9)
+            self.canvas.text(MARGIN + 100, self.y + 10, f"… {len(lines) - MOST_LINES} more lines", fill=FAINT, size=9)
             self.y += MEMORY_LINE
         self.y += 8
 
     # -- holes ----------------------------------------------------------------------------------------------
 
     def _hole(self, table: HoleTable) -> None:
-        self.parts.append(f"<g><title>{escape(table.name)}</title>")
-        self._text(MARGIN, self.y + 12, f"{table.name}: {table.words}", size=13, bold=True)
-        self._text(MARGIN, self.y + 27, f"{table.name} = {table.formula}", size=10.5)
+        self.canvas.parts.append(f"<g><title>{escape(table.name)}</title>")
+        self.canvas.text(MARGIN, self.y + 12, f"{table.name}: {table.words}", size=13, bold=True)
+        self.canvas.text(MARGIN, self.y + 27, f"{table.name} = {table.formula}", size=10.5)
         self.y += 36
         side = max(18.0, max((len(str(v)) for _, values in table.rows for v in values), default=1) * CHARACTER + 4)
         label = max([len(ELEMENT), len(table.argument), *(len(name) for name, _ in table.rows)]) * CHARACTER + 10
         across = max(1, int((self.width - 2 * MARGIN - label) // side))
         for start in range(0, len(table.columns), across):
             columns = table.columns[start : start + across]
-            self._text(MARGIN, self.y + 10, table.argument, fill=FAINT)
+            self.canvas.text(MARGIN, self.y + 10, table.argument, fill=FAINT)
             for at, column in enumerate(columns):
-                self._text(
+                self.canvas.text(
                     MARGIN + label + (at + 0.5) * side, self.y + 10, str(column), fill=FAINT, size=8.5, anchor="middle"
                 )
             self.y += 14
             for name, values in table.rows:
-                self._text(MARGIN, self.y + 12, name, fill=FAINT)
+                self.canvas.text(MARGIN, self.y + 12, name, fill=FAINT)
                 self._values(values[start : start + across], table.size, MARGIN + label, side)
                 self.y += 18
             self.y += 6
         self._permutation(table, MARGIN + label, side)
         if table.more:
-            self._text(MARGIN + label, self.y + 8, f"… {table.more} more rows", fill=FAINT, size=9)
+            self.canvas.text(MARGIN + label, self.y + 8, f"… {table.more} more rows", fill=FAINT, size=9)
             self.y += 14
-        self.parts.append("</g>")
+        self.canvas.parts.append("</g>")
         self.y += 12
 
     def _permutation(self, table: HoleTable, left: float, side: float) -> None:
@@ -235,15 +227,15 @@ class _Drawing:
             return
         name, values = table.rows[table.drawn]
         self.y += 4
-        self._text(MARGIN, self.y + 12, ELEMENT, fill=FAINT)
+        self.canvas.text(MARGIN, self.y + 12, ELEMENT, fill=FAINT)
         self._values(range(table.size), table.size, left, side)
         top, bottom = self.y + 18, self.y + 17 + ARROW_GAP
         for place, value in zip(table.columns, values, strict=True):
             if value is not None:
                 colour = oklch(STROKE_LIGHT, STROKE_CHROMA, _hue(value, table.size))
-                self._arrow(left + (value + 0.5) * side, left + (place + 0.5) * side, top, bottom, colour)
+                self.canvas.arrow(left + (value + 0.5) * side, left + (place + 0.5) * side, top, bottom, colour)
         self.y += 18 + ARROW_GAP
-        self._text(MARGIN, self.y + 12, name or table.argument, fill=FAINT)
+        self.canvas.text(MARGIN, self.y + 12, name or table.argument, fill=FAINT)
         filled = dict(zip(table.columns, values, strict=True))
         self._values([filled.get(place) for place in range(table.size)], table.size, left, side)
         self.y += 26
@@ -252,38 +244,10 @@ class _Drawing:
         for at, value in enumerate(values):
             x = left + at * side
             if value is None:
-                self._rect(x, self.y, side, 17, "none", RULE, 'stroke-dasharray="2 2"')
+                self.canvas.rect(x, self.y, side, 17, "none", RULE, 'stroke-dasharray="2 2"')
             else:
-                self._rect(x + 0.5, self.y + 0.5, side - 1, 16, oklch(LIGHT, CHROMA, _hue(value, size)))
-                self._text(x + side / 2, self.y + 12, str(value), size=9, anchor="middle")
-
-    # -- primitives -----------------------------------------------------------------------------------------
-
-    def _text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        *,
-        fill: str = INK,
-        size: float = 10,
-        bold: bool = False,
-        anchor: str = "start",
-        family: str = "",
-    ) -> None:
-        more = f' font-size="{size:g}"' if size != 10 else ""
-        more += f' fill="{fill}"' if fill != INK else ""
-        more += ' font-weight="600"' if bold else ""
-        more += f' text-anchor="{anchor}"' if anchor != "start" else ""
-        more += f' font-family="{SANS}"' if bold or family else ""
-        self.parts.append(f'<text x="{_number(x)}" y="{_number(y)}"{more}>{escape(text)}</text>')
-
-    def _rect(self, x: float, y: float, width: float, height: float, fill: str, edge: str = "", more: str = "") -> None:
-        stroke = f' stroke="{edge}"' if edge else ""
-        self.parts.append(
-            f'<rect x="{_number(x)}" y="{_number(y)}" width="{_number(width)}" height="{_number(height)}" '
-            f'fill="{fill}"{stroke}{" " + more if more else ""}/>'
-        )
+                self.canvas.rect(x + 0.5, self.y + 0.5, side - 1, 16, oklch(LIGHT, CHROMA, _hue(value, size)))
+                self.canvas.text(x + side / 2, self.y + 12, str(value), size=9, anchor="middle")
 
 
 def _chosen(panels: Sequence[Panel]) -> list[Panel | int]:
@@ -296,7 +260,3 @@ def _chosen(panels: Sequence[Panel]) -> list[Panel | int]:
 
 def _hue(value: int, size: int) -> float:
     return FIRST_HUE + ARC * value / max(1, size)
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")

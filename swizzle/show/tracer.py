@@ -7,7 +7,7 @@ again. Whom a shuffle asks, it says when the threads' own numbers are shuffled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from typing_extensions import assert_never
 from cuda_out.walk import children
 from swizzle.search.specification import symbolic_inputs
 from swizzle.show.access import Access, Memory, bytes_of
+from swizzle.show.leaves import Threads, Top, alias, same
 from swizzle.show.rows import Kind, Lanes, Row, Source
 from symbolic.algebra import Canonical
 from symbolic.errors import Place
@@ -31,7 +32,6 @@ from symbolic.program import (
     HoleCall,
     Load,
     Program,
-    Select,
     Shuffle,
     Stmt,
     Store,
@@ -47,34 +47,6 @@ _HELPER: Final = "helper "  # begins the name of a loop that the sketch does not
 _THREAD: Final = "thread number"  # a variable that no sketch can have: what a shuffle of it gives is who was asked
 
 
-@dataclass(frozen=True, slots=True)
-class _Threads:
-    """Where each thread of the block has a value from: a row and a thread; -1 is nowhere."""
-
-    row: Lanes
-    thread: Lanes
-
-    def where(self, on: npt.NDArray[np.bool_]) -> _Threads:
-        return _Threads(np.where(on, self.row, -1), self.thread)
-
-    def over(self, old: _Threads | None) -> _Threads:
-        """Return this where it is somewhere, and the old elsewhere."""
-        if old is None:
-            return self
-        new = self.row >= 0
-        return _Threads(np.where(new, self.row, old.row), np.where(new, self.thread, old.thread))
-
-
-@dataclass(frozen=True, slots=True)
-class _Top:
-    """One data expression of a statement: what it gave each thread, and the rows that it took its values from."""
-
-    node: Expr
-    value: Lanes
-    on: npt.NDArray[np.bool_]
-    leaves: list[_Threads]
-
-
 class Tracer(Machine):
     """The machine on canonical terms, keeping rows for all threads of one block."""
 
@@ -85,11 +57,11 @@ class Tracer(Machine):
         self.threads = np.arange(shape.block_threads)
         self.rows: list[Row] = []
         self.loop_names: list[str] = []
-        self.variables: dict[str, _Threads] = {}
-        self.writers: dict[str, _Threads] = {}
-        self.added: dict[str, list[_Threads]] = {}
-        self.leaves: list[_Threads] = []
-        self.tops: list[_Top] = []
+        self.variables: dict[str, Threads] = {}
+        self.writers: dict[str, Threads] = {}
+        self.added: dict[str, list[Threads]] = {}
+        self.leaves: list[Threads] = []
+        self.tops: list[Top] = []
         self.found: dict[int, Any] = {}
         self.depth = 0
         self.kinds = memory_kinds(program)
@@ -109,7 +81,7 @@ class Tracer(Machine):
             case Assign(name, value) if value.dtype.is_data:
                 super().execute(statement, mask)
                 (top,) = self.tops
-                new = _alias(top)
+                new = alias(top)
                 if new is None:
                     title = f"{name} = {self._text(value)}"
                     new = self._row("compute", title, statement.place, [top], top.value, top.on, [value])
@@ -178,11 +150,11 @@ class Tracer(Machine):
         self.depth -= 1
         self.found[id(node)] = found
         if self.depth == 0:
-            self.tops.append(_Top(node, self._mine(found), self._mine(mask), self.leaves))
+            self.tops.append(Top(node, self._mine(found), self._mine(mask), self.leaves))
             self.leaves = []
         return found
 
-    def _leaf(self, node: Var | Load | Shuffle | AccumulatorValue, mask: Vector) -> tuple[Any, _Threads | None]:
+    def _leaf(self, node: Var | Load | Shuffle | AccumulatorValue, mask: Vector) -> tuple[Any, Threads | None]:
         """Evaluate what a row stands for, and make the row."""
         on = self._mine(mask)
         saved, self.leaves = self.leaves, []
@@ -195,17 +167,17 @@ class Tracer(Machine):
             case Load(array):
                 access, address = self._access(node, mask, writes=False)
                 writers, cell = self._writers(array), np.maximum(address, 0)
-                inner = [_Threads(writers.row[cell], writers.thread[cell]).where(on)]
+                inner = [Threads(writers.row[cell], writers.thread[cell]).where(on)]
                 return found, self._row_of("load", node, inner, found, on, access)
             case Shuffle(value=value):
                 # Shuffled themselves, the threads' numbers say whom each thread asks.
                 asked = super().value(replace(node, value=Var(_THREAD, node.dtype, node.place)), mask)
                 giver = self._mine(asked) - self.own.start
-                top = _Top(value, self._mine(self.found[id(value)]), on, inner)
-                offered = _alias(top)
+                top = Top(value, self._mine(self.found[id(value)]), on, inner)
+                offered = alias(top)
                 if offered is None or (offered.row != offered.row[0]).any() or (offered.thread != self.threads).any():
                     offered = self._row("compute", self._text(value), value.place, [top], top.value, on, [value])
-                inner = [_Threads(offered.row[giver], giver).where(on)]
+                inner = [Threads(offered.row[giver], giver).where(on)]
                 return found, self._row_of("shuffle", node, inner, found, on)
             case AccumulatorValue():
                 name = self._accumulator(node.accumulator, node.indices, mask)
@@ -221,9 +193,9 @@ class Tracer(Machine):
         return np.asarray(lanes)[self.own]
 
     def _row_of(
-        self, kind: Kind, node: Expr, inner: list[_Threads], found: Any, on: Any, *more: Any, **rest: Any
-    ) -> _Threads:
-        top = _Top(node, self._mine(found), on, inner)
+        self, kind: Kind, node: Expr, inner: list[Threads], found: Any, on: Any, *more: Any, **rest: Any
+    ) -> Threads:
+        top = Top(node, self._mine(found), on, inner)
         return self._row(kind, self._text(node), node.place, [top], top.value, on, children(node), *more, **rest)
 
     def _row(
@@ -231,19 +203,19 @@ class Tracer(Machine):
         kind: Kind,
         title: str,
         place: Place,
-        tops: Sequence[_Top],
+        tops: Sequence[Top],
         value: Lanes,
         on: npt.NDArray[np.bool_],
         nodes: Sequence[Expr],
         access: Access | None = None,
         accumulator: str = "",
-    ) -> _Threads:
+    ) -> Threads:
         """Keep a row and return it as a source for others."""
         number = len(self.rows)
         sources: list[Source] = []
         for leaf in (leaf for top in tops for leaf in top.leaves):
             source = Source(np.where(on, leaf.row, -1), np.where(on, leaf.thread, -1))
-            if (source.row >= 0).any() and not any(_same(source, other) for other in sources):
+            if (source.row >= 0).any() and not any(same(source, other) for other in sources):
                 sources.append(source)
         running = list(zip(self.loop_names, self.rules.loops, strict=True))
         loops = tuple(pair for pair in running if not pair[0].startswith(_HELPER))
@@ -265,7 +237,7 @@ class Tracer(Machine):
                 accumulator,
             )
         )
-        return _Threads(np.where(on, number, -1), self.threads)
+        return Threads(np.where(on, number, -1), self.threads)
 
     def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[Access, Lanes]:
         """Return the block's access, and the address of each thread of the block (-1 where it is off)."""
@@ -283,11 +255,11 @@ class Tracer(Machine):
         )
         return found, address
 
-    def _writers(self, array: str) -> _Threads:
+    def _writers(self, array: str) -> Threads:
         """Return, for each address of an array, the row and the thread that wrote it."""
         size = len(self.memories[array].written)
         if array not in self.writers:
-            self.writers[array] = _Threads(np.full(size, -1), np.full(size, -1))
+            self.writers[array] = Threads(np.full(size, -1), np.full(size, -1))
         return self.writers[array]
 
     def _holes(self, nodes: Sequence[Expr]) -> tuple[int, ...]:
@@ -326,28 +298,6 @@ class Tracer(Machine):
 def is_helper(loop: For) -> bool:
     """Tell whether a loop stands for a helper such as `warp_load`: its body is at the place of its head."""
     return all(statement.place == loop.place for statement in loop.body)
-
-
-def _same(a: Source, b: Source) -> bool:
-    return bool((a.row == b.row).all() and (a.thread == b.thread).all())
-
-
-def _alias(top: _Top) -> _Threads | None:
-    """Return the one row that an expression takes over as it is, lane by lane, or None where it computes."""
-    if not top.leaves or not _is_choice(top.node):
-        return None
-    merged = top.leaves[0]
-    for leaf in top.leaves[1:]:
-        merged = leaf.over(merged)
-    return merged if (merged.row >= 0)[top.on].all() else None
-
-
-def _is_choice(node: Expr) -> bool:
-    match node:
-        case Select(then=then, otherwise=otherwise):
-            return _is_choice(then) and _is_choice(otherwise)
-        case _:
-            return isinstance(node, Var | Load | Shuffle | AccumulatorValue)
 
 
 def memory_kinds(program: Program) -> dict[str, Memory]:
