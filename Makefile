@@ -12,7 +12,7 @@ PINS := setup.cfg pyproject.toml constraints.txt
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test lint bench gpu docs-errors clean
+.PHONY: demo test lint bench gpu docs-errors screenshots clean
 
 demo: $(INSTALLED)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -35,6 +35,9 @@ gpu: $(INSTALLED_GPU)
 
 docs-errors: $(INSTALLED)
 	$(BIN)/python docs/make_errors.py
+
+screenshots: $(INSTALLED)
+	$(BIN)/python docs/screenshots.py
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks

@@ -1,8 +1,9 @@
-"""Tests marked `gpu` are skipped, with the reason, where there is no GPU; no test sees the user's cache of answers."""
+"""Tests marked `gpu` or `browser` are skipped, with the reason, where there is none; no test sees the user's cache."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def _a_cache_for_each_test(_no_cache_of_the_users: Path, monkeypatch: pytest.Mon
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _skip_without_browser(items)
     gpu_items = [item for item in items if item.get_closest_marker("gpu")]
     if not gpu_items:
         return
@@ -35,3 +37,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not available:
         for item in gpu_items:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _skip_without_browser(items: list[pytest.Item]) -> None:
+    browser_items = [item for item in items if item.get_closest_marker("browser")]
+    absent = [name for name in ("chromium", "chromedriver") if browser_items and shutil.which(name) is None]
+    for item in browser_items if absent else ():
+        item.add_marker(pytest.mark.skip(reason=f"no {' and no '.join(absent)} on this machine"))

@@ -123,8 +123,10 @@ class StatementPrinter:
 
     def _body(self, body: Body, path: Path, facts: Facts) -> None:
         for index, stmt in enumerate(body):
+            outer, self.out.origin = self.out.origin, stmt.place
             self._declare_before(path, index)
             self._statement(stmt, path, index, facts)
+            self.out.origin = outer
             facts = after(stmt, facts)
 
     def _declare_before(self, path: Path, index: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from symbolic.errors import Place
+
 WIDTH = 110
 
 _TYPE_GOES_ON = ("long", "unsigned")
@@ -39,20 +41,26 @@ def fold(text: str, width: int) -> list[str]:
 
 
 class Emitter:
-    """Collects lines; `block` nests them in braces."""
+    """Collects lines; `block` nests them in braces. Each line keeps the `origin` that was set when it was added."""
 
     def __init__(self, depth: int = 0) -> None:
         self._lines: list[str] = []
         self._depth = depth
+        self.origin: Place | None = None
+        self.origins: list[Place | None] = []
 
     def line(self, text: str = "") -> None:
         """Add one line at the present depth; code that is too long goes on, further in, on the next lines."""
         indent = "  " * self._depth
         if text.startswith(("#", "//")):
-            self._lines.append((indent + text).rstrip())
+            self._add(indent + text)
             return
         for number, piece in enumerate(fold(text, WIDTH - len(indent))):
-            self._lines.append((indent + ("    " if number else "") + piece).rstrip())
+            self._add(indent + ("    " if number else "") + piece)
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line.rstrip())
+        self.origins.append(self.origin)
 
     def indent(self, by: int) -> None:
         """Move the depth of the lines to come."""

@@ -22,6 +22,7 @@ from cuda_out.passes import inline_finals, legal_shuffles
 from cuda_out.tiling import AXES, Tiling
 from cuda_out.walk import own_expressions, statements, subexpressions
 from symbolic import program as ir
+from symbolic.errors import Place
 from symbolic.program import Axis, DType, Parameter, Program
 
 Form: TypeAlias = Literal["cu", "header"]
@@ -36,7 +37,8 @@ class CudaSource:
     are the parameters' names, in the order in which the kernel takes their pointers; `block` and `grid` are the
     launch shape that it was printed for. A kernel with a `tiling` takes one `long long` for each tiled axis after the
     pointers, the lengths, and the grid follows from them; `length_names` are their names. `alignment` holds, for each
-    array, the bytes that its address must be a multiple of.
+    array, the bytes that its address must be a multiple of. `origins` has for each line
+    the place in the sketch that it comes from.
     """
 
     text: str
@@ -50,6 +52,7 @@ class CudaSource:
     tiling: Tiling | None = None
     length_names: tuple[str, ...] = ()
     alignment: tuple[int, ...] = ()
+    origins: tuple[Place | None, ...] = ()
 
     def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
         """Return what follows the pointers: the wanted lengths, or those of the sketch."""
@@ -90,7 +93,7 @@ class _File:
 
     def source(self, provenance: Sequence[str], namespace: str) -> CudaSource:
         program, entry = self.program, self.entry
-        kernel = self._kernel()  # first, because it finds out which helpers are used
+        kernel, origins = self._kernel()  # first, because it finds out which helpers are used
         out = Emitter()
         out.line("// SPDX-License-Identifier: MIT-0")
         for line in "\n".join(provenance).splitlines():
@@ -109,8 +112,9 @@ class _File:
             for line in helper.splitlines():
                 out.line(line)
             out.line()
-        for line in kernel.splitlines():
+        for line, out.origin in zip(kernel.splitlines(), origins, strict=True):
             out.line(line)
+        out.origin = None
         out.line()
         self._launcher(out)
         out.line()
@@ -129,6 +133,7 @@ class _File:
             self.tiling,
             tuple(name for name, _ in self._lengths()),
             tuple(map(self.statements.alignment, arguments)),
+            tuple(out.origins),
         )
 
     def _uses(self, dtype: DType) -> bool:
@@ -156,7 +161,8 @@ class _File:
         note = f", aligned to {aligned} bytes" if aligned > 1 else ""
         return f"{parameter.role} {parameter.dtype.value}[{self._shape(parameter)}]{note}"
 
-    def _kernel(self) -> str:
+    def _kernel(self) -> tuple[str, list[Place | None]]:
+        """Return the kernel's text, and where in the sketch each line comes from."""
         program, out = self.program, Emitter()
         threads = math.prod(program.block)
         if self.form == "header":
@@ -177,7 +183,7 @@ class _File:
         with out.nested():
             for line in self.tiles.preamble(body) if self.tiles else ():
                 out.line(line)
-        return out.text() + body + "}\n"
+        return out.text() + body + "}\n", [*out.origins, *self.body.origins, None]
 
     def _lengths(self) -> list[tuple[str, str]]:
         """Return the name of each length and what it may be."""

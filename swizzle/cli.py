@@ -154,6 +154,45 @@ def run(context: click.Context, /, **options: Any) -> int:
     return command.run(command.RunArguments(**options), *context.obj)
 
 
+@cli.command("show", epilog=EPILOG, short_help="Draw what a kernel moves: a figure, or a page to explore.")
+@_sketch_arguments
+@click.option(
+    "-o",
+    "output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to draw: NAME.html, one self-contained page to step through, or NAME.svg, a figure for a paper.",
+)
+@click.option("--block", type=click.IntRange(min=0), default=0, show_default=True, help="Whose warp to draw.")
+@click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Which warp of that block.")
+@click.option(
+    "--colour",
+    "--color",
+    type=click.Choice(["element", "lane"]),
+    default="element",
+    show_default=True,
+    help="Colour cells by the element that they hold, or by the lane that had it first.",
+)
+@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop solving after S seconds.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.pass_context
+def show(context: click.Context, /, **options: Any) -> int:
+    """Draw what one warp of a kernel moves, iteration by iteration: registers and lanes as a grid, who reads whom.
+
+    FILE is a sketch, which is solved first, a kernel without holes, or a saved solution (NAME.json). Printed are each
+    hole in words ('rotate by k') and what each access costs in sectors, lines and bank conflicts.
+
+    \b
+    swizzle show conv1d.py                      words only
+    swizzle show conv1d.py -o conv1d.html       a page: arrow keys step, point at a cell to follow its value
+    swizzle show out/conv1d.json -o conv1d.svg  a figure of what was solved before
+    swizzle show aos.py:crc -D warp_size=8 -o crc.svg   small enough for a slide
+    """
+    from swizzle.commands import show as command
+
+    return command.show(command.ShowArguments(**options), *context.obj)
+
+
 @cli.command("cache", epilog=CACHE, short_help="Show what is kept of earlier answers, or clear it.")
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")

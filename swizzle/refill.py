@@ -33,7 +33,7 @@ def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], bool]], co
         HoleFormula(hole.name, hole.kind, hole.place, formula(hole, of, choice), dict(constants))
         for hole, of, choice, (constants, _) in zip(program.holes, made, choices, holes, strict=True)
     )
-    return Solution(fill(program, made, choices), formulas, cost)
+    return Solution(fill(program, made, choices), formulas, cost, program)
 
 
 def is_plain_k(hole: Hole, text: str) -> bool:

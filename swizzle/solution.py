@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from symbolic.errors import Place
 from symbolic.program import HoleKind, Program
+
+if TYPE_CHECKING:
+    from swizzle.show.picture import Picture
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Literal["1", "2", "3"]
@@ -57,11 +60,22 @@ class HoleFormula:
 @dataclass(frozen=True, slots=True)
 class Solution:
     """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
-    predicate is not statically false (paper, section 4.3)."""
+    predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open."""
 
     program: Program
     holes: tuple[HoleFormula, ...]
     cost: Mapping[str, int]
+    sketch: Program | None = field(default=None, repr=False)
+
+    def show(self, *, block: int = 0, warp: int = 0, colour: Literal["element", "lane"] = "element") -> Picture:
+        """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`; in a notebook, both
+        a solution and its picture show themselves."""
+        from swizzle.show.picture import picture_of
+
+        return picture_of(self, block=block, warp=warp, colour=colour)
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()
 
 
 @dataclass(frozen=True, slots=True)

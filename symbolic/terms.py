@@ -123,7 +123,7 @@ class Terms:
             case "unwritten":
                 return "an unwritten cell"
         if op in REDUCTIONS:
-            args = tuple(sorted(args, key=self._reading_order))
+            args = tuple(sorted(args, key=self.reading_order))
         texts = [self.show(arg) for arg in args]
         if op == "~":
             return f"~{texts[0]}"
@@ -133,7 +133,7 @@ class Terms:
             return "*".join(f"({t})" if " " in t else t for t in texts)
         return f" {op} ".join(f"({t})" if " " in t and op != "+" else t for t in texts)
 
-    def _reading_order(self, term: Term) -> tuple[Any, ...]:
+    def reading_order(self, term: Term) -> tuple[Any, ...]:
         """Sort constants first, then elements by array and index, then the rest by what they hold."""
         op, args = self.nodes[term]
         match op:
@@ -142,7 +142,7 @@ class Terms:
             case "atom":
                 return (1, *args)
             case _:
-                return (2, op, sorted(self._reading_order(arg) for arg in args if isinstance(arg, int)))
+                return (2, op, sorted(self.reading_order(arg) for arg in args if isinstance(arg, int)))
 
 
 def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:

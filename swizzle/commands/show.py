@@ -1,0 +1,96 @@
+"""`swizzle show`: draw what a kernel moves, as a figure or as a page, and say it in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+from swizzle.commands.console import count, wants_colour
+from swizzle.commands.exit_status import DONE
+from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
+from swizzle.commands.target import load_one
+from swizzle.solution import Solution
+
+if TYPE_CHECKING:
+    from swizzle.show.picture import Picture
+
+
+@dataclass(frozen=True, slots=True)
+class ShowArguments:
+    """`swizzle show`."""
+
+    target: str
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    output: Path | None = None
+    block: int = 0
+    warp: int = 0
+    colour: Literal["element", "lane"] = "element"
+    timeout: float | None = None
+    quiet: bool = False
+
+
+def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
+    """Draw a kernel, solved first where it has holes; print what its holes do and what its accesses cost."""
+    from swizzle.show.picture import drawable, picture_of
+
+    if arguments.output is not None:
+        drawable(arguments.output)
+    with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
+        found = _kernel(arguments, out, err)
+        if isinstance(found, int):
+            return found
+        solution, spec = found
+        picture = picture_of(solution, spec, block=arguments.block, warp=arguments.warp, colour=arguments.colour)
+        for line in summary(picture):
+            out.write(line + "\n")
+        if arguments.output is not None:
+            picture.save(arguments.output)
+            out.write(f"  wrote {arguments.output}\n")
+        else:
+            name = picture.program.name
+            out.write(f"  to see it: -o {name}.html, a page to explore, or -o {name}.svg, a figure\n")
+    return DONE
+
+
+def _kernel(arguments: ShowArguments, out: TextIO, err: TextIO) -> tuple[Solution, Callable[..., Any]] | int:
+    """Return the solution to draw with its specification, or what to leave with where there is none."""
+    if arguments.target.endswith(".json"):
+        from swizzle.saved import load_saved
+
+        sketch, solution = load_saved(Path(arguments.target), arguments.overrides)
+        return solution, sketch.spec
+    sketch = load_one(arguments.target, arguments.overrides)
+    if not sketch.program.holes:
+        return Solution(sketch.program, (), {}), sketch.spec
+    asked = SolveArguments(arguments.target, timeout=arguments.timeout, quiet=arguments.quiet)
+    result = solved(sketch, asked, err)
+    if result.status != "sat":
+        out.write(answer(result, [], asked, colour=wants_colour(out)))
+        return exit_status(result)
+    return result.best, sketch.spec
+
+
+def summary(picture: Picture) -> list[str]:
+    """Return in words what the picture shows: the holes, the memory accesses by line, what is wrong."""
+    trace = picture.trace
+    lines = [f"{picture.program.name}: {picture.where}, {count(len(picture.panels), 'step')}"]
+    names = max((len(table.name) for table in picture.holes), default=0)
+    words = max((len(table.words) for table in picture.holes), default=0)
+    lines += [f"    {table.name:<{names}}  {table.words:<{words}}   at {table.place}" for table in picture.holes]
+    accesses: dict[tuple[int, str], int] = {}
+    for row in trace.rows:
+        if row.access is not None and row.access.memory != "local" and row.on.any():
+            verb = "stores to" if row.access.writes else "loads from"
+            what = f"{verb} {row.access.array} ({row.access.memory}): {row.access.summary()}"
+            accesses[row.place.line, what] = accesses.get((row.place.line, what), 0) + 1
+    for (line, what), times in accesses.items():
+        lines.append(f"    line {line} {what}" + (f" ({times} times)" if times > 1 else ""))
+    if trace.wrong:
+        lines.append(
+            f"  {count(len(trace.wrong), 'output')} of the grid differ from the specification's terms; "
+            "the picture marks those of this warp"
+        )
+    return lines

@@ -1,0 +1,38 @@
+"""The two texts beside a picture: the sketch and the printed CUDA, and which lines of one come from the other."""
+
+from __future__ import annotations
+
+import linecache
+
+from cuda_out.walk import statements
+from swizzle.commands.emit import cuda_source, origin
+from symbolic.errors import SwizzleError
+from symbolic.program import Program
+
+
+def sketch_lines(program: Program) -> tuple[int, list[str]]:
+    """Return the number of the kernel's first line, and its lines; none where its text is not at hand."""
+    linecache.checkcache(program.place.file)
+    lines = [line.rstrip("\n") for line in linecache.getlines(program.place.file)]
+    own = [statement.place.line for statement in statements(program.body)]
+    first, last = min([program.place.line, *own]), max([program.place.line, *own])
+    while (
+        first > 1
+        and first <= len(lines)
+        and lines[first - 2].strip()
+        and not lines[first - 2].startswith(("#", "def "))
+    ):
+        first -= 1
+    while last < len(lines) and lines[last].startswith((" ", "\t", ")")):
+        last += 1
+    return first, lines[first - 1 : last]
+
+
+def cuda_lines(program: Program) -> tuple[list[str], list[int]]:
+    """Return the printed CUDA's lines, and for each the sketch's line that it comes from, 0 for none."""
+    try:
+        source = cuda_source(program, origin(program))
+    except SwizzleError as error:
+        return [f"// not printed: {error.found}"], [0]
+    lines = source.text.splitlines()
+    return lines, [place.line if place else 0 for place in source.origins]

@@ -1,0 +1,121 @@
+"""What stands in a cell: a short label of a term, and its tone. The whole term is a hover, or a title, away.
+
+A label is a few short lines: `x17` for x[17], `w2` over `·x17` for a product, `Σ3` for a sum of three.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from symbolic.program import DeclareArray, Program
+from symbolic.store import cell_name
+from symbolic.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+
+SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "&", "|": "|"}
+_ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
+LONGEST_NAME = 4
+LONGEST_LINE = 7
+STACKED = 3
+FIRST_HUE, ARC = 20.0, 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tone:
+    """A colour before its lightness is known: a hue in degrees, and whether it is a pale one."""
+
+    hue: float
+    pale: bool
+
+
+class Labels:
+    """Labels and tones of the terms of one kernel."""
+
+    def __init__(self, program: Program, terms: Terms, seen: set[Term]) -> None:
+        """`seen` are the terms that the picture shows: the elements among them share out the hues of their array."""
+        self.terms = terms
+        self.shapes = {parameter.name: parameter.shape for parameter in program.parameters}
+        self.shapes |= {array.name: array.shape for array in program.body if isinstance(array, DeclareArray)}
+        self.names = _short_names(list(self.shapes))
+        self.main = {parameter.name for parameter in program.parameters if parameter.role != "const"}
+        self.ranks: dict[str, dict[int, float]] = {}
+        for name in self.shapes:
+            met = sorted({i for t in seen for array, i in self._elements(t) if array == name})
+            self.ranks[name] = {index: rank / max(1, len(met)) for rank, index in enumerate(met)}
+
+    def lines(self, term: Term) -> tuple[str, ...]:
+        """Return the label, at most three lines of at most seven characters."""
+        op, args = self.terms.nodes[term]
+        match op:
+            case "unwritten":
+                return ("·",)
+            case "const":
+                return (_clipped(f"{args[0]:g}" if isinstance(args[0], float) else str(args[0])),)
+            case "atom":
+                return self._element(*args)
+        if op in REDUCTIONS:
+            args = tuple(sorted(args, key=self.terms.reading_order))
+        parts = [self.lines(arg) for arg in args]
+        if op in ("*", "&", "/", "-", "+", "^", "|") and len(parts) <= STACKED and all(len(p) == 1 for p in parts):
+            sign = "·" if op == "*" else op
+            if op in ("*", "&") or len(parts) == 2:
+                ordered = [p[0] for p in parts]
+                return (ordered[0], *(_clipped(sign + text) for text in ordered[1:]))
+        if op in SIGNS:
+            return (f"{SIGNS[op]}{len(args)}",)
+        return (_clipped(f"{op}{len(args)}" if op in ("min", "max") else f"{op}()"),)
+
+    def place(self, array: str, index: int) -> str:
+        """Return where in an array a cell is: `17`, `1,3`."""
+        return ",".join(str(int(i)) for i in np.unravel_index(index, self.shapes[array]))
+
+    def full(self, term: Term) -> str:
+        """Return the whole term, each element with an index for each dimension."""
+        if term == UNWRITTEN:
+            return "not written"
+        return _ELEMENT.sub(self._unravelled, self.terms.show(term))
+
+    def _unravelled(self, match: re.Match[str]) -> str:
+        return cell_name(match[1], self.shapes[match[1]], int(match[2])) if match[1] in self.shapes else match[0]
+
+    def tone(self, term: Term) -> Tone | None:
+        """Return the tone of an element, or of what is made of one input element; None for anything else."""
+        found = {element for element in self._elements(term) if element[0] in self.main}
+        if not found:
+            found = set(self._elements(term))
+        if len(found) != 1:
+            return None
+        ((array, index),) = found
+        return Tone(round(self.ranks.get(array, {}).get(index, 0.0) * ARC + FIRST_HUE, 1), array not in self.main)
+
+    def _elements(self, term: Term) -> list[tuple[str, int]]:
+        op, args = self.terms.nodes[term]
+        if op == "atom":
+            return [(args[0], args[1])]
+        if op in ("const", "unwritten"):
+            return []
+        if op in SIGNS and len(args) > STACKED:
+            return [("", n) for n in range(2)]  # many: no tone of its own
+        return [element for arg in args for element in self._elements(arg)]
+
+    def _element(self, array: str, index: int) -> tuple[str, ...]:
+        name, place = self.names[array], self.place(array, index)
+        whole = f"{name}{place}"
+        return (whole,) if len(whole) <= LONGEST_LINE else (name, _clipped(place))
+
+
+def _short_names(names: list[str]) -> dict[str, str]:
+    """Return names of at most four letters, all different."""
+    short: dict[str, str] = {}
+    for name in names:
+        wish, number = name[:LONGEST_NAME], 2
+        while wish in short.values():
+            wish, number = f"{name[: LONGEST_NAME - 1]}{number}", number + 1
+        short[name] = wish
+    return short
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"

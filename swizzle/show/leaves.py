@@ -1,0 +1,61 @@
+"""Where each thread has a value from, while a data expression is evaluated: its leaves, and which one it takes over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from swizzle.show.rows import Lanes, Source
+from symbolic.program import AccumulatorValue, Expr, Load, Select, Shuffle, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Where each thread of the block has a value from: a row and a thread; -1 is nowhere."""
+
+    row: Lanes
+    thread: Lanes
+
+    def where(self, on: npt.NDArray[np.bool_]) -> Threads:
+        return Threads(np.where(on, self.row, -1), self.thread)
+
+    def over(self, old: Threads | None) -> Threads:
+        """Return this where it is somewhere, and the old elsewhere."""
+        if old is None:
+            return self
+        new = self.row >= 0
+        return Threads(np.where(new, self.row, old.row), np.where(new, self.thread, old.thread))
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """One data expression of a statement: what it gave each thread, and the rows that it took its values from."""
+
+    node: Expr
+    value: Lanes
+    on: npt.NDArray[np.bool_]
+    leaves: list[Threads]
+
+
+def same(a: Source, b: Source) -> bool:
+    return bool((a.row == b.row).all() and (a.thread == b.thread).all())
+
+
+def alias(top: Top) -> Threads | None:
+    """Return the one row that an expression takes over as it is, lane by lane, or None where it computes."""
+    if not top.leaves or not _is_choice(top.node):
+        return None
+    merged = top.leaves[0]
+    for leaf in top.leaves[1:]:
+        merged = leaf.over(merged)
+    return merged if (merged.row >= 0)[top.on].all() else None
+
+
+def _is_choice(node: Expr) -> bool:
+    match node:
+        case Select(then=then, otherwise=otherwise):
+            return _is_choice(then) and _is_choice(otherwise)
+        case _:
+            return isinstance(node, Var | Load | Shuffle | AccumulatorValue)

@@ -1,0 +1,113 @@
+"""The facts of a picture as data: rows, one for each step, with what every lane had there and from where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from swizzle.show.access import Access
+from symbolic.errors import Place, SwizzleError
+from symbolic.launch_shape import LaunchShape
+from symbolic.program import Program
+from symbolic.terms import Terms
+
+Lanes: TypeAlias = npt.NDArray[np.int64]
+Kind: TypeAlias = Literal["load", "shuffle", "compute", "store", "accumulate", "result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the lanes of a warp have a value from: a row, and the thread of the block that had it there.
+
+    -1 is nowhere: the lane has nothing from here, or it has an input as it is.
+    """
+
+    row: Lanes
+    thread: Lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the lanes of one warp, or the threads of one block, did at one step.
+
+    `terms` are the values: of what was read, made or stored.
+
+    `loops` are the sketch's own loops around it, with the values of their variables; `place` is in the sketch.
+    `helper` says that it is part of what a call such as `warp_load` stands for. For an accumulate or a result,
+    `accumulator` is the reduction's name, with its index where it has one.
+    """
+
+    number: int
+    kind: Kind
+    title: str
+    place: Place
+    loops: tuple[tuple[str, int], ...]
+    helper: bool
+    on: npt.NDArray[np.bool_]
+    terms: Lanes
+    sources: tuple[Source, ...]
+    holes: tuple[int, ...] = ()
+    access: Access | None = None
+    accumulator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All rows of one warp. `lanes` is how many it has, `first` the number in the block of its lane 0.
+
+    `asked` has for each hole the points at which the grid asks it, with its value there; `wrong` has the output cells
+    that are not what the specification says, with what it says.
+    """
+
+    program: Program
+    terms: Terms
+    block: int
+    warp: int
+    first: int
+    lanes: int
+    rows: tuple[Row, ...]
+    asked: tuple[Mapping[tuple[int, ...], int], ...]
+    wrong: Mapping[tuple[str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTrace:
+    """All rows of one block, over all its threads; `warp` gives those of one warp."""
+
+    program: Program
+    terms: Terms
+    block: int
+    rows: tuple[Row, ...]
+    asked: tuple[Mapping[tuple[int, ...], int], ...]
+    wrong: Mapping[tuple[str, int], int]
+
+    @property
+    def warps(self) -> int:
+        """How many warps a block has; the last one may be short."""
+        return -(-LaunchShape.of(self.program).block_threads // self.program.warp_size)
+
+    def warp(self, number: int) -> Trace:
+        """Return what one warp of the block does."""
+        require_number("warp", number, self.warps)
+        size, threads = self.program.warp_size, LaunchShape.of(self.program).block_threads
+        lanes = slice(number * size, min((number + 1) * size, threads))
+        rows = tuple(_lanes_of(row, lanes) for row in self.rows)
+        count = lanes.stop - lanes.start
+        return Trace(self.program, self.terms, self.block, number, lanes.start, count, rows, self.asked, self.wrong)
+
+
+def _lanes_of(row: Row, lanes: slice) -> Row:
+    sources = (Source(source.row[lanes], source.thread[lanes]) for source in row.sources)
+    access = row.access and replace(row.access, cells=row.access.cells[lanes])
+    given = tuple(source for source in sources if (source.row >= 0).any())
+    return replace(row, on=row.on[lanes], terms=row.terms[lanes], sources=given, access=access)
+
+
+def require_number(what: str, number: int, count: int) -> None:
+    if not 0 <= number < count:
+        one = f"the only one is {what} 0"
+        raise SwizzleError(f"there is no {what} {number}", expected=one if count == 1 else f"0 to {count - 1}")

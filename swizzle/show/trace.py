@@ -1,0 +1,70 @@
+"""Running a kernel for its picture: what one block, or one warp of it, moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from swizzle.search.specification import postcondition
+from swizzle.search.verify import compare
+from swizzle.show.rows import BlockTrace, Trace, require_number
+from swizzle.show.tracer import Tracer
+from symbolic.launch_shape import LaunchShape
+from symbolic.program import (
+    Program,
+)
+from symbolic.terms import Terms
+from symbolic.vector import Vector
+from templates.words import Filling
+
+
+def trace(
+    program: Program,
+    spec: Callable[..., Any] | None = None,
+    fillings: Sequence[Filling] = (),
+    block: int = 0,
+    warp: int = 0,
+) -> Trace:
+    """Return what one warp moves: `block_trace` says how."""
+    return block_trace(program, spec, fillings, block, warp).warp(warp)
+
+
+def block_trace(
+    program: Program,
+    spec: Callable[..., Any] | None = None,
+    fillings: Sequence[Filling] = (),
+    block: int = 0,
+    warp: int = 0,
+) -> BlockTrace:
+    """Run a kernel and return what one block moves; `fillings` say what each hole became.
+
+    Raises SwizzleError for a block or a warp that is not there, before it runs anything, and for a kernel that breaks a
+    rule of the language.
+    """
+    shape = LaunchShape.of(program)
+    require_number("block", block, shape.blocks)
+    require_number("warp", warp, -(-shape.block_threads // program.warp_size))
+    assert len(fillings) == len(program.holes), "each hole has its filling"
+    terms = Terms()
+    asked: list[dict[tuple[int, ...], int]] = [{} for _ in fillings]
+
+    def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+        lanes: Any = args
+        values = np.broadcast_to(np.asarray(fillings[number].apply(lanes)), (shape.count,))
+        on = np.asarray(mask)
+        points = np.stack([*(a[on] for a in lanes), values[on].astype(np.int64)], axis=1)
+        for *point, value in np.unique(points, axis=0).tolist():
+            asked[number][tuple(point)] = value
+        return values
+
+    tracer = Tracer(program, terms, hole, block)
+    run = tracer.run()
+    if run.violations:
+        raise run.violations[0].error()
+    wrong: dict[tuple[str, int], int] = {}
+    if spec is not None:
+        wanted = postcondition(program, spec, terms)
+        wrong = {(bad.array, bad.address): bad.wanted for bad in compare(program, run, wanted)}
+    return BlockTrace(program, terms, block, tuple(tracer.rows), tuple(asked), wrong)
