@@ -154,6 +154,21 @@ def run(context: click.Context, /, **options: Any) -> int:
     return command.run(command.RunArguments(**options), *context.obj)
 
 
+@cli.command("explain", epilog=EPILOG, short_help="Say why a sketch has no solution, and what would help.")
+@_sketch_arguments
+@click.option("--space", type=click.Choice(["1", "2", "3", "all"]), help="Explain one space. Default: all of them.")
+@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
+@click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "portfolio"]), default="auto")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while looking.")
+@click.pass_context
+def explain(context: click.Context, /, **options: Any) -> int:
+    """Say which outputs cannot be produced, which holes are to blame, and which changes were tried and help."""
+    from swizzle.commands import explain as command
+
+    return command.explain(command.ExplainArguments(**options), *context.obj)
+
+
 @cli.command("show", epilog=EPILOG, short_help="Draw what a kernel moves: a figure, or a page to explore.")
 @_sketch_arguments
 @click.option(

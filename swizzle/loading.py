@@ -14,7 +14,7 @@ from swizzle.blame import is_ours, user_place
 from swizzle.frontend.source import syntax_mistake
 from swizzle.frontend.suggest import near
 from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import MODULE_KEY, Parameters
+from swizzle.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.sketch import Sketch
 from swizzle.startup import work_begins
 from symbolic.errors import Place, SwizzleError
@@ -25,6 +25,13 @@ _serial = itertools.count(1)
 
 def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None) -> list[Sketch]:
     """Return the sketches of a file in order, or the one named `selector`; `overrides` set declared parameters."""
+    return load_declared(path, selector, overrides)[0]
+
+
+def load_declared(
+    path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None
+) -> tuple[list[Sketch], Mapping[str, Declared]]:
+    """Return the sketches of a file as `load` does, and the parameters that the file declares."""
     work_begins()
     file = Path(path)
     if file.suffix not in (".py", ".swz"):
@@ -43,14 +50,14 @@ def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, 
             mend="docs/language.md begins with a whole sketch",
         )
     if selector is None:
-        return list(dict.fromkeys(sketches.values()))
+        return list(dict.fromkeys(sketches.values())), parameters.declared
     if selector not in sketches:
         raise SwizzleError(
             f"{path} has no sketch {selector}",
             expected=f"one of {', '.join(sketches)}",
             mend=near(selector, sketches) or f"write {path}:{next(iter(sketches))}",
         )
-    return [sketches[selector]]
+    return [sketches[selector]], parameters.declared
 
 
 def _read(file: Path) -> str:

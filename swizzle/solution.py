@@ -14,7 +14,9 @@ from symbolic.errors import Place
 from symbolic.program import HoleKind, Program
 
 if TYPE_CHECKING:
+    from swizzle.explain.explanation import Explanation
     from swizzle.show.picture import Picture
+    from swizzle.sketch import Sketch
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Literal["1", "2", "3"]
@@ -84,7 +86,8 @@ class Result:
 
     `space` is where the best solution was found (or the last space searched); `optimal` says that no cheaper
     solution exists in that space (or, for `--space all`, in any). `seconds` has total, interpret, search, verify.
-    `certificate` says in words and numbers what was proved and how. `cached`: no search ran, an earlier one had.
+    `certificate` says in words and numbers what was proved and how; `posed` is the sketch that was solved.
+    `cached`: no search ran, an earlier one had.
     """
 
     sketch: str
@@ -97,6 +100,16 @@ class Result:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     cached: bool = False
+    posed: Sketch | None = field(default=None, repr=False, compare=False)
+
+    def explain(self, *, timeout: float | None = None) -> Explanation:
+        """Say why there is no solution: what cannot be produced, what forbids it, what would help (docs/explain.md).
+
+        `timeout` in seconds bounds the whole answer. Only the result of `solve` can be explained.
+        """
+        from swizzle.explain.explain import explain_result
+
+        return explain_result(self, timeout)
 
     @property
     def best(self) -> Solution:

@@ -23,7 +23,7 @@ from typing_extensions import assert_never
 from symbolic.algebra import Algebra, Canonical, conversion
 from symbolic.data import Data, DataVector, Gathered, Mapped, Number, Selected, Shuffled
 from symbolic.errors import SwizzleError
-from symbolic.guard import FALSE, TRUE, OutOfTime
+from symbolic.guard import FALSE, TRUE, Guard, OutOfTime
 from symbolic.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.launch_shape import LaunchShape
 from symbolic.program import (
@@ -224,8 +224,8 @@ class Machine:
         if isinstance(linear, Deferred) or isinstance(mask, Deferred):
             inside = linear
 
-            def oblige(encoding: Encoding, t: int) -> None:
-                encoding.guards.add((-guard_at(mask, encoding, t), -at(inside, encoding, t).is_(-1)))
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                encoding.guards.add((-when, -guard_at(mask, encoding, t), -at(inside, encoding, t).is_(-1)))
 
             self.result.obligations[self.rules.key(node, "bounds")] = oblige
         else:
@@ -265,13 +265,13 @@ class Machine:
             never = found.unwritten if isinstance(found, Read) else None
             certain = memory.unwritten(address) if isinstance(address, np.ndarray) else None
 
-            def oblige(encoding: Encoding, t: int) -> None:
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
                 if never is not None:
                     unwritten = never(encoding, t)
                 else:
                     assert certain is not None
                     unwritten = TRUE if certain[t] else FALSE
-                encoding.guards.add((-guard_at(mask, encoding, t), -unwritten))
+                encoding.guards.add((-when, -guard_at(mask, encoding, t), -unwritten))
 
             self.result.obligations[self.rules.key(node, "unwritten")] = oblige
         return found
@@ -307,7 +307,7 @@ class Machine:
         if isinstance(on, np.ndarray) and not on.any():
             return
         operands = tuple(self.data(o, on) for o in node.operands)
-        entry = Accumulated(node, on, operands)
+        entry = Accumulated(node, on, operands, self.rules.loops)
         slot.append(entry)
         self.result.accumulated.append(entry)
 

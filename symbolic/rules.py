@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from symbolic.errors import Place
+from symbolic.guard import TRUE, Guard
 from symbolic.launch_shape import LaunchShape
 from symbolic.program import Load, Store
 from symbolic.races import Access, races
@@ -63,8 +64,8 @@ class Rules:
     def all_present(self, node: Any, mask: Vector, groups: Lanes, who: str) -> None:
         """Require that where one thread of a group is on, all of them are."""
         if isinstance(mask, Deferred):
-            self.result.obligations[self.key(node, "present")] = lambda encoding, t: _same_mask(
-                encoding, mask, np.flatnonzero(groups == groups[t]).tolist()
+            self.result.obligations[self.key(node, "present")] = lambda encoding, t, when=TRUE: _same_mask(
+                encoding, mask, np.flatnonzero(groups == groups[t]).tolist(), when
             )
             return
         if mask.all():
@@ -116,9 +117,9 @@ class Rules:
             )
 
 
-def _same_mask(encoding: Encoding, mask: Vector, threads: list[int]) -> None:
+def _same_mask(encoding: Encoding, mask: Vector, threads: list[int], when: Guard) -> None:
     first = guard_at(mask, encoding, threads[0])
     for t in threads[1:]:
         other = guard_at(mask, encoding, t)
-        encoding.guards.add((-first, other))
-        encoding.guards.add((first, -other))
+        encoding.guards.add((-when, -first, other))
+        encoding.guards.add((-when, first, -other))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from symbolic.data import DataVector
 from symbolic.errors import Place, SwizzleError
-from symbolic.guard import FALSE
+from symbolic.guard import FALSE, TRUE, Guard
 from symbolic.launch_shape import LaunchShape
 from symbolic.program import Accumulate
 from symbolic.store import Memory
@@ -24,6 +24,13 @@ EXPECTED: Final = {
     "access": "one thread's use of a cell, or a barrier between a write and the others' uses",
 }
 """What each rule asks for."""
+
+
+class Obligation(Protocol):
+    """What holes must see to."""
+
+    def __call__(self, encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+        """Require it of thread t, where `when` holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +51,12 @@ class Violation:
 
 @dataclass(slots=True)
 class Accumulated:
-    """One accumulate that ran: its statement, its guard and its operands."""
+    """One accumulate that ran: its statement, its guard, its operands and the values of the loops around it."""
 
     statement: Accumulate
     mask: Vector
     operands: tuple[DataVector, ...]
+    loops: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +75,13 @@ class Run:
     memories: dict[str, Memory]
     accumulated: list[Accumulated]
     violations: list[Violation]
-    obligations: dict[Key, Callable[[Encoding, int], None]]
+    obligations: dict[Key, Obligation]
     accesses: dict[Key, tuple[Vector, Vector, int]] = field(default_factory=dict)
     barriers: list[Passed] = field(default_factory=list)
 
 
-def forbid_race(run: Run, violation: Violation, encoding: Encoding) -> None:
-    """Require that the two accesses of a race do not meet in one cell without a barrier between."""
+def forbid_race(run: Run, violation: Violation, encoding: Encoding, when: Guard = TRUE) -> None:
+    """Require, where `when` holds, that two accesses do not meet in one cell without a barrier between."""
     assert violation.other is not None
     mask_a, address_a, before_a = run.accesses[violation.other[0]]
     mask_b, address_b, before_b = run.accesses[violation.key]
@@ -86,4 +94,4 @@ def forbid_race(run: Run, violation: Violation, encoding: Encoding) -> None:
     for cell, guard in first.values.items():
         if cell >= 0 and (other := second.is_(cell)) != FALSE:
             both_on = (-guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b))
-            encoding.guards.add((-guard, -other, *both_on, *ordered))
+            encoding.guards.add((-when, -guard, -other, *both_on, *ordered))

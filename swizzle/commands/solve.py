@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
@@ -62,6 +63,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             out.write(answer(result, files, arguments, colour=wants_colour(out)))
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
+            if result.status == "unsat" and sketch.program.holes and not arguments.json_object:
+                out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))
     return max(statuses)
 
@@ -105,6 +108,14 @@ def answer(result: Result, files: list[str], arguments: SolveArguments, *, colou
     every_space = arguments.space == "all"
     text = as_text(result, files, all_solutions=arguments.all_solutions, every_space=every_space)
     return coloured(text, result.status) if colour else text
+
+
+def _explaining(arguments: SolveArguments, name: str | None) -> str:
+    """Return the command that says why a sketch, named where the target holds several, has no solution."""
+    target = f"{arguments.target}:{name}" if name else arguments.target
+    defined = [word for name, value in arguments.overrides.items() for word in ("-D", f"{name}={value}")]
+    space = ["--space", arguments.space] if arguments.space else []
+    return shlex.join(["swizzle", "explain", target, *defined, *space])
 
 
 def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:

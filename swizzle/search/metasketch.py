@@ -261,6 +261,7 @@ class _Search:
             seconds=dict(self.seconds),
             certificate=certificate,
             reason=self.reason,
+            posed=self.sketch,
         )
 
     def _solution(self, candidate: Candidate) -> Solution:

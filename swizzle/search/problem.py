@@ -17,6 +17,7 @@ from swizzle.search.verify import Mismatch, compare, run_canonical
 from symbolic.algebra import Canonical
 from symbolic.data import require
 from symbolic.errors import SwizzleError
+from symbolic.guard import Guard
 from symbolic.launch_shape import LaunchShape
 from symbolic.machine import Machine
 from symbolic.program import Accumulate, Program
@@ -111,17 +112,17 @@ class Problem:
         _check_domains(program, points)
         return Problem(program, terms, run, points, found, wanted, finals)
 
-    def require(self, encoding: Encoding, demand: Demand) -> None:
-        """Require what a demand says of every right filling."""
+    def require(self, encoding: Encoding, demand: Demand, unless: tuple[Guard, ...] = ()) -> None:
+        """Require, unless one of these guards holds, what a demand says of every right filling."""
         memory, seen = self.run.memories[demand.array], self.finals[demand.array]
         if isinstance(demand, Output):
-            memory.require(encoding, seen, demand.address, demand.term)
+            memory.require(encoding, seen, demand.address, demand.term, unless)
             return
         write, wanted = seen.diffuse[demand.write], self.wanted[demand.array]
         for address in at(write.address, encoding, demand.thread).values:
             if address >= 0 and seen.number[address] < write.number:
                 hit = hit_at(write, encoding, demand.thread, address)
-                require(write.value, encoding, demand.thread, wanted[address], (-hit,))
+                require(write.value, encoding, demand.thread, wanted[address], (*unless, -hit))
 
     def thread_of(self, demand: Demand) -> int:
         """Return the thread that stores what a demand is about."""

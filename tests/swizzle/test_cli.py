@@ -14,6 +14,7 @@ import pytest
 import swizzle.help
 from swizzle.cli import execute
 from swizzle.commands.check import CheckArguments
+from swizzle.commands.explain import ExplainArguments
 from swizzle.commands.run import RunArguments
 from swizzle.commands.solve import SolveArguments
 from swizzle.version import __version__
@@ -40,13 +41,23 @@ def recorded(monkeypatch: pytest.MonkeyPatch, command: str) -> list[object]:
     return seen
 
 
-@pytest.mark.parametrize("words", [["--help"], ["solve", "--help"], ["check", "--help"], ["run", "-h"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["solve", "--help"], ["check", "--help"], ["run", "-h"], ["explain", "-h"]]
+)
 def test_help_everywhere(words: list[str]) -> None:
     """Every command explains itself, its exit statuses included, on stdout."""
     status, out, err = call(*words)
     assert (status, err) == (0, "")
     assert out.startswith("Usage: swizzle")
     assert "70 a bug of swizzle" in out
+
+
+def test_every_option_of_explain_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options become fields of ExplainArguments."""
+    seen = recorded(monkeypatch, "explain")
+    words = "explain a.py:k -D K=5 --space 2 --timeout 2.5 --solver z3 --json -q"
+    assert call(*words.split())[0] == 0
+    assert seen == [ExplainArguments("a.py:k", {"K": 5}, "2", 2.5, "z3", True, True)]
 
 
 @pytest.mark.parametrize("name", ["START", "SOLVE", "CHECK", "RUN", "CACHE"])

@@ -1,0 +1,55 @@
+"""`swizzle explain`: why a sketch has no solution, and what would help."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from typing import Literal, TextIO
+
+from swizzle.commands.console import news
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.target import load_all, load_one, split_target
+from swizzle.sketch import Sketch
+from swizzle.solution import Limits, SolverChoice
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainArguments:
+    """`swizzle explain`."""
+
+    target: str
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    space: Literal["1", "2", "3", "all"] | None = None
+    timeout: float | None = None
+    solver: SolverChoice = "auto"
+    json_object: bool = False
+    quiet: bool = False
+
+
+def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
+    """Explain the sketches of a file: a solution, or what is in the way of one."""
+    from swizzle.explain.explain import explain as explained
+    from swizzle.loading import load_declared
+
+    path, _ = split_target(arguments.target)
+    statuses = []
+    with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
+        if arguments.json_object:
+            sketches = [load_one(arguments.target, arguments.overrides)]
+        else:
+            sketches = load_all(arguments.target, arguments.overrides)
+        for sketch in sketches:
+            _, declared = load_declared(path, sketch.name, arguments.overrides)
+
+            def remake(values: Mapping[str, int], name: str = sketch.name) -> Sketch:
+                (made,) = load_declared(path, name, values)[0]
+                return made
+
+            limits = Limits(arguments.space, timeout=arguments.timeout, solver=arguments.solver)
+            with news(sketch.name, err, quiet=arguments.quiet) as hear:
+                found = explained(sketch, limits, declared=declared, remake=remake, progress=hear)
+            out.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else str(found))
+            statuses.append({"sat": DONE, "unsat": NO, "unknown": UNDECIDED}[found.status])
+    return max(statuses)

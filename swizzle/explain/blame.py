@@ -1,0 +1,101 @@
+"""What cannot be produced, what forbids it, and why: a smallest conflict of outputs, holes and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from swizzle.explain.more_arguments import with_thread_and_loops
+from swizzle.explain.relaxed import Relaxed
+from swizzle.explain.requirements import Ignores, Kept, Obeys, Requirement, Right
+from swizzle.explain.smallest import Conflict
+from swizzle.explain.smallest_requirements import smallest_of
+from swizzle.search.problem import Problem
+from symbolic.errors import SwizzleError
+from symbolic.guard import OutOfTime
+
+LOOK_FOR_OUTPUTS: Final = 3
+"""Sets of outputs are proved smallest up to this size."""
+LOOK_FOR_HOLES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """A smallest conflict: these outputs cannot be right while these holes obey and these rules are kept.
+
+    `ignoring` are the holes that, being any functions of their own arguments, conflict with the outputs.
+    `all_needed`: without any one of the outputs, the others can be right. `proved_smallest`: no fewer outputs
+    conflict. `complete`: each hole and rule was shown to be needed.
+    """
+
+    outputs: tuple[int, ...]
+    holes: tuple[int, ...]
+    rules: tuple[Kept, ...]
+    all_needed: bool
+    proved_smallest: bool
+    complete: bool
+    ignoring: tuple[int, ...] = ()
+
+    @property
+    def requirements(self) -> frozenset[Requirement]:
+        return frozenset((*map(Right, self.outputs), *map(Obeys, self.holes), *self.rules))
+
+
+def find_outputs(tight: Relaxed, deadline: float) -> Conflict[Requirement] | None:
+    """Find a smallest set of outputs that cannot be right together; None when that takes too long.
+
+    Rules that the last proof needed are among the parts.
+    """
+    whole = tight.solve((), deadline)
+    if not isinstance(whole, Conflict):
+        assert whole is None, "a sketch without a solution has one"
+        return None
+    found = smallest_of(tight, Right, frozenset(), whole.parts, deadline, LOOK_FOR_OUTPUTS)
+    last = tight.check(found.parts, deadline)
+    rules = last.parts if isinstance(last, Conflict) else frozenset[Requirement](tight.violations)
+    return replace(found, parts=found.parts | frozenset(r for r in rules if isinstance(r, Kept)))
+
+
+def find(relaxed: Relaxed, conflict: Conflict[Requirement], deadline: float) -> Blame:
+    """Find what forbids outputs that cannot be right together: a smallest set of holes, then of rules.
+
+    `conflict` is what `find_outputs` has found; what is not decided in time stays blamed.
+    """
+    outputs = frozenset(r for r in conflict.parts if isinstance(r, Right))
+    holes = smallest_of(relaxed, Obeys, outputs, relaxed.holes, deadline, LOOK_FOR_HOLES)
+    last = relaxed.check(holes.parts | outputs, deadline)
+    known = last.parts if isinstance(last, Conflict) else conflict.parts
+    rules = smallest_of(relaxed, Kept, holes.parts | outputs, known, deadline, LOOK_FOR_HOLES, rules=False)
+    return Blame(
+        tuple(sorted(r.output for r in outputs)),
+        tuple(sorted(r.hole for r in holes.parts if isinstance(r, Obeys))),
+        tuple(sorted((r for r in rules.parts if isinstance(r, Kept)), key=lambda r: rule_place(relaxed, r))),
+        conflict.needed,
+        conflict.smallest,
+        holes.needed and rules.needed,
+    )
+
+
+def find_ignoring(extended: Relaxed, blame: Blame, deadline: float) -> tuple[int, ...]:
+    """Return a smallest set of holes whose own arguments are too few for the outputs, whatever functions they are."""
+    given = frozenset(map(Right, blame.outputs))
+    whole = extended.check(given | extended.ignoring, deadline)
+    if not isinstance(whole, Conflict):
+        return ()
+    found = smallest_of(extended, Ignores, given, whole.parts, deadline, LOOK_FOR_HOLES)
+    return tuple(sorted(r.hole for r in found.parts if isinstance(r, Ignores)))
+
+
+def extend(problem: Problem, spec: Callable[..., Any], deadline: float) -> Problem | None:
+    """Return the problem whose holes have the thread and the loops as arguments too, if it is not too large."""
+    try:
+        return Problem.of(with_thread_and_loops(problem.program), spec, deadline)
+    except (SwizzleError, OutOfTime):
+        return None
+
+
+def rule_place(relaxed: Relaxed, rule: Kept) -> tuple[str, int, int]:
+    """Return where a rule was seen broken, to sort by."""
+    place = relaxed.violations[rule].place
+    return (place.file, place.line, place.column)

@@ -1,0 +1,143 @@
+"""Why a sketch has no solution: solve it, find what is to blame, say why, try what would help."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from swizzle.explain.blame import Blame, extend, find, find_ignoring, find_outputs
+from swizzle.explain.explanation import Explanation, Trial
+from swizzle.explain.names import Names
+from swizzle.explain.plan import Job, Remake
+from swizzle.explain.relaxed import Relaxed
+from swizzle.explain.trials import trials
+from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
+from swizzle.parameters import Declared
+from swizzle.search.metasketch import solve
+from swizzle.search.problem import Problem
+from swizzle.sketch import Sketch
+from swizzle.solution import Limits, Progress, Result, SpaceName
+from symbolic.errors import SwizzleError
+from symbolic.guard import OutOfTime
+from symbolic.solver import SolverName, quickest_boolean
+
+BLAME_SECONDS: Final = 20.0
+"""What the search for what is to blame may take."""
+WORDS_SECONDS: Final = 5.0
+"""What the search for the values that holes would need may take."""
+
+News = Callable[[Progress], None]
+
+
+def explain(
+    sketch: Sketch,
+    limits: Limits | None = None,
+    *,
+    declared: Mapping[str, Declared] | None = None,
+    remake: Remake | None = None,
+    progress: News | None = None,
+) -> Explanation:
+    """Solve a sketch and explain the answer; `limits.timeout` bounds all of it.
+
+    `remake` makes the sketch again with other values of its `declared` parameters, so that those can be tried.
+    """
+    limits = limits or Limits()
+    started = time.monotonic()
+    result = solve(sketch, limits, progress)
+    return _explained(sketch, result, limits, started, declared or {}, remake, progress)
+
+
+def explain_result(result: Result, timeout: float | None = None) -> Explanation:
+    """Explain what `solve` has found."""
+    if result.posed is None:
+        raise SwizzleError("this result does not know its sketch", expected="a result of swizzle.solve")
+    limits = Limits(space=result.space if result.space in ("1", "2") else None, timeout=timeout)
+    return _explained(result.posed, result, limits, time.monotonic(), {}, None, None)
+
+
+def _explained(
+    sketch: Sketch,
+    result: Result,
+    limits: Limits,
+    started: float,
+    declared: Mapping[str, Declared],
+    remake: Remake | None,
+    progress: News | None,
+) -> Explanation:
+    seconds = {"solve": time.monotonic() - started}
+    found = Explanation(sketch.name, result, result.space)
+    if result.status != "unsat":
+        return replace(found, seconds=seconds | {"total": seconds["solve"]})
+    assert result.space is not None
+    deadline = None if limits.timeout is None else started + limits.timeout
+    solver: SolverName = quickest_boolean() if limits.solver == "auto" else limits.solver
+    space = result.space
+
+    def news(doing: str) -> None:
+        if progress is not None:
+            progress(Progress(space, doing, None, 0, time.monotonic() - started))
+
+    tried: list[Trial] = []
+    cut_short = ""
+    mark = time.monotonic()
+    try:
+        problem = Problem.of(sketch.program, sketch.spec, deadline)
+        found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, news)
+        seconds["blame"] = time.monotonic() - mark
+        mark = time.monotonic()
+        job = Job(sketch, problem, space, limits, solver, blame, whatever, declared, remake)
+        for trial in trials(job, deadline, news):
+            tried.append(trial)
+        seconds["trials"] = time.monotonic() - mark
+    except OutOfTime:
+        cut_short = cut_short or f"timeout after {limits.timeout:g} s"
+    except KeyboardInterrupt:
+        cut_short = "interrupted"
+    seconds["total"] = time.monotonic() - started
+    return replace(found, trials=tuple(tried), cut_short=cut_short, seconds=seconds)
+
+
+def _blame(
+    found: Explanation,
+    sketch: Sketch,
+    problem: Problem,
+    space: SpaceName,
+    solver: SolverName,
+    deadline: float | None,
+    news: Callable[[str], None],
+) -> tuple[Explanation, Blame | None, bool, str]:
+    """Add to an explanation what is to blame, and why; also return whether it fails whatever the holes' values are."""
+    names = Names(problem)
+    news("looking for what cannot be produced")
+    with Relaxed(problem, space, solver, tight=True) as tight:
+        outputs = find_outputs(tight, _share(deadline, BLAME_SECONDS))
+    if outputs is None:
+        return found, None, False, "what is to blame was not found in time"
+    news("looking for what forbids it")
+    with Relaxed(problem, space, solver, violations=tight.violations) as relaxed:
+        blame = find(relaxed, outputs, _share(deadline, BLAME_SECONDS))
+        found = replace(
+            found, outputs=unproducible(names, blame), minimal=blame.all_needed, smallest=blame.proved_smallest
+        )
+        reasons = structural(names, blame)
+        if reasons:
+            return replace(found, reasons=reasons), blame, True, ""
+        news("looking for the reason")
+        reasons = about_values(relaxed, names, blame, _share(deadline, WORDS_SECONDS))
+        if not blame.holes and problem.program.holes:
+            more = extend(problem, sketch.spec, _share(deadline, WORDS_SECONDS))
+            if more is not None:
+                with Relaxed(problem, space, solver, extended=more) as extended:
+                    blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, WORDS_SECONDS)))
+                    again = about_arguments(extended, Names(more), blame, _share(deadline, WORDS_SECONDS))
+                    reasons = reasons or again
+        found = replace(found, blamed=blamed(relaxed, names, blame), reasons=reasons)
+    return found, blame, False, "" if blame.complete else "what is blamed was not made smallest in time"
+
+
+def _share(deadline: float | None, seconds: float) -> float:
+    """Return the deadline of a step: at most half of what is left."""
+    now = time.monotonic()
+    return now + (seconds if deadline is None else min(seconds, max(0.0, deadline - now) / 2))

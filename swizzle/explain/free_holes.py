@@ -1,0 +1,121 @@
+"""Holes set free: as any function of their arguments, of the thread and the loops as well, one or all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any, Final
+
+from swizzle.explain.blame import extend
+from swizzle.explain.names import Names, listing
+from swizzle.explain.plan import Attempt, Job, Planned
+from swizzle.explain.relaxed import Filling, Relaxed
+from swizzle.explain.requirements import Ignores, Obeys, Requirement
+from swizzle.explain.smallest import Conflict
+from templates.holes import Point
+
+LONGEST_TABLE: Final = 32
+"""Values of a table that are shown."""
+
+
+def free_holes(job: Job, stack: ExitStack) -> Iterator[Planned]:
+    """Yield one change a hole, the blamed ones first; nothing where it was proved that no values help."""
+    holes, names, blame = job.problem.program.holes, Names(job.problem), job.blame
+    blamed = (*blame.holes, *blame.ignoring) if blame is not None else ()
+    if job.whatever or (blame is not None and not blamed):
+        return
+    free = _Freedom(job, stack)
+    order = [*blamed, *(h for h in range(len(holes)) if h not in blamed)]
+
+    def planned(number: int, more: list[str], attempt: Attempt) -> Planned:
+        name, line = holes[number].name, holes[number].place.line
+        arguments = listing([*names.arguments(number), *more]) or "nothing"
+        kind = "arguments" if more else "hole"
+        change = f"any function of {arguments} as {name} (line {line})"
+        return Planned(kind, change, attempt, number, lambda p: p.hole == number)  # type: ignore[arg-type]
+
+    if blame is None or blame.holes:
+        for number in order:
+            yield planned(number, [], free.one(number))
+    for number in order:
+        yield planned(number, ["the thread", "the loops around it"], free.one_with_everything(number))
+    if len(holes) > 1:
+        change = "as few holes as possible free, as any functions of the thread and the loops"
+        yield Planned("holes", change, free.few(order), unless=lambda p: p.kind in ("hole", "arguments"))
+
+
+class _Freedom:
+    """The sketch with free holes, built when it is first asked for."""
+
+    def __init__(self, job: Job, stack: ExitStack) -> None:
+        self.job, self.stack = job, stack
+        self._own: Relaxed | None = None
+        self._extended: Relaxed | None = None
+
+    def own(self) -> Relaxed:
+        """Return the sketch whose holes are functions of their own arguments."""
+        if self._own is None:
+            self._own = self.stack.enter_context(Relaxed(self.job.problem, self.job.space, self.job.solver))
+        return self._own
+
+    def extended(self, deadline: float) -> Relaxed | None:
+        """Return the sketch whose holes may depend on the thread and the loops too."""
+        if self._extended is None:
+            job = self.job
+            problem = extend(job.problem, job.sketch.spec, deadline)
+            if problem is not None:
+                relaxed = Relaxed(job.problem, job.space, job.solver, extended=problem)
+                self._extended = self.stack.enter_context(relaxed)
+        return self._extended
+
+    def one(self, number: int) -> Attempt:
+        def attempt(seconds: float) -> tuple[bool | None, str]:
+            relaxed = self.own()
+            answer = relaxed.solve(relaxed.holes - {Obeys(number)}, time.monotonic() + seconds)
+            if isinstance(answer, Filling):
+                return True, table_text(Names(self.job.problem), number, relaxed.function(answer, number))
+            return (False if isinstance(answer, Conflict) else None), ""
+
+        return attempt
+
+    def one_with_everything(self, number: int) -> Attempt:
+        def attempt(seconds: float) -> tuple[bool | None, str]:
+            deadline = time.monotonic() + seconds
+            relaxed = self.extended(deadline)
+            if relaxed is None:
+                return None, ""
+            answer = relaxed.solve(relaxed.holes - {Obeys(number), Ignores(number)}, deadline)
+            return (None if answer is None else isinstance(answer, Filling)), ""
+
+        return attempt
+
+    def few(self, order: list[int]) -> Attempt:
+        """Free all holes, then take back as many as possible, those that are blamed last."""
+
+        def attempt(seconds: float) -> tuple[bool | None, str]:
+            deadline = time.monotonic() + seconds
+            relaxed = self.extended(deadline)
+            answer = None if relaxed is None else relaxed.solve((), deadline)
+            if relaxed is None or not isinstance(answer, Filling):
+                return (False if isinstance(answer, Conflict) else None), ""
+            kept, free = frozenset[Requirement](), []
+            for number in reversed(order):
+                more = kept | frozenset[Requirement]((Obeys(number), Ignores(number)))
+                if isinstance(relaxed.solve(more, deadline), Filling):
+                    kept = more
+                else:
+                    free.append(self.job.problem.program.holes[number].name)
+            return True, f"solvable with {listing(sorted(free))} free"
+
+        return attempt
+
+
+def table_text(names: Names, hole: int, table: Mapping[Point, Any]) -> str:
+    """Spell a small table: 'for example 1, 0, 3, 2 for lane = 0 to lane = 3'."""
+    if not table or len(table) > LONGEST_TABLE:
+        return ""
+    points = sorted(table)
+    values = ", ".join(str(table[point]) for point in points)
+    first, last = names.point(hole, points[0]), names.point(hole, points[-1])
+    return f"for example {values}" + (f" for {first} to {last}" if first != last else "")

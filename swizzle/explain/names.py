@@ -1,0 +1,190 @@
+"""How the parts of a sketch are called in an explanation: threads, cells, terms, points of holes, statements."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from swizzle.search.problem import Output, Problem
+from symbolic.errors import Place
+from symbolic.program import Accumulate, For, Program, Store
+from symbolic.store import cell_name
+from symbolic.terms import Term, Terms
+from templates.holes import Point
+
+MOST_SHOWN: Final = 6
+"""Parts of an enumeration that are spelled out."""
+LONGEST_TERM: Final = 100
+"""Characters of a term."""
+
+
+def listing(parts: Sequence[str], limit: int = MOST_SHOWN) -> str:
+    """Return 'a', 'a and b', 'a, b and c'; of too many parts the first.
+
+    >>> listing(["a", "b", "c"]), listing(list("abcdefgh"), limit=3)
+    ('a, b and c', 'a, b, c and 5 more')
+    """
+    shown = [*parts[:limit], f"{len(parts) - limit} more"] if len(parts) > limit else list(parts)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
+
+
+def spans(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return numbers as spans from a first to a last.
+
+    >>> spans([4, 0, 1, 2, 5])
+    [(0, 2), (4, 5)]
+    """
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+class Names:
+    """The names of one problem's parts."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.program, self.terms = problem, problem.program, problem.terms
+        self._shapes = {p.name: p.shape for p in problem.program.parameters}
+
+    @cached_property
+    def nodes(self) -> dict[Hashable, Any]:
+        """Every statement and expression of the program by its identity, by which executions are named."""
+        return {id(node): node for node in nodes(self.program)}
+
+    @cached_property
+    def loops(self) -> dict[int, tuple[For, ...]]:
+        """The loops around each accumulate, by identity."""
+        return {id(s): around for s, around in within_loops(self.program.body) if isinstance(s, Accumulate)}
+
+    def thread(self, t: int) -> str:
+        """Return 'lane 3', with its warp and block where there are several."""
+        shape = self.problem.run.shape
+        lane, inner = int(shape.lane[t]), t % shape.block_threads
+        text = f"lane {lane}"
+        if shape.block_threads > shape.warp_size:
+            text += f" of warp {inner // shape.warp_size}"
+        if shape.blocks > 1:
+            block = tuple(t // shape.block_threads // int(np.prod(shape.grid[:a])) % shape.grid[a] for a in range(3))
+            text += f" of block {block[0] if shape.grid[1] == shape.grid[2] == 1 else block}"
+        return text
+
+    def cell(self, array: str, address: int) -> str:
+        return cell_name(array, self._shapes[array], address)
+
+    def term(self, term: Term) -> str:
+        """Return a term with the sketch's own indices; a long one is cut."""
+        text = re.sub(r"\b(\w+)\[(\d+)\]", self._cell_of, self.terms.show(term))
+        if len(text) <= LONGEST_TERM:
+            return text
+        cut = text.rfind(" ", 0, LONGEST_TERM - 4)
+        return text[: cut if cut > 0 else LONGEST_TERM - 4] + " ..."
+
+    def _cell_of(self, match: re.Match[str]) -> str:
+        shape = self._shapes.get(match[1])
+        return cell_name(match[1], shape, int(match[2])) if shape is not None else match[0]
+
+    def atoms(self, terms: Iterable[Term]) -> str:
+        """Return what some input elements are, in spans: 'x[0] to x[31] and w[0]'."""
+        by_array: dict[str, list[int]] = {}
+        for term in terms:
+            array, index = self.terms.nodes[term][1]
+            by_array.setdefault(array, []).append(index)
+        parts: list[str] = []
+        for array, indices in by_array.items():
+            for first, last in spans(indices):
+                ends = self.cell(array, first), self.cell(array, last)
+                parts += [ends[0]] if first == last else [f"{ends[0]} to {ends[1]}"] if last > first + 1 else ends
+        return listing(parts) if parts else "no input element"
+
+    def point(self, hole: int, point: Point, only: Sequence[int] | None = None) -> str:
+        """Return 'lane = 3, k = 0' for a point of a hole; `only` some of its arguments."""
+        names = self.program.holes[hole].arguments
+        chosen = range(len(point)) if only is None else only
+        named = [(names[i], point[i]) for i in chosen if not names[i].isdigit()]
+        return ", ".join(f"{name} = {value}" for name, value in named)
+
+    def points(self, hole: int, points: Sequence[Point], varying: Sequence[int]) -> str:
+        """Return 'k = 0 to 7' for points that differ in one argument, or list what differs."""
+        if len(varying) != 1:
+            return listing([f"({self.point(hole, p, varying)})" for p in points])
+        (place,) = varying
+        runs = [
+            f"{a} to {b}" if b > a + 1 else str(a) if a == b else f"{a} and {b}"
+            for a, b in spans(p[place] for p in points)
+        ]
+        return f"{self.program.holes[hole].arguments[place]} = {listing(runs)}"
+
+    def hole(self, number: int) -> str:
+        """Return a hole as the sketch spells it: '?sw_xform(lane, 32, k)'."""
+        hole = self.program.holes[number]
+        sizes = {"xform": [1], "part": [0], "cond": []}[hole.kind]
+        words = [*hole.arguments[: sum(sizes)], *(str(hole.size) for _ in sizes), *hole.arguments[sum(sizes) :]]
+        if hole.kind == "xform" and words[2:] == ["0"]:
+            words.pop()
+        return f"?sw_{hole.kind}({', '.join(words)})"
+
+    def arguments(self, number: int) -> list[str]:
+        """Return what a hole is a function of."""
+        return [name for name in self.program.holes[number].arguments if not name.isdigit()]
+
+    def iteration(self, statement: Accumulate, loops: tuple[int, ...]) -> str:
+        """Return 'line 36 with k = 2'."""
+        around = self.loops.get(id(statement), ())
+        values = ", ".join(f"{loop.variable} = {i}" for loop, i in zip(around, loops, strict=False))
+        return f"line {statement.place.line}" + (f" with {values}" if values else "")
+
+    def store_of(self, output: Output) -> Place | None:
+        """Return where an output is stored last, where that is certain."""
+        found = None
+        for key, (mask, address, _) in self.problem.run.accesses.items():
+            node = self.nodes.get(key[0])
+            if not isinstance(node, Store) or node.array != output.array:
+                continue
+            known = isinstance(mask, np.ndarray) and isinstance(address, np.ndarray)
+            if not known or np.any(np.asarray(mask) & (np.asarray(address) == output.address)):
+                found = node.place
+        return found
+
+
+def nodes(program: Program) -> Iterator[Any]:
+    """Yield every statement and expression of a program."""
+    stack: list[Any] = [program.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend(node)
+        elif dataclasses.is_dataclass(node) and not isinstance(node, Place):
+            yield node
+            stack.extend(getattr(node, field.name) for field in dataclasses.fields(node))
+
+
+def within_loops(body: Sequence[Any], around: tuple[For, ...] = ()) -> Iterator[tuple[Any, tuple[For, ...]]]:
+    """Yield every statement with the loops around it, outermost first."""
+    for statement in body:
+        yield statement, around
+        if isinstance(statement, For):
+            yield from within_loops(statement.body, (*around, statement))
+        for name in ("then", "otherwise"):
+            yield from within_loops(getattr(statement, name, ()), around)
+
+
+def atoms_of(terms: Terms, term: Term) -> frozenset[Term]:
+    """Return the input elements in a term."""
+    found, stack = set(), [term]
+    while stack:
+        node = stack.pop()
+        op, args = terms.nodes[node]
+        if op == "atom":
+            found.add(node)
+        elif op not in ("const", "unwritten"):
+            stack.extend(args)
+    return frozenset(found)

@@ -1,0 +1,252 @@
+"""Why one output cannot be produced whatever the holes are: what never reaches it, and accumulates that are too few.
+
+What a value may be is over-approximated (`symbolic.data.possible`), so what is said here to be impossible is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from swizzle.explain.names import Names, atoms_of, listing
+from swizzle.search.problem import Output, Problem
+from symbolic.data import DataVector, Gathered, Mapped, Selected, Shuffled, possible
+from symbolic.reduced import Entry, Reduced
+from symbolic.store import Read
+from symbolic.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.vector import reach
+
+MOST_PRODUCTS: Final = 20_000
+"""Products of an accumulate's operands that are looked at."""
+
+
+def reasons(problem: Problem, names: Names, output: Output) -> list[str]:
+    """Say why an output can never be what it should; nothing when no simple reason is found."""
+    whatever = ", whatever the holes are" if problem.program.holes else ""
+    memory, seen = problem.run.memories[output.array], problem.finals[output.array]
+    if output.term == UNWRITTEN:
+        return []
+    sources = list(memory.sources(seen, output.address))
+    if not sources:
+        return ["no thread ever stores to it"]
+    if len(sources) == 1:
+        ((value, t),) = sources
+        known = possible(value, t)
+        if known is not None and len(known) == 1 and output.term not in known:
+            return [f"it is {names.term(next(iter(known)))}" + whatever]
+    return (
+        _missing(problem, names, output, sources)
+        or _accumulates(problem, names, output, sources)
+        or _never(names, output, sources)
+    )
+
+
+# ---- what never reaches an output ------------------------------------------------------------------------------
+
+
+def _missing(problem: Problem, names: Names, output: Output, sources: Sequence[tuple[DataVector, int]]) -> list[str]:
+    terms = problem.terms
+    reachable: set[Term] = set()
+    for value, t in sources:
+        some = reachable_atoms(terms, value, t)
+        if some is None:
+            return []
+        reachable |= some
+    missing = sorted(atoms_of(terms, output.term) - reachable)
+    if not missing:
+        return []
+    arrays = {terms.nodes[atom][1][0] for atom in missing}
+    alike = [atom for atom in reachable if terms.nodes[atom][1][0] in arrays]
+    only = f"only {names.atoms(alike)} can reach it" if alike else "no element of that array can reach it"
+    lines = [f"it needs {names.atoms(missing)}; whatever the holes are, {only}"]
+    held = _holders(problem, names, missing[0])
+    if held:
+        lines.append(f"{names.atoms(missing[:1])} is held by {held}")
+    return lines
+
+
+def reachable_atoms(terms: Terms, value: DataVector, t: int) -> frozenset[Term] | None:
+    """Return the input elements that thread t's value may depend on, or None where that is not known."""
+    known = possible(value, t)
+    if known is not None:
+        return _all_atoms(terms, known)
+    match value:
+        case Reduced():
+            parts: list[tuple[DataVector, int]] = [(o, t) for e in value.entries for o in e.operands]
+        case Mapped():
+            parts = [(o, t) for o in value.operands]
+        case Selected():
+            parts = [(value.yes, t), (value.no, t)]
+        case Gathered():
+            parts = [(value.value, int(value.giver[t]))]
+        case Shuffled():
+            base = int(value.base[t])
+            parts = [(value.value, base + lane) for lane in range(value.width)]
+        case Read():
+            cells = reach(value.address, t)
+            parts = [s for a in cells for s in value.memory.sources(value.seen, a)]
+        case _:
+            return None
+    found: set[Term] = set()
+    for part, u in parts:
+        some = reachable_atoms(terms, part, u)
+        if some is None:
+            return None
+        found |= some
+    return frozenset(found)
+
+
+def _all_atoms(terms: Terms, some: Iterable[Term]) -> frozenset[Term]:
+    return frozenset(atom for term in some for atom in atoms_of(terms, term))
+
+
+def _holders(problem: Problem, names: Names, atom: Term) -> str:
+    """Say which registers and shared cells hold an input element."""
+    found = []
+    inputs = {p.name for p in problem.program.parameters}
+    for name, memory in problem.run.memories.items():
+        if name in inputs:
+            continue
+        for address in memory.snapshot().places.get(atom, ())[:2]:
+            cell = f"{name}[{', '.join(map(str, _unravel(memory.shape, address % memory.cells)))}]"
+            threads = memory.sharers(address)
+            shared = len(threads) > 1
+            owner = f"block {threads[0] // problem.run.shape.block_threads}" if shared else names.thread(threads[0])
+            found.append(f"{cell} of {owner}")
+    return listing(found, 3)
+
+
+def _unravel(shape: tuple[int, ...], index: int) -> list[int]:
+    found = []
+    for extent in reversed(shape):
+        index, place = divmod(index, extent)
+        found.append(place)
+    return found[::-1]
+
+
+def _never(names: Names, output: Output, sources: Sequence[tuple[DataVector, int]]) -> list[str]:
+    """A value whose possibilities are all known, and the wanted term is none of them."""
+    found: set[Term] = set()
+    for value, t in sources:
+        known = possible(value, t)
+        if known is None:
+            return []
+        found |= known
+    if output.term in found or not found:
+        return []
+    texts = [names.term(term) for term in sorted(found - {UNWRITTEN})]
+    return [f"whatever the holes are, what is stored there is one of {listing(texts)}"]
+
+
+# ---- accumulates -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What one accumulate may contribute to one output: which of its items, and whether it always runs."""
+
+    entry: Entry
+    items: frozenset[Term]
+    always: bool
+
+
+def _accumulates(
+    problem: Problem, names: Names, output: Output, sources: Sequence[tuple[DataVector, int]]
+) -> list[str]:
+    if len(sources) != 1 or not isinstance(sources[0][0], Reduced):
+        return []
+    value, t = sources[0]
+    assert isinstance(value, Reduced)
+    terms = problem.terms
+    wanted = terms.multiset(output.term, value.outer)
+    if value.init is not None or value.dissolved or any(terms.is_const(item) for item in wanted):
+        return []
+    uses = list(_uses(terms, value, t, wanted))
+    if len(uses) != sum(1 for e in value.entries if True in reach(e.mask, t)):
+        return []
+    items = sorted(wanted.elements())
+    few = deficient({n: [u for u, use in enumerate(uses) if item in use.items] for n, item in enumerate(items)})
+    if few:
+        return _too_few(names, [items[n] for n in few], [use for use in uses if use.items & {items[n] for n in few}])
+    if REDUCTIONS[value.outer].idempotent:
+        idle = [u for u, use in enumerate(uses) if use.always and not use.items][:1]
+    else:
+        sure = [u for u, use in enumerate(uses) if use.always]
+        idle = deficient({u: [n for n, item in enumerate(items) if item in uses[u].items] for u in sure})
+    return _too_many(names, [uses[u] for u in idle], items) if idle else []
+
+
+def _uses(terms: Terms, value: Reduced, t: int, wanted: Mapping[Term, int]) -> Iterator[Use]:
+    """Yield what each accumulate may contribute, if that is one item at a time."""
+    for entry in value.entries:
+        on = reach(entry.mask, t)
+        if True not in on:
+            continue
+        sets = [possible(o, t) for o in entry.operands]
+        known: list[frozenset[Term]] = [s for s in sets if s is not None]
+        if len(known) < len(sets) or prod(map(len, known)) > MOST_PRODUCTS:
+            return
+        if len(known) == 1:
+            given = known[0]
+        else:
+            assert value.inner is not None
+            given = frozenset(terms.apply(value.inner, chosen) for chosen in itertools.product(*known))
+        if any(terms.items(term, value.outer) != (term,) or terms.is_const(term) for term in given - {UNWRITTEN}):
+            return
+        yield Use(entry, frozenset(given & wanted.keys()), on == {True})
+
+
+def deficient(choices: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return some that have too few partners among them (Hall's theorem), or nothing when each can have its own.
+
+    >>> deficient({0: [7], 1: [7, 8], 2: [7, 8]})
+    [0, 1, 2]
+    """
+    taken: dict[int, int] = {}
+
+    def place(some: int, seen: set[int]) -> bool:
+        for partner in choices[some]:
+            if partner not in seen:
+                seen.add(partner)
+                if partner not in taken or place(taken[partner], seen):
+                    taken[partner] = some
+                    return True
+        return False
+
+    for some in sorted(choices, key=lambda c: len(choices[c])):
+        seen: set[int] = set()
+        if not place(some, seen):
+            return sorted({some, *(taken[partner] for partner in seen)})
+    return []
+
+
+def _too_few(names: Names, items: Sequence[Term], uses: Sequence[Use]) -> list[str]:
+    texts = listing([names.term(item) for item in items])
+    if not uses:
+        return [f"no accumulate can ever contribute {texts}"]
+    return [
+        f"it needs {texts}: {len(items)} terms, and only {_count(len(uses), 'accumulate')} can contribute them "
+        f"({_which(names, uses)})"
+    ]
+
+
+def _too_many(names: Names, uses: Sequence[Use], items: Sequence[Term]) -> list[str]:
+    fits = sorted(frozenset[Term]().union(*(use.items for use in uses)))
+    which, always = _which(names, uses), "always runs" if len(uses) == 1 else "always run"
+    if not fits:
+        return [f"the accumulate at {which} {always} and can contribute nothing that it needs"]
+    return [
+        f"{_count(len(uses), 'accumulate')} {always} ({which}) and can contribute only "
+        f"{listing([names.term(item) for item in fits])} of what it needs"
+    ]
+
+
+def _which(names: Names, uses: Sequence[Use]) -> str:
+    return listing([names.iteration(use.entry.tag.statement, use.entry.tag.loops) for use in uses])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

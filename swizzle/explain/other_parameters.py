@@ -1,0 +1,49 @@
+"""Other values of a sketch's declared parameters: those next to the ones that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from swizzle.explain.explanation import TrialKind
+from swizzle.explain.plan import Job, Planned, solving
+from swizzle.parameters import Declared
+from swizzle.search.specification import postcondition
+from swizzle.sketch import Sketch
+from symbolic.errors import SwizzleError
+from symbolic.terms import Terms
+
+
+def other_parameters(job: Job) -> Iterator[Planned]:
+    """The values next to each declared parameter's, first of those that leave the specification as it is."""
+    if job.remake is None:
+        return
+    found: list[tuple[bool, Planned]] = []
+    for name, declared in job.declared.items():
+        for value in _neighbours(declared):
+            changed = {d.name: d.value for d in job.declared.values() if d.value != d.default} | {name: value}
+            try:
+                sketch = job.remake(changed)
+                same = _same_specification(job.sketch, sketch)
+            except SwizzleError:
+                continue
+            kind: TrialKind = "parameter" if same else "specification"
+            found.append((not same, Planned(kind, f"-D {name}={value}", solving(sketch, job.limits))))
+    yield from (plan for _, plan in sorted(found, key=lambda pair: pair[0]))
+
+
+def _neighbours(declared: Declared) -> list[int]:
+    """Return the next larger and the next smaller value of a parameter's domain."""
+    above = min((v for v in declared.domain if v > declared.value), default=None)
+    below = max((v for v in declared.domain if v < declared.value), default=None)
+    return [v for v in (above, below) if v is not None]
+
+
+def _same_specification(one: Sketch, other: Sketch) -> bool:
+    """Tell whether two sketches compute the same outputs from the same inputs."""
+    if one.program.parameters != tuple(
+        replace(p, place=q.place) for p, q in zip(other.program.parameters, one.program.parameters, strict=False)
+    ):
+        return False
+    terms = Terms()
+    return postcondition(one.program, one.spec, terms) == postcondition(other.program, other.spec, terms)

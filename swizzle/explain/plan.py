@@ -1,0 +1,74 @@
+"""What is to be changed, and a change that is still to be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from swizzle.explain.blame import Blame
+from swizzle.explain.explanation import TrialKind
+from swizzle.parameters import Declared
+from swizzle.search.metasketch import solve
+from swizzle.search.problem import Problem
+from swizzle.sketch import Sketch
+from swizzle.solution import Limits, SpaceName
+from symbolic.solver import SolverName
+
+SECONDS: Final = 5.0
+"""What one change may take at most."""
+
+Remake: TypeAlias = "Callable[[Mapping[str, int]], Sketch]"
+Attempt: TypeAlias = "Callable[[float], tuple[bool | None, str]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be changed: the sketch, where it has no solution, and how it can be made again.
+
+    `whatever`: it has none whatever values its holes have. `remake` gives the sketch for other values of its
+    `declared` parameters.
+    """
+
+    sketch: Sketch
+    problem: Problem
+    space: SpaceName
+    limits: Limits
+    solver: SolverName
+    blame: Blame | None
+    whatever: bool
+    declared: Mapping[str, Declared]
+    remake: Remake | None
+
+
+def _never(other: Planned) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A change that is still to be tried: `attempt(seconds)` gives whether it helps, if decided, and a detail.
+
+    It is left out where a change that helped makes it superfluous.
+    """
+
+    kind: TrialKind
+    change: str
+    attempt: Attempt
+    hole: int | None = None
+    unless: Callable[[Planned], bool] = _never
+
+
+def solving(sketch: Sketch, limits: Limits) -> Attempt:
+    """Return the attempt to solve a changed sketch; that a solution is the cheapest of all spaces is not asked for."""
+    space = None if limits.space == "all" else limits.space
+
+    def attempt(seconds: float) -> tuple[bool | None, str]:
+        result = solve(sketch, replace(limits, space=space, timeout=seconds, all_solutions=False, certify=False))
+        if result.status == "sat":
+            return True, f"solvable in Space {result.space}"
+        if result.reason == "interrupted":
+            raise KeyboardInterrupt
+        return (None if result.status == "unknown" else False), ""
+
+    return attempt

@@ -1,0 +1,319 @@
+"""A sketch whose requirements can be dropped one by one: outputs, the templates of its holes, the rules.
+
+A hole is first of all a free table: at each point any value in its range. That it obeys its template is a requirement
+under an assumption, and so is that an output is right and that a rule is kept. A check under some assumptions is sat
+with a filling, run by the concrete machine, or unsat with the assumptions that were used. As in the search, the
+solver sees only what a filling got wrong before.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from typing_extensions import assert_never
+
+from swizzle.explain.requirements import Ignores, IgnoresAt, Kept, Obeys, ObeysAt, Requirement, Right, rule_of
+from swizzle.explain.smallest import Conflict
+from swizzle.search.problem import Problem
+from swizzle.search.verify import compare, run_canonical
+from symbolic.guard import Guard, Guards, OutOfTime
+from symbolic.run import Violation, forbid_race
+from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
+from symbolic.union import Union
+from symbolic.vector import Encoding, Lanes, Vector
+from templates.chooser import Choice, Chooser, Open
+from templates.holes import Point, Space, Template, template
+
+T = TypeVar("T")
+VIOLATIONS_AT_ONCE = 16  # that are ruled out after one run
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What each hole is: the template's choice, overridden at some points; and what that gets wrong."""
+
+    choices: tuple[Choice, ...]
+    tables: tuple[Mapping[Point, Any], ...]
+    wrong: frozenset[int]
+
+
+class Unrestricted(Template):
+    """What a free hole is where nobody asked: 0, or False."""
+
+    components = ((0,),)
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        return chooser.pick(0, lambda value: value)
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        return choice[0]
+
+
+class Relaxed:
+    """One sketch in one space; a context manager, as it holds a solver."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        solver: SolverName,
+        *,
+        free: frozenset[int] = frozenset(),
+        tight: bool = False,
+        extended: Problem | None = None,
+        violations: Mapping[Kept, Violation] | None = None,
+    ) -> None:
+        """`free` holes have no template to obey; `tight`: all holes obey theirs, which is quicker.
+
+        `extended` is the same problem with more arguments to each hole, after its own: that a hole ignores those is
+        a requirement then. `violations` are known examples of rules that may be broken.
+        """
+        self.space, self.free, self.tight, self.is_extended = space, free, tight, extended is not None
+        self.problem = extended or problem
+        self.guards = Guards()
+        self.templates = [
+            Unrestricted() if number in free else template(hole, problem.points[number], space)
+            for number, hole in enumerate(problem.program.holes)
+        ]
+        self.arity = [len(hole.arguments) for hole in problem.program.holes]
+        self.points = problem.points
+        self._open = [Open[Union](self.guards, t.components) for t in self.templates]
+        self.encoding = Encoding(self.guards, problem.terms, self._hole)
+        self.solver = Solver(solver, boolean=True)
+        self.violations: dict[Kept, Violation] = dict(violations or {})
+        self._literals: dict[Requirement, Guard] = {}
+        self._tables: dict[tuple[int, Point], Union] = {}
+        self._uses: dict[tuple[int, Point], Union] = {}
+        self._shown: set[int] = set()
+        self._random = random.Random(0)
+        self._outputs = {(o.array, o.address): number for number, o in enumerate(problem.outputs)}
+
+    def __enter__(self) -> Relaxed:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.solver.close()
+
+    @property
+    def holes(self) -> frozenset[Requirement]:
+        """The requirements that all holes obey their templates."""
+        if self.tight:
+            return frozenset()
+        obey: frozenset[Requirement] = frozenset(Obeys(h) for h in range(len(self.templates)) if h not in self.free)
+        return obey | self.ignoring
+
+    @property
+    def ignoring(self) -> frozenset[Requirement]:
+        """The requirements that all holes ignore the arguments that they are given besides their own."""
+        return frozenset(Ignores(h) for h in range(len(self.templates)) if self.is_extended)
+
+    def rank(self, requirement: Requirement) -> tuple[int, ...]:
+        """Return what to sort requirements by, the same in every run: those looked at first, outputs first."""
+        match requirement:
+            case Right(output):
+                return (0, output not in self._shown, output)
+            case Obeys(hole):
+                return (1, hole)
+            case ObeysAt(hole, point):
+                return (2, hole, *point)
+            case Ignores(hole):
+                return (3, hole)
+            case IgnoresAt(hole, point):
+                return (4, hole, *point)
+            case Kept():
+                return (5, list(self.violations).index(requirement))
+            case _:
+                assert_never(requirement)
+
+    def asked(self, hole: int) -> list[Point]:
+        """Return the points of a hole that were looked at, with all arguments."""
+        return sorted(point for number, point in (self._uses if self.is_extended else self._tables) if number == hole)
+
+    def function(self, filling: Filling, hole: int) -> dict[Point, Any]:
+        """Return a hole of a filling as a table over all points at which the kernel asks it."""
+        points = self.points[hole]
+        columns = [np.array(c, np.int64) for c in zip(*points, strict=True)] if points and points[0] else []
+        kind = np.bool_ if self.problem.program.holes[hole].kind == "cond" else np.int64
+        rest: Lanes = np.asarray(self.templates[hole].apply(filling.choices[hole], columns), kind)
+        values = np.broadcast_to(rest, (len(points),)).tolist()
+        return {p: filling.tables[hole].get(p, v) for p, v in zip(points, values, strict=True)}
+
+    def value_at(self, hole: int, point: Point) -> Mapping[Any, Guard]:
+        """Return what a hole may be at a point that was looked at, each value with its guard."""
+        return (self._uses if self.is_extended else self._tables)[hole, point].values
+
+    # -- questions ------------------------------------------------------------------------------------------
+
+    def check(
+        self, wanted: Iterable[Requirement], deadline: float, *, rules: bool = True, also: Iterable[Guard] = ()
+    ) -> Filling | Conflict[Requirement] | None:
+        """Decide whether these requirements can be met; with `rules`, all rules are to be kept besides.
+
+        None: there was no time to decide it. `also` are guards that are to hold as well.
+        """
+        chosen = frozenset(wanted)
+        try:
+            return self._check(chosen, deadline, rules, list(also))
+        except OutOfTime:
+            return None
+
+    def solve(self, wanted: Iterable[Requirement], deadline: float) -> Filling | Conflict[Requirement] | None:
+        """Decide whether these requirements can be met with every output right and every rule kept.
+
+        As in the search, what is wrong for a thread that was looked at is looked at next; else for a few more threads.
+        """
+        chosen, known, more = set(wanted), set[int](), 1
+        while True:
+            answer = self.check(chosen, deadline)
+            if not isinstance(answer, Filling) or not answer.wrong:
+                return answer
+            wrong: dict[int, list[Requirement]] = {}
+            for output in sorted(answer.wrong):
+                wrong.setdefault(self._thread(output), []).append(Right(output))
+            threads = [t for t in wrong if t in known]
+            if not threads:
+                threads = list(wrong)[:1] if more == 1 else self._random.sample(list(wrong), min(more, len(wrong)))
+                more *= 2
+            known.update(threads)
+            chosen.update(requirement for t in threads for requirement in wrong[t])
+
+    def _check(
+        self, chosen: frozenset[Requirement], deadline: float, rules: bool, also: list[Guard]
+    ) -> Filling | Conflict[Requirement] | None:
+        self.guards.deadline = deadline
+        in_order = sorted(chosen, key=self.rank)
+        for requirement in in_order:
+            self._show(requirement)
+        while True:
+            assumed = {self._literal(r): r for r in in_order}
+            if rules:
+                assumed |= {self._literal(rule): rule for rule in self.violations}
+            self.solver.add(self.guards.drain())
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            formulas = {self.guards.formula(g): r for g, r in assumed.items()}
+            answer = self.solver.check([*formulas, *(self.guards.formula(g) for g in also)], timeout=left)
+            match answer:
+                case Unknown():
+                    return None
+                case Unsat(core):
+                    return Conflict(frozenset(formulas[f] for f in core if f in formulas))
+                case Sat(model):
+                    filling, broken = self._run(chosen, self.guards.reader(model))
+            binding = [v for v in broken if rules or rule_of(v) in chosen]
+            if not binding:
+                ignored = bool(broken)
+                asked = {r.output for r in chosen if isinstance(r, Right)}
+                assert ignored or not asked & filling.wrong, "an output that the solver was told of is wrong"
+                return filling
+            for violation in binding[:VIOLATIONS_AT_ONCE]:
+                self._forbid(violation)
+
+    # -- the encoding ---------------------------------------------------------------------------------------
+
+    def _literal(self, requirement: Requirement) -> Guard:
+        found = self._literals.get(requirement)
+        if found is None:
+            found = self._literals[requirement] = self.guards.fresh()
+        return found
+
+    def _thread(self, output: int) -> int:
+        return self.problem.thread_of(self.problem.outputs[output])
+
+    def _show(self, requirement: Requirement) -> None:
+        if isinstance(requirement, Right) and requirement.output not in self._shown:
+            demand = self.problem.outputs[requirement.output]
+            self.problem.require(self.encoding, demand, (-self._literal(requirement),))
+            self._shown.add(requirement.output)
+
+    def _hole(self, number: int, point: Point) -> Union:
+        """Return a hole's value at a point with all its arguments: free, but for what it is if the rest is ignored."""
+        table = self._table(number, point[: self.arity[number]])
+        if not self.is_extended:
+            return table
+        found = self._uses.get((number, point))
+        if found is None:
+            found = self._free(number)
+            here = self._literal(IgnoresAt(number, point))
+            self.guards.add((-self._literal(Ignores(number)), here))
+            self._equal(here, table, found)
+            self._uses[number, point] = found
+        return found
+
+    def _table(self, number: int, point: Point) -> Union:
+        """Return a hole's value at a point: free, but for what it is if the hole obeys its template there."""
+        found = self._tables.get((number, point))
+        if found is None:
+            if self.tight:
+                found = self.templates[number].at(self._open[number], point)
+            else:
+                found = self._free(number)
+                if number not in self.free:
+                    here = self._literal(ObeysAt(number, point))
+                    self.guards.add((-self._literal(Obeys(number)), here))
+                    self._equal(here, self.templates[number].at(self._open[number], point), found)
+            self._tables[number, point] = found
+        return found
+
+    def _free(self, number: int) -> Union:
+        """Return a new union of everything in a hole's range."""
+        guards, hole = self.guards, self.problem.program.holes[number]
+        if hole.kind == "cond":
+            yes = guards.fresh()
+            return Union({True: yes, False: -yes})
+        if hole.size == 1:
+            return Union.single(0)
+        found = Union({value: guards.fresh() for value in range(hole.size)})
+        guards.exactly_one(list(found.values.values()))
+        return found
+
+    def _equal(self, when: Guard, one: Union, other: Union) -> None:
+        """Require, where `when` holds, that two unions are equal."""
+        for value, guard in one.values.items():
+            self.guards.add((-when, -guard, other.is_(value)))
+
+    def _forbid(self, violation: Violation) -> None:
+        rule = rule_of(violation)
+        self.violations.setdefault(rule, violation)
+        when = self._literal(rule)
+        if violation.other is not None:
+            forbid_race(self.problem.run, violation, self.encoding, when)
+        else:
+            self.problem.run.obligations[violation.key](self.encoding, violation.thread, when)
+
+    # -- fillings -------------------------------------------------------------------------------------------
+
+    def _run(
+        self, chosen: frozenset[Requirement], holds: Callable[[Guard], bool]
+    ) -> tuple[Filling, tuple[Violation, ...]]:
+        """Read a filling from a model and run it for all threads."""
+        choices = tuple(o.chosen(holds) for o in self._open)
+        tables: list[dict[Point, Any]] = [{} for _ in choices]
+        for (number, point), union in (self._tables | self._uses).items():
+            used = len(point) > self.arity[number]
+            if not self.tight and (Ignores(number) if used else Obeys(number)) not in chosen:
+                tables[number][point] = next(v for v, g in union.values.items() if holds(g))
+        problem, program = self.problem, self.problem.program
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            lanes = [np.asarray(a) for a in args]
+            shape = lanes[0].shape if lanes else (problem.run.shape.count,)
+            kind = np.bool_ if program.holes[number].kind == "cond" else np.int64
+            own, table = self.arity[number], tables[number]
+            simple = self.templates[number].apply(choices[number], args[:own])
+            found: Lanes = np.broadcast_to(np.asarray(simple, kind), shape)
+            if not table:
+                return found
+            points = zip(*(a.tolist() for a in lanes), strict=True) if lanes else (() for _ in range(shape[0]))
+            kept = found.tolist()
+            return np.array([table.get(p, table.get(p[:own], kept[t])) for t, p in enumerate(points)], found.dtype)
+
+        run = run_canonical(program, problem.terms, hole, violation_limit=256)
+        wrong = frozenset(self._outputs[m.array, m.address] for m in compare(program, run, problem.wanted))
+        return Filling(choices, tuple(tables), wrong), tuple(run.violations)

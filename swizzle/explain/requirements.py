@@ -1,0 +1,65 @@
+"""What a filling of a sketch's holes must meet, in parts that can be dropped one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from symbolic.run import Violation
+from templates.holes import Point
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An output is what the specification says: its number among the problem's outputs."""
+
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Obeys:
+    """A hole is a function of its template."""
+
+    hole: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObeysAt:
+    """A hole has, at one point, the value that a function of its template has there."""
+
+    hole: int
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """A hole depends on its own arguments alone."""
+
+    hole: int
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoresAt:
+    """A hole has, at one point of all its arguments, the value that its own arguments give."""
+
+    hole: int
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A rule is kept by one statement or expression (by two accesses, for a race), in all its executions."""
+
+    nodes: frozenset[Hashable]
+    rule: str
+
+
+Requirement: TypeAlias = "Right | Obeys | ObeysAt | Ignores | IgnoresAt | Kept"
+
+
+def rule_of(violation: Violation) -> Kept:
+    """Return the rule that a violation breaks."""
+    if violation.other is not None:
+        return Kept(frozenset((violation.key[0], violation.other[0][0])), "race")
+    return Kept(frozenset((violation.key[0],)), str(violation.key[-1]))

@@ -1,0 +1,45 @@
+"""Smallest conflicts of one kind of requirement of a relaxed sketch, with others given."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from swizzle.explain.relaxed import Filling, Relaxed
+from swizzle.explain.requirements import Requirement, Right
+from swizzle.explain.smallest import Check, Conflict, Met, smallest
+
+SHARES: Final = 4
+"""One check may take this part of the time that is left."""
+
+
+def smallest_of(
+    relaxed: Relaxed,
+    kind: type[Requirement],
+    given: frozenset[Requirement],
+    conflict: frozenset[Requirement],
+    deadline: float,
+    look_for: int,
+    *,
+    rules: bool = True,
+) -> Conflict[Requirement]:
+    """Return a smallest conflict among the requirements of one kind, with others given; one conflict is known.
+
+    With `rules`, all rules are to be kept besides.
+    """
+
+    def own(parts: frozenset[Requirement]) -> frozenset[Requirement]:
+        return frozenset(p for p in parts if isinstance(p, kind))
+
+    universe = own(relaxed.holes | frozenset(relaxed.violations) | conflict)
+
+    def check(some: frozenset[Requirement]) -> Met[Requirement] | Conflict[Requirement] | None:
+        now = time.monotonic()
+        answer = relaxed.check(given | some, now + (deadline - now) / SHARES, rules=rules)
+        if isinstance(answer, Filling):
+            wrong: frozenset[Requirement] = frozenset(map(Right, answer.wrong))
+            return Met(wrong if kind is Right else universe - some)
+        return None if answer is None else Conflict(own(answer.parts))
+
+    typed: Check[Requirement] = check
+    return smallest(own(conflict), typed, relaxed.rank, look_for)

@@ -1,0 +1,62 @@
+"""What would help: changes of the sketch, each really solved before it is said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+from swizzle.explain.explanation import Trial
+from swizzle.explain.free_holes import free_holes
+from swizzle.explain.other_parameters import other_parameters
+from swizzle.explain.plan import SECONDS, Job, Planned, solving
+from swizzle.explain.variants import variants
+from symbolic.errors import SwizzleError
+from templates.holes import SPACES, template
+
+
+def trials(job: Job, deadline: float | None, news: Callable[[str], None]) -> Iterator[Trial]:
+    """Try every change, each for `SECONDS` at most, and yield what came of it."""
+    helped: list[Planned] = []
+    with ExitStack() as stack:
+        planned = list(plans(job, stack))
+        for number, plan in enumerate(planned):
+            if any(plan.unless(other) for other in helped):
+                continue
+            started = time.monotonic()
+            left = SECONDS if deadline is None else min(SECONDS, (deadline - started) / (len(planned) - number))
+            news(f"trying {plan.change}")
+            try:
+                solved, detail = plan.attempt(left) if left > 0 else (None, "")
+            except SwizzleError:
+                continue  # what the change makes is no sketch, so it is no advice
+            seconds = time.monotonic() - started
+            if solved is None:
+                yield Trial(plan.kind, plan.change, "not decided", seconds, f"not decided in {max(left, 0.0):.3g} s")
+                continue
+            if solved:
+                helped.append(plan)
+            yield Trial(plan.kind, plan.change, "solvable" if solved else "does not help", seconds, detail)
+
+
+def plans(job: Job, stack: ExitStack) -> Iterator[Planned]:
+    """Yield the changes of a sketch that are worth a try; what they hold is closed with the stack."""
+    yield from _larger_spaces(job)
+    yield from free_holes(job, stack)
+    for variant in variants(job.sketch.program) if job.sketch.program.holes else ():
+        changed = replace(job.sketch, program=variant.program)
+        yield Planned(variant.kind, variant.change, solving(changed, job.limits))
+    yield from other_parameters(job)
+
+
+def _larger_spaces(job: Job) -> Iterator[Planned]:
+    """The spaces after the one that was searched, without those that add nothing."""
+    holes = list(zip(job.problem.program.holes, job.problem.points, strict=True))
+    before = [template(h, p, job.space).components for h, p in holes]
+    for space in SPACES[SPACES.index(job.space) + 1 :]:
+        here = [template(h, p, space).components for h, p in holes]
+        if here != before:
+            limits = replace(job.limits, space=space)
+            yield Planned("space", f"Space {space}", solving(job.sketch, limits), unless=lambda p: p.kind == "space")
+        before = here
