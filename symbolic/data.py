@@ -70,6 +70,12 @@ class Data(ABC):
         no such way."""
         return False
 
+    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
+        """Require, unless one of these guards holds, one of some terms, as far as that is said in few clauses.
+
+        It follows from what else is required; said aloud, it lets a choice be ruled out before others are made.
+        """
+
     @abstractmethod
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard: ...
 
@@ -119,6 +125,18 @@ def require(value: DataVector, encoding: Encoding, t: int, term: Term, unless: t
         value.require(encoding, t, term, unless)
     elif value[t] != term:
         encoding.guards.add(unless)
+
+
+def require_among(
+    value: DataVector, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]
+) -> None:
+    """Require, unless one of these guards holds, that a data vector is one of some terms, as far as few clauses go."""
+    found = possible(value, t)
+    if found is not None and not found & terms:
+        encoding.guards.add(unless)
+    elif found is None or not found <= terms:
+        if isinstance(value, Data) and len(unless) < CASES_DEEP:
+            value.require_among(encoding, t, terms, unless)
 
 
 def require_one(
@@ -172,6 +190,13 @@ class Selected(Data):
             require(self.no, encoding, t, term, (*unless, g))
         return True
 
+    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
+        g = guard_at(self.chosen, encoding, t)
+        if g != FALSE:
+            require_among(self.yes, encoding, t, terms, (*unless, -g))
+        if g != TRUE:
+            require_among(self.no, encoding, t, terms, (*unless, g))
+
     def _find_possible(self, t: int) -> Possible:
         if not isinstance(self.chosen, Deferred):
             return possible(self.yes if self.chosen[t] else self.no, t)
@@ -220,6 +245,11 @@ class Shuffled(Data):
         require_one(encoding, {g: partial(require, self.value, encoding, u, term) for u, g in givers.items()}, unless)
         return True
 
+    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
+        base = int(self.base[t])
+        for lane, g in at(self.source, encoding, t).values.items():
+            require_among(self.value, encoding, base + lane, terms, (*unless, -g))
+
     def _find_possible(self, t: int) -> Possible:
         holders = self.holders(int(self.base[t]))
         return None if holders is None else frozenset(holders)
@@ -241,6 +271,9 @@ class Gathered(Data):
     def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
         self.value.require(encoding, int(self.giver[t]), term, unless)
         return True
+
+    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
+        self.value.require_among(encoding, int(self.giver[t]), terms, unless)
 
     def need(self, t: int, term: Term) -> Need | None:
         return self.value.need(int(self.giver[t]), term)

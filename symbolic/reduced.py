@@ -24,6 +24,7 @@ from symbolic.data import (
     kinds,
     kinds_of,
     possible,
+    require_among,
     too_many,
 )
 from symbolic.errors import Place, SwizzleError
@@ -162,6 +163,9 @@ class Reduced(Data):
                 self._use_pairs(encoding, entry, t, active, when, uses)
                 continue
             fits = []
+            if len(entry.operands) == 1:
+                able = frozenset(term for _, term in self._fitting(entry, t, wanted))
+                require_among(entry.operands[0], encoding, t, able, (-when, -active))
             for guard, items in self._contributions(encoding, entry, t, wanted):
                 fits.append(guard)
                 for item, count in items.items():

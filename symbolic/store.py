@@ -285,6 +285,12 @@ class Read(Data):
         )
         return True
 
+    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
+        for address, g in at(self.address, encoding, t).values.items():
+            some = self.memory.cell_possible(self.seen, address) if address >= 0 else frozenset((UNWRITTEN,))
+            if some is not None and not some & terms:
+                encoding.guards.add((*unless, -g))
+
     def unwritten(self, encoding: Encoding, t: int) -> Guard:
         """Return the guard under which thread t reads a cell that was never written."""
         guards, where = encoding.guards, at(self.address, encoding, t).values
