@@ -70,7 +70,9 @@ class Data(ABC):
         no such way."""
         return False
 
-    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
+    def require_among(  # noqa: B027 - nothing is the right default
+        self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]
+    ) -> None:
         """Require, unless one of these guards holds, one of some terms, as far as that is said in few clauses.
 
         It follows from what else is required; said aloud, it lets a choice be ruled out before others are made.
@@ -134,9 +136,8 @@ def require_among(
     found = possible(value, t)
     if found is not None and not found & terms:
         encoding.guards.add(unless)
-    elif found is None or not found <= terms:
-        if isinstance(value, Data) and len(unless) < CASES_DEEP:
-            value.require_among(encoding, t, terms, unless)
+    elif (found is None or not found <= terms) and isinstance(value, Data) and len(unless) < CASES_DEEP:
+        value.require_among(encoding, t, terms, unless)
 
 
 def require_one(
