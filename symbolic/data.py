@@ -3,24 +3,20 @@
 A specification's term is asked of the value stored; the question travels back through selects, shuffles, reads and
 reductions to the cells that hold the term, and comes out as a guard over the holes' choices. Of everything that a
 value may be, only what the specification mentions is ever built.
-(Accumulators are `symbolic.reduced`.)
+(The kinds of such values: `symbolic.moved`, `symbolic.mapped`, `symbolic.reduced`, and reads in `symbolic.store`.)
 """
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from math import prod
 from typing import Any, TypeAlias
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.guard import FALSE, TRUE, Guard
-from symbolic.terms import REDUCTIONS, Term, Terms
-from symbolic.undo import undo
-from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, guard_at
+from symbolic.terms import Term, Terms
+from symbolic.vector import Encoding, Lanes
 
 EXPANSION_LIMIT = 100_000  # combinations of operand values that are looked at one by one
 CASES_DEEP = 3  # nested cases that a requirement tells apart; below them it asks for equality, which is built once
@@ -168,220 +164,6 @@ def kinds_of(terms: Terms, values: Sequence[tuple[DataVector, int]]) -> Kinds:
             return None
         found |= some
     return frozenset(found)
-
-
-class Selected(Data):
-    """`yes` where a BOOL vector holds, else `no`."""
-
-    def __init__(self, chosen: Vector, yes: DataVector, no: DataVector) -> None:
-        super().__init__()
-        self.chosen, self.yes, self.no = chosen, yes, no
-
-    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        guards, g = encoding.guards, guard_at(self.chosen, encoding, t)
-        yes = guards.both(g, equals(self.yes, encoding, t, term)) if g != FALSE else FALSE
-        no = guards.both(-g, equals(self.no, encoding, t, term)) if g != TRUE else FALSE
-        return guards.any((yes, no))
-
-    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
-        g = guard_at(self.chosen, encoding, t)
-        if g != FALSE:
-            require(self.yes, encoding, t, term, (*unless, -g))
-        if g != TRUE:
-            require(self.no, encoding, t, term, (*unless, g))
-        return True
-
-    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
-        g = guard_at(self.chosen, encoding, t)
-        if g != FALSE:
-            require_among(self.yes, encoding, t, terms, (*unless, -g))
-        if g != TRUE:
-            require_among(self.no, encoding, t, terms, (*unless, g))
-
-    def _find_possible(self, t: int) -> Possible:
-        if not isinstance(self.chosen, Deferred):
-            return possible(self.yes if self.chosen[t] else self.no, t)
-        return union_of([possible(self.yes, t), possible(self.no, t)])
-
-    def kinds(self, terms: Terms, t: int) -> Kinds:
-        return kinds_of(terms, [(self.yes, t), (self.no, t)])
-
-
-class Shuffled(Data):
-    """What lane `source` of the warp that begins at thread `base` offers."""
-
-    def __init__(self, value: DataVector, source: Vector, base: Lanes, width: int) -> None:
-        super().__init__()
-        self.value, self.source, self.base, self.width = value, source, base, width
-        self._holders: dict[int, dict[Term, list[int]] | None] = {}
-
-    def holders(self, base: int) -> dict[Term, list[int]] | None:
-        """Return which lanes of a warp may offer each term, or None if some lane's terms are not enumerated."""
-        if base not in self._holders:
-            found: dict[Term, list[int]] | None = {}
-            for lane in range(self.width):
-                terms = possible(self.value, base + lane)
-                if terms is None:
-                    found = None
-                    break
-                assert found is not None
-                for term in terms:
-                    found.setdefault(term, []).append(lane)
-            self._holders[base] = found
-        return self._holders[base]
-
-    def _givers(self, encoding: Encoding, t: int, term: Term) -> dict[int, Guard]:
-        """Return the threads that may offer a term to thread t, with the guard under which it asks them."""
-        base = int(self.base[t])
-        lanes, holders = at(self.source, encoding, t).values, self.holders(base)
-        able = lanes if holders is None else [lane for lane in holders.get(term, ()) if lane in lanes]
-        return {base + lane: lanes[lane] for lane in able}
-
-    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        guards, givers = encoding.guards, self._givers(encoding, t, term)
-        return guards.any(guards.both(g, equals(self.value, encoding, u, term)) for u, g in givers.items())
-
-    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
-        givers = self._givers(encoding, t, term)
-        require_one(encoding, {g: partial(require, self.value, encoding, u, term) for u, g in givers.items()}, unless)
-        return True
-
-    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
-        base = int(self.base[t])
-        for lane, g in at(self.source, encoding, t).values.items():
-            require_among(self.value, encoding, base + lane, terms, (*unless, -g))
-
-    def _find_possible(self, t: int) -> Possible:
-        holders = self.holders(int(self.base[t]))
-        return None if holders is None else frozenset(holders)
-
-    def kinds(self, terms: Terms, t: int) -> Kinds:
-        return kinds_of(terms, [(self.value, int(self.base[t]) + lane) for lane in range(self.width)])
-
-
-class Gathered(Data):
-    """Another thread's value, the giver known for each thread."""
-
-    def __init__(self, value: Data, giver: Lanes) -> None:
-        super().__init__()
-        self.value, self.giver = value, giver
-
-    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        return self.value.equals(encoding, int(self.giver[t]), term)
-
-    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
-        self.value.require(encoding, int(self.giver[t]), term, unless)
-        return True
-
-    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
-        self.value.require_among(encoding, int(self.giver[t]), terms, unless)
-
-    def need(self, t: int, term: Term) -> Need | None:
-        return self.value.need(int(self.giver[t]), term)
-
-    def _find_possible(self, t: int) -> Possible:
-        return self.value.possible(int(self.giver[t]))
-
-    def kinds(self, terms: Terms, t: int) -> Kinds:
-        return kinds(terms, self.value, int(self.giver[t]))
-
-
-class Mapped(Data):
-    """An operator on data values: arithmetic, a conversion, an accumulator's final function.
-
-    Where all operands can be enumerated, every combination is looked at. Where one cannot (an accumulator's value),
-    the operator is undone: what must that operand be, given each value of the other?
-    """
-
-    def __init__(self, terms: Terms, op: str, operands: Sequence[DataVector], place: Place) -> None:
-        super().__init__()
-        self.terms, self.op, self.operands, self.place = terms, op, tuple(operands), place
-
-    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        guards, found = encoding.guards, []
-        for chosen in self._combinations(t, term):
-            guard = TRUE
-            for operand, value in zip(self.operands, chosen, strict=True):
-                guard = guards.both(guard, equals(operand, encoding, t, value)) if guard != FALSE else FALSE
-            found.append(guard)
-        return guards.any(found)
-
-    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
-        ways = list(self._combinations(t, term))
-        if len(ways) != 1:
-            return False
-        for operand, value in zip(self.operands, ways[0], strict=True):
-            require(operand, encoding, t, value, unless)
-        return True
-
-    def need(self, t: int, term: Term) -> Need | None:
-        ways, (_, positions) = list(self._combinations(t, term)), self._sets(t)
-        if len(ways) != 1 or not positions:
-            return None
-        operand = self.operands[positions[0]]
-        return operand.need(t, ways[0][positions[0]]) if isinstance(operand, Data) else None
-
-    def kinds(self, terms: Terms, t: int) -> Kinds:
-        """What an operator makes of a value that cannot fold with the other operand is made by that operator."""
-        sets, (position,) = self._sets(t)
-        reduction = REDUCTIONS.get(self.op)
-        if reduction is None:
-            return frozenset((self.op,))
-        known = [terms.nodes[v] for s in sets if s is not None for v in s]
-        folds = {reduction.identity, reduction.annihilator} & {args[0] for op, args in known if op == "const"}
-        some = kinds(terms, self.operands[position], t)
-        if self.op not in ("+", "*", "^") or folds or some is None or some & {"const", self.op}:
-            return None
-        return frozenset((self.op,))
-
-    def _find_possible(self, t: int) -> Possible:
-        sets, positions = self._sets(t)
-        if positions:
-            return None
-        return frozenset(self.terms.apply(self.op, c) for c in itertools.product(*(s for s in sets if s is not None)))
-
-    def _sets(self, t: int) -> tuple[list[Possible], list[int]]:
-        """Return what the operands may be, and which one of them cannot be enumerated, if any."""
-        sets = [possible(o, t) for o in self.operands]
-        positions = [i for i, s in enumerate(sets) if s is None]
-        if len(positions) > 1 or prod(len(s) for s in sets if s is not None) > EXPANSION_LIMIT:
-            raise too_many(self.place)
-        return sets, positions
-
-    def _combinations(self, t: int, term: Term) -> Iterator[tuple[Term, ...]]:
-        """Yield the operands' values that give a term."""
-        sets, positions = self._sets(t)
-        for chosen in itertools.product(*(sorted(s) for s in sets if s is not None)):
-            if positions:
-                (i,) = positions
-                yield from ((*chosen[:i], value, *chosen[i:]) for value in self._undo(t, i, chosen, term))
-            elif self.terms.apply(self.op, chosen) == term:
-                yield chosen
-
-    def _undo(self, t: int, position: int, others: tuple[Term, ...], term: Term) -> tuple[Term, ...]:
-        terms, op = self.terms, self.op
-        found = undo(terms, op, others[0] if others else None, position == 1, term)
-        if op in REDUCTIONS and REDUCTIONS[op].idempotent:
-            some = kinds(terms, self.operands[position], t)
-            found = None if some is None or some & {"const", op} else found
-        if found is None:
-            raise too_many(self.place)
-        return found
-
-
-class Number(Data):
-    """A steering value that depends on holes, cast to data."""
-
-    def __init__(self, index: Deferred, cast: Callable[[int], Term]) -> None:
-        super().__init__()
-        self.index, self.cast = index, cast
-
-    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        values = self.index.at(encoding, t).values
-        return encoding.guards.any(g for value, g in values.items() if self.cast(value) == term)
-
-    def _find_possible(self, t: int) -> Possible:
-        return frozenset(self.cast(value) for value in self.index.reach(t))
 
 
 def too_many(place: Place | None) -> SwizzleError:

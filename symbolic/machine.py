@@ -21,11 +21,13 @@ import numpy as np
 from typing_extensions import assert_never
 
 from symbolic.algebra import Algebra, Canonical, conversion
-from symbolic.data import Data, DataVector, Gathered, Mapped, Number, Selected, Shuffled
+from symbolic.data import Data, DataVector
 from symbolic.errors import SwizzleError
 from symbolic.guard import FALSE, TRUE, Guard, OutOfTime
 from symbolic.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.launch_shape import LaunchShape
+from symbolic.mapped import Mapped, Number
+from symbolic.moved import Gathered, Selected, Shuffled
 from symbolic.program import (
     Accumulate,
     AccumulatorValue,

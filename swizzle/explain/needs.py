@@ -13,7 +13,9 @@ from typing import Final
 
 from swizzle.explain.names import Names, atoms_of, listing
 from swizzle.search.problem import Output, Problem
-from symbolic.data import DataVector, Gathered, Mapped, Selected, Shuffled, possible
+from symbolic.data import DataVector, possible
+from symbolic.mapped import Mapped
+from symbolic.moved import Gathered, Selected, Shuffled
 from symbolic.reduced import Entry, Reduced
 from symbolic.store import Read
 from symbolic.terms import REDUCTIONS, UNWRITTEN, Term, Terms

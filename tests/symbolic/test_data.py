@@ -6,9 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.data import DataVector, Mapped, Selected, equals
+from symbolic.data import DataVector, equals
 from symbolic.errors import Place
 from symbolic.guard import TRUE, Guard, Guards
+from symbolic.mapped import Mapped
+from symbolic.moved import Selected
 from symbolic.reduced import Entry, Reduced
 from symbolic.terms import Terms
 from symbolic.union import Union
