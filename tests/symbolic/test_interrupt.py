@@ -1,28 +1,27 @@
 """A blocking call ends by its result, by the deadline or by Ctrl-C, and never runs on unseen."""
 
 import gc
-import os
-import signal
 import threading
 import time
 
 import pytest
 
 from symbolic.interrupt import Interruptible, gc_paused
+from tests.ctrl_c import ctrl_c
 
 
 def stoppable():
-    """Return a call that runs until it is told to stop, and its Interruptible."""
-    stop = threading.Event()
-    ended = threading.Event()
+    """Return an Interruptible, a call that runs until it is told to stop, and the events that it began and ended."""
+    stop, began, ended = threading.Event(), threading.Event(), threading.Event()
 
     def call():
+        began.set()
         stop.wait(60)
         time.sleep(0.05)  # it does not obey at once
         ended.set()
         return "stopped"
 
-    return Interruptible(stop.set), call, ended
+    return Interruptible(stop.set), call, began, ended
 
 
 def test_result_in_time():
@@ -32,7 +31,7 @@ def test_result_in_time():
 
 def test_deadline():
     """A call that is late is stopped, and has returned when `run` does."""
-    running, call, ended = stoppable()
+    running, call, _, ended = stoppable()
     assert running.run(call, 0.05) == ("stopped", True)
     assert ended.is_set()
 
@@ -40,13 +39,10 @@ def test_deadline():
 def test_ctrl_c():
     """When KeyboardInterrupt reaches the caller, the call has returned: nothing runs on in the background."""
     for _ in range(10):
-        running, call, ended = stoppable()
-        timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
+        running, call, began, ended = stoppable()
+        with pytest.raises(KeyboardInterrupt), ctrl_c(once=began):
             running.run(call, 60)
         assert ended.is_set()
-        timer.join()
 
 
 def test_errors_are_handed_over():

@@ -2,8 +2,6 @@
 
 import itertools
 import os
-import signal
-import threading
 import time
 
 import pytest
@@ -17,6 +15,7 @@ from symbolic.answer import Model
 from symbolic.errors import SwizzleError
 from symbolic.portfolio import race
 from symbolic.solver import Sat, Solver, Unknown, Unsat, unchecked_formulas
+from tests.ctrl_c import ctrl_c
 
 m = get_env().formula_manager
 SYMBOLS = [m.Symbol(f"solver_test_{i}") for i in range(6)]
@@ -155,11 +154,8 @@ def test_ctrl_c_interrupts_a_check(name):
     free = m.Symbol("solver_test_free")
     with Solver(name, boolean=True) as solver:
         solver.add([m.Or(free, clause) for clause in HARD])
-        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), ctrl_c(after=0.2):
             solver.check([m.Not(free)], timeout=60)
-        timer.join()
         assert isinstance(solver.check([free], timeout=30), Sat)
     solver.close()
 
@@ -208,11 +204,19 @@ def test_race_takes_the_first_definite_answer():
     assert isinstance(answer, Sat) and answer.model.true(SYMBOLS[0])
 
 
-def test_race_kills_what_runs_late():
+def test_race_kills_what_runs_late(monkeypatch):
     """The deadline holds for a member that does not look at the clock, and no process is left behind."""
+    fork, begun = os.fork, []
+
+    def noted():
+        begun.append(fork())
+        return begun[-1]
+
+    monkeypatch.setattr(os, "fork", noted)
     assert race([Canned("sleeps", lambda: time.sleep(60))], (), 0.1) == Unknown("timeout after 0.1 s")
+    assert len(begun) == 1
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(begun[0], os.WNOHANG)
 
 
 def test_cadical_refuses_what_is_not_boolean():
