@@ -1,11 +1,13 @@
-"""Measure synthesis as whole, cold processes, and write the results file and the table in docs/.
+"""Measure synthesis as whole processes; write the results file, the tables in docs/ and the charts.
 
-A benchmark is data: a sketch file, `-D` overrides, flags. Nothing here knows what a case study does.
+What is measured is in `benchmarks.py`; nothing here knows what a case study does. Rows that are measured are kept
+until all are there, so that a measurement that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -14,106 +16,111 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from benchmarks import BENCHMARKS, Benchmark
+from report import charts, page
+
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results" / "synthesis.json"
+UNFINISHED = RESULTS.with_name("unfinished.json")
 PARTS = ("interpret", "search", "verify", "total")
 VERSIONS = ("pysmt", "z3-solver", "cvc5", "python-sat", "numpy")
-
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """One row: what is solved, and the answer's status that makes the measurement count."""
-
-    name: str
-    sketch: str
-    overrides: tuple[tuple[str, int], ...] = ()
-    flags: tuple[str, ...] = ()
-    status: str = "sat"
-
-    @property
-    def arguments(self) -> list[str]:
-        defines = [word for name, value in self.overrides for word in ("-D", f"{name}={value}")]
-        return ["solve", self.sketch, *defines, *self.flags, "--json", "--no-cache"]
-
-
-def case(file: str, sketch: str = "", space: str = "", status: str = "sat", **overrides: int) -> Benchmark:
-    """Return the row of a case study at warp size 32: to the first space with an answer, or in one space."""
-    values = ", ".join(f"{name}={value}" for name, value in overrides.items())
-    name = " ".join(part for part in (file, sketch, values, space and f"Space {space}") if part)
-    path = f"case_studies/{file}.py{sketch and ':' + sketch}"
-    return Benchmark(name, path, tuple(overrides.items()), ("--space", space) if space else (), status)
-
-
-BENCHMARKS = (
-    Benchmark("conv1d K=3 .swz", "case_studies/conv1d.swz"),
-    Benchmark("conv1d K=3, all spaces", "case_studies/conv1d.py", flags=("--space", "all")),
-    case("stencil1d"),
-    case("stencil1d", space="3"),
-    *(case("conv1d", K=k, space=space) for k in (3, 5, 7, 9) for space in ("", "3")),
-    *(case(file, K=k) for file in ("stencil2d", "conv2d") for k in (3, 5, 7)),
-    *(case("mult32", sketch) for sketch in ("register", "shared")),
-    *(case("mult64", sketch, space="1") for sketch in ("register", "shared")),
-    *(case("aos_sum", "crc", struct_size=s) for s in (1, 2, 3, 5, 7)),
-    *(case("aos_store", sketch, struct_size=s) for sketch in ("crc", "rcr") for s in (1, 2, 3, 4, 5, 7)),
-    *(case("aos_store", "crc", status="unsat", struct_size=s) for s in (6, 10, 12)),
-    case("transpose"),
-)
+SOURCES = ("swizzle", "symbolic", "templates", "cuda_out", "case_studies", "bench")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process: wall seconds, the largest resident set in MiB, and the JSON object it printed."""
+    """One process: exit status, wall seconds, the largest resident set in MiB, what it printed."""
 
+    status: int
     wall: float
     peak_mib: float
-    answer: dict[str, Any] = field(repr=False)
+    out: str = field(repr=False)
+    err: str = field(repr=False)
 
 
-def run_once(benchmark: Benchmark) -> Run:
-    """Solve in a fresh process; a failed process or an unexpected status ends the whole measurement."""
+def run_once(arguments: Sequence[str], cache: str | None = None) -> Run:
+    """Run the command line in a fresh process; the cache is in a folder of its own, or not used."""
+    command = [sys.executable, "-m", "swizzle.cli", *arguments]
+    if arguments[0] == "solve" and cache is None:
+        command.append("--no-cache")
+    environment = {**os.environ, **({"XDG_CACHE_HOME": cache} if cache else {})}
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         started = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "swizzle.cli", *benchmark.arguments], cwd=ROOT, stdout=out, stderr=err
-        )
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=err, env=environment)
         _, wait_status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(wait_status)
         out.seek(0)
         err.seek(0)
-        text, complaint = out.read(), err.read()
-    if not text.strip():
-        sys.exit(f"{benchmark.name}: exit status {process.returncode}\n{complaint}")
-    answer = json.loads(text)
-    if answer["status"] != benchmark.status:
-        sys.exit(f"{benchmark.name}: expected {benchmark.status}, the answer is {answer['status']}\n{complaint}")
-    kib_per_unit = 1 / 1024 if platform.system() == "Darwin" else 1
-    return Run(wall, usage.ru_maxrss * kib_per_unit / 1024, answer)
+        kib_per_unit = 1 / 1024 if platform.system() == "Darwin" else 1
+        return Run(process.returncode, wall, usage.ru_maxrss * kib_per_unit / 1024, out.read(), err.read())
 
 
-def summary(benchmark: Benchmark, runs: Sequence[Run]) -> dict[str, Any]:
+def answer_of(benchmark: Benchmark, run: Run) -> dict[str, Any]:
+    """Return the answer of a run; a failed process or an answer that does not count ends the whole measurement."""
+    if not run.out.strip():
+        sys.exit(f"{benchmark.name}: exit status {run.status}\n{run.err}")
+    answer: dict[str, Any] = json.loads(run.out)
+    if benchmark.statuses and answer["status"] not in benchmark.statuses:
+        wanted = " or ".join(benchmark.statuses)
+        sys.exit(f"{benchmark.name}: expected {wanted}, the answer is {answer['status']}\n{run.err}")
+    return answer
+
+
+def measure(benchmark: Benchmark, runs: int, check_s: float | None) -> dict[str, Any]:
+    """Run a benchmark several times, cold, and warm where there is a cache; return its row."""
+    done: list[Run] = []
+    while len(done) < runs and not (done and not benchmark.statuses and done[0].wall > 10):
+        done.append(run_once(benchmark.arguments))
+    warm: list[Run] = []
+    if find_spec("swizzle.cache"):
+        with tempfile.TemporaryDirectory() as cache:
+            run_once(benchmark.arguments, cache)
+            warm = [run_once(benchmark.arguments, cache) for _ in done]
+    return summary(benchmark, done, warm, check_s)
+
+
+def summary(
+    benchmark: Benchmark, runs: Sequence[Run], warm: Sequence[Run] = (), check_s: float | None = None
+) -> dict[str, Any]:
     """Return the medians over all runs, and the answer, which must not change from run to run."""
-    answers = {json.dumps([run.answer[key] for key in ("status", "space", "optimal", "cost")]) for run in runs}
-    if len(answers) != 1:
-        sys.exit(f"{benchmark.name}: the answer changed between runs: {sorted(answers)}")
-    status, space, optimal, cost = json.loads(answers.pop())
+    answers = [answer_of(benchmark, run) for run in (*runs, *warm)]
+    kept = {json.dumps([a[key] for key in ("status", "space", "optimal", "cost", "solutions")]) for a in answers}
+    if len(kept) != 1 and answers[0]["status"] != "unknown":
+        sys.exit(f"{benchmark.name}: the answer changed between runs: {sorted(kept)}")
+    answer, cold = answers[0], answers[: len(runs)]
     return {
         "name": benchmark.name,
+        "kernel": benchmark.kernel,
+        "question": benchmark.question,
         "command": " ".join(["swizzle", *benchmark.arguments]),
         "runs": len(runs),
-        "status": status,
-        "space": space,
-        "optimal": optimal,
-        "cost": cost,
+        **{key: answer[key] for key in ("status", "space", "optimal", "cost", "solutions", "certificate")},
         "wall_s": round(statistics.median(run.wall for run in runs), 3),
-        "seconds": {part: round(statistics.median(run.answer["seconds"][part] for run in runs), 4) for part in PARTS},
+        "warm_s": round(statistics.median(run.wall for run in warm), 3) if warm else None,
+        "check_s": check_s,
+        "seconds": {part: round(statistics.median(a["seconds"][part] for a in cold), 4) for part in PARTS},
         "peak_mib": round(max(run.peak_mib for run in runs), 1),
     }
+
+
+def time_to_check(benchmark: Benchmark, runs: int) -> float | None:
+    """Return the median time to read, interpret and verify a given solution of a kernel; None if it has none."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = json.loads(run_once(["solve", *benchmark.target, "--json", "-o", folder]).out)
+        saved = [file for file in answer["files"] if file.endswith(".json")]
+        if not saved:
+            return None
+        done = [run_once(["check", saved[0]]) for _ in range(runs)]
+    assert all(run.status == 0 for run in done), f"a solution of {benchmark.kernel} is not equal when it is checked"
+    return round(statistics.median(run.wall for run in done), 3)
 
 
 def machine() -> dict[str, Any]:
@@ -129,30 +136,23 @@ def machine() -> dict[str, Any]:
     }
 
 
-def table(results: dict[str, Any]) -> str:
-    """Return docs/benchmarks.md."""
-    on = results["machine"]
-    packages = ", ".join(f"{name} {number}" for name, number in on["packages"].items())
-    lines = [
-        "# Benchmarks",
-        "",
-        "Written by `make bench`; how it measures: [bench/README.md](../bench/README.md). Whole cold processes,",
-        "medians in seconds; memory is the largest resident set.",
-        "",
-        f"{on['cpu']}, {on['cores']} cores, Python {on['python']}, {packages}.",
-        "",
-        "| benchmark | answer | space | accumulates | wall | interpret | search | verify | MiB |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in results["benchmarks"]:
-        answer = row["status"] + (", proved minimal" if row["optimal"] else "")
-        parts = " | ".join(f"{row['seconds'][part]:.3f}" for part in ("interpret", "search", "verify"))
-        cost = (row["cost"] or {}).get("accumulates", "")
-        lines.append(
-            f"| {row['name']} | {answer} | {row['space'] or ''} | {cost} | {row['wall_s']:.2f} | {parts} "
-            f"| {row['peak_mib']:.0f} |"
-        )
-    return "\n".join(lines) + "\n"
+def fingerprint(runs: int) -> str:
+    """Return what rows must have in common to stand in one table: the code, the machine, how often they ran."""
+    found = hashlib.sha256(json.dumps([machine(), runs]).encode())
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def rows_so_far(path: Path, mark: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of an unfinished measurement of the same code on the same machine."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    rows: dict[str, dict[str, Any]] = content["rows"] if content.get("fingerprint") == mark else {}
+    return rows
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -163,28 +163,39 @@ def write_whole(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
+def write_results(rows: Mapping[str, dict[str, Any]]) -> None:
+    """Write the results file, the page and its charts."""
+    results = {"machine": machine(), "benchmarks": [rows[b.name] for b in BENCHMARKS]}
+    anchors = json.loads((ROOT / "bench" / "anchors.json").read_text(encoding="utf-8"))
+    write_whole(RESULTS, json.dumps(results, indent=2) + "\n")
+    write_whole(ROOT / "docs" / "benchmarks.md", page(results, anchors))
+    for name, text in charts(results).items():
+        write_whole(ROOT / "docs" / "images" / name, text)
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "only", nargs="?", default="", help="run the benchmarks whose name contains this; write nothing"
-    )
-    parser.add_argument("--runs", type=int, default=5, help="processes per benchmark (default 5)")
+    parser.add_argument("--only", metavar="TEXT", default="", help="measure the rows whose name contains this")
+    parser.add_argument("--runs", type=int, default=3, help="processes per row (default 3)")
+    parser.add_argument("--afresh", action="store_true", help="forget the rows of an unfinished measurement")
     options = parser.parse_args(arguments)
-    rows = []
-    for benchmark in BENCHMARKS:
-        if options.only in benchmark.name:
-            row = summary(benchmark, [run_once(benchmark) for _ in range(options.runs)])
-            print(
-                f"{row['name']:<28} {row['status']:<8} wall {row['wall_s']:7.3f} s   {row['peak_mib']:6.0f} MiB",
-                flush=True,
-            )
-            rows.append(row)
-    if not rows:
-        sys.exit(f"no benchmark's name contains {options.only!r}; there are: {', '.join(b.name for b in BENCHMARKS)}")
-    if not options.only:
-        results = {"machine": machine(), "benchmarks": rows}
-        write_whole(ROOT / "bench" / "results" / "synthesis.json", json.dumps(results, indent=2) + "\n")
-        write_whole(ROOT / "docs" / "benchmarks.md", table(results))
+    wanted = [b for b in BENCHMARKS if options.only in b.name]
+    if not wanted:
+        sys.exit(f"no row's name contains {options.only!r}; there are: {', '.join(b.name for b in BENCHMARKS)}")
+    mark = fingerprint(options.runs)
+    rows = {} if options.afresh else rows_so_far(UNFINISHED, mark)
+    checks = {row["kernel"]: row["check_s"] for row in rows.values()}
+    for benchmark in wanted:
+        if benchmark.name not in rows:
+            if benchmark.kernel not in checks and benchmark.statuses == ("sat",):
+                checks[benchmark.kernel] = time_to_check(benchmark, options.runs)
+            rows[benchmark.name] = measure(benchmark, options.runs, checks.get(benchmark.kernel))
+            write_whole(UNFINISHED, json.dumps({"fingerprint": mark, "rows": rows}) + "\n")
+        row = rows[benchmark.name]
+        print(f"{row['name']:<52} {row['status']:<8} {row['wall_s']:8.3f} s {row['peak_mib']:6.0f} MiB", flush=True)
+    if all(b.name in rows for b in BENCHMARKS):
+        write_results(rows)
+        UNFINISHED.unlink()
     return 0
 
 

@@ -8,8 +8,8 @@ another lane and multiplies it with a weight. Every row, column and lane is a ho
 from swizzle import accumulator, cuda, f32, parameter, sketch, spec, sw_part, sw_xform, warp_load
 
 K = parameter("K", 3, domain=(3, 5, 7))
-WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32))
-SIDES = tuple(side for side in (1, 2, 4, 8, 16, 32) if side <= WARP)
+WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32, 64))
+SIDES = tuple(side for side in (1, 2, 4, 8, 16, 32, 64) if side <= WARP)
 COLUMNS = parameter("warp_columns", SIDES[len(SIDES) // 2], domain=SIDES)
 WARPS = parameter("warps", 2, domain=range(1, 33))
 GRID_X = parameter("grid_x", 1, domain=range(1, 65))

@@ -8,7 +8,7 @@ reads them from shared memory.
 
 from swizzle import accumulator, cuda, parameter, sketch, spec, sw_cond, sw_xform, u32
 
-WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32))
+WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32, 64))
 GRID = parameter("grid", 2, domain=range(1, 65))
 N = WARP
 

@@ -8,7 +8,7 @@ accumulates, of which as few as possible are to stay.
 
 from swizzle import accumulator, cuda, parameter, sketch, spec, sw_cond, sw_part, sw_xform, u32
 
-WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32))
+WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32, 64))
 GRID = parameter("grid", 2, domain=range(1, 65))
 N = 2 * WARP
 

@@ -7,7 +7,7 @@ registers and receives one from another lane. There are no weights: the sum is d
 from swizzle import accumulator, cuda, f32, parameter, sketch, spec, sw_part, sw_xform, warp_load
 
 K = parameter("K", 3, domain=range(1, 34))
-WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32))
+WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32, 64))
 WARPS = parameter("warps", 2, domain=range(1, 33))
 GRID = parameter("grid", 2, domain=range(1, 65))
 ROUNDS = parameter("rounds", 1 + -(-(K - 1) // WARP), domain=range(1, 34))

@@ -23,6 +23,7 @@ from cuda_out.tiling import AXES, Tiling
 from cuda_out.walk import own_expressions, statements, subexpressions
 from symbolic import program as ir
 from symbolic.errors import Place
+from symbolic.launch_shape import require_hardware_warp
 from symbolic.program import Axis, DType, Parameter, Program
 
 Form: TypeAlias = Literal["cu", "header"]
@@ -77,6 +78,7 @@ def print_cuda(
     Raises SwizzleError where a program cannot be said in C++.
     """
     assert not program.holes, "only programs without holes are printed"
+    require_hardware_warp(program)
     return _File(legal_shuffles(inline_finals(program)), tiling, form).source(provenance, namespace)
 
 

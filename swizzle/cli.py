@@ -106,6 +106,15 @@ def cli() -> None:
     show_default=True,
     help="auto: CaDiCaL where python-sat is installed, else z3.",
 )
+@click.option("--no-light", is_flag=True, help="Do not try light constants first: search every space whole.")
+@click.option(
+    "--template",
+    type=click.Choice(["paper", "naive-1", "naive-2"]),
+    default="paper",
+    show_default=True,
+    help="What ?sw_xform becomes; naive: any expression of depth 1 or 2, to compare (docs/solving.md).",
+)
+@click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, to compare.")
 @click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option(

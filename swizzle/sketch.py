@@ -34,7 +34,7 @@ MAX_BLOCK: Final = (1024, 1024, 64)
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 MAX_GRID_THREADS: Final = 1 << 22
 MAX_SHARED: Final = 48 * 1024
-WARP_SIZES: Final = (1, 2, 4, 8, 16, 32)
+WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
 OPTIONS: Final = ("spec", "block", "grid", "warp_size")
 
 

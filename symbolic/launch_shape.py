@@ -9,11 +9,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symbolic.errors import SwizzleError
 from symbolic.program import Coordinate, Program
 from symbolic.vector import Lanes
 
 HARDWARE_WARP = 32
 _AXES = {"x": 0, "y": 1, "z": 2}
+
+
+def require_hardware_warp(program: Program) -> None:
+    """Refuse to print or run a program whose warp is larger than any NVIDIA GPU's."""
+    if program.warp_size > HARDWARE_WARP:
+        raise SwizzleError(
+            f"{program.name} has warps of {program.warp_size} lanes, which no NVIDIA GPU has",
+            place=program.place,
+            expected=f"a warp size up to {HARDWARE_WARP} for what is printed or run; larger warps are a model to solve",
+            mend=f"solve or check it without printing, or set the sketch's warp_size to {HARDWARE_WARP}",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from symbolic.rewrite import rewrite_program
 from symbolic.text import python_text
 from templates.chooser import Choice
 from templates.holes import Cond, CondChoice, Part, Template, Xform, XformChoice
+from templates.naive import Leaf, NaiveXform, Tree
 
 
 def fill(program: Program, templates: Sequence[Template], choices: Sequence[Choice]) -> Program:
@@ -37,6 +38,8 @@ def constants(template: Template, choice: Choice) -> Mapping[str, int]:
     """Return the template's constants by name."""
     if isinstance(template, Xform):
         return {name: int(v) for name, v in asdict(template.named(choice)).items()}
+    if isinstance(template, NaiveXform):
+        return {}
     if isinstance(template, Cond):
         return _condition_constants(template.named(choice), "")
     assert isinstance(template, Part)
@@ -56,6 +59,10 @@ def expression(template: Template, choice: Choice, arguments: Sequence[Expr], pl
     """Return the chosen function applied to arguments, as an index expression."""
     if isinstance(template, Xform):
         return _xform(template, template.named(choice), arguments, place)
+    if isinstance(template, NaiveXform):
+        tree = template.tree(choice)
+        found = _tree(tree, arguments, place)
+        return found if template.stays_inside(tree) else _mod(found, template.n)
     if isinstance(template, Cond):
         return _cond(template.named(choice), arguments, place)
     assert isinstance(template, Part)
@@ -67,6 +74,12 @@ def expression(template: Template, choice: Choice, arguments: Sequence[Expr], pl
         elif not (isinstance(value, Const) and value.value == j):
             value = Select(condition, _int(j, place), value, DType.INDEX, place)
     return value
+
+
+def _tree(tree: Tree, arguments: Sequence[Expr], place: Place) -> Expr:
+    if isinstance(tree, Leaf):
+        return arguments[tree.value] if tree.kind == "argument" else _int(tree.value, place)
+    return _op(tree.op, _tree(tree.left, arguments, place), _tree(tree.right, arguments, place))
 
 
 def _xform(template: Xform, named: XformChoice, arguments: Sequence[Expr], place: Place) -> Expr:

@@ -85,6 +85,14 @@ def test_a_size_that_the_template_does_not_cover(target: str, parameters: dict[s
     assert (result.status, result.space) == ("unsat", "3")
 
 
+@pytest.mark.parametrize("target", ["conv1d", "stencil2d", "aos_store:rcr"])
+def test_a_case_study_with_warps_of_64_lanes(target: str) -> None:
+    """The model goes on where no GPU does: the same space, the same cost."""
+    (found, _), (wanted, _) = answer(target, {"warp_size": 64}), answer(target, {"warp_size": 16})
+    assert (found.status, found.optimal, found.space) == (wanted.status, wanted.optimal, wanted.space)
+    assert found.best.cost == wanted.best.cost
+
+
 def test_every_file_is_tried() -> None:
     """No case study is without a test."""
     tried = {case[0].partition(":")[0] for case in [*SOLVED, *SLOW, *NONE]}

@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from swizzle import maximum, minimum, solve
@@ -16,9 +17,12 @@ from swizzle.frontend.calls import MAX_SIZES
 from swizzle.loading import load
 from swizzle.sketch import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
 from swizzle.solution import Limits
+from symbolic.errors import Place
+from symbolic.program import Hole
 from symbolic.terms import Datum, Terms
-from templates.chooser import OneChoice
+from templates.chooser import Columns, OneChoice
 from templates.holes import SPACES, Cond, Part, Point, Template, Xform
+from templates.naive import naive_xform
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "solving.md").read_text(encoding="utf-8")
@@ -125,6 +129,21 @@ def test_the_spaces_have_as_many_functions() -> None:
         assert row == [space, *map(str, made)]
 
 
+def test_the_naive_template_has_as_many_functions() -> None:
+    """Depths 1 and 2 are counted one by one."""
+    lanes: list[Point] = [(i,) for i in range(8)]
+    pairs: list[Point] = [(i, k) for i in range(8) for k in range(4)]
+    rows = rows_below("| template | different `?sw_xform(i, 8)` | different `?sw_xform(i, 8, k)` |")
+    for (name, *counts), depth in zip(rows, (1, 2), strict=True):
+        assert name == f"naive-{depth}"
+        for points, arguments, count in ((lanes, ("i",), counts[0]), (pairs, ("i", "k"), counts[1])):
+            made = naive_xform(Hole("xform1", "xform", 8, arguments, Place("-", 1, 1)), tuple(points), depth)
+            rows_of = Columns.everything(made.components)
+            values = [made.at(rows_of, p) for p in points]
+            table = np.stack([np.array(v.values)[v.codes] for v in values])
+            assert len(np.unique(table, axis=1).T) == int(count)
+
+
 def test_the_limits_are_those_of_the_front_end() -> None:
     """The table of sizes has the numbers that the front end enforces."""
     shown = [int(limit) for _, limit in re.findall(r"^\| ([^|]+) \| (\d+) \|$", PAGE, re.MULTILINE)[:6]]
@@ -147,9 +166,8 @@ def test_every_key_of_the_json_object_is_explained() -> None:
     explained = {row[0] for row in rows_below("| key | meaning |")}
     shown = set(re.findall(r'^  "(\w+)":', "".join(CONSOLES), re.MULTILINE)) - {"certificate"}
     assert shown <= explained
-    extra = {
-        "certificate." + key for key in ("proved", "floor", "verified", "confirmed", "reason", "mismatch", "sizes")
-    }
+    parts = ("proved", "floor", "verified", "confirmed", "tried", "reason", "mismatch", "sizes")
+    extra = {"certificate." + key for key in parts}
     assert explained - shown == extra | {"all"}
 
 

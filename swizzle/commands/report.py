@@ -94,11 +94,13 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
         return []
     lines = []
     for claim in certificate["confirmed"]:
-        verdict, solver = str(claim["verdict"]), claim["solver"]
-        verdict = f"confirmed by {solver}" if verdict == "confirmed" else f"not confirmed by {solver}, {verdict}"
+        verdict = str(claim["verdict"])
+        verdict += f" by {claim['solver']}" if verdict == "confirmed" else ""
         lines.append(f"  certify {claim['claim']} in Space {claim['space']}: {verdict}")
-    why = certificate.get("floor", "no claim rests on a solver")
-    return lines or [f"  certify nothing to confirm: {why}"]
+    lines = lines or ["  certify nothing to confirm: no claim that there is no filling"]
+    if "tried" in certificate:
+        lines.append(f"  certify {certificate['tried']['claim']}: {certificate['tried']['verdict']}")
+    return lines
 
 
 def _solution_lines(solution: Solution) -> list[str]:

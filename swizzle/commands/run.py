@@ -17,6 +17,7 @@ from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import Filled, load_kernel, sizes_of
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError
+from symbolic.launch_shape import require_hardware_warp
 from symbolic.program import Parameter, Program
 from symbolic.store import cell_name
 
@@ -47,6 +48,7 @@ def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
     with redirect_stdout(err):
         filled = load_kernel(arguments.target, arguments.overrides)
         device, why = _device(arguments.device)
+        require_hardware_warp(filled.program)
         if isinstance(filled, Sketch):
             asked = SolveArguments(arguments.target, quiet=arguments.quiet, no_cache=arguments.no_cache)
             result = solved(filled, asked, err)

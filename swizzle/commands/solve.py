@@ -19,8 +19,9 @@ from swizzle.commands.files import check_folder, write_whole
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, sizes_of, split_target
 from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Result, SolverChoice
+from swizzle.solution import Limits, Result, SolverChoice, TemplateName
 from symbolic.errors import SwizzleError
+from symbolic.launch_shape import require_hardware_warp
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,9 @@ class SolveArguments:
     certify: bool = False
     json_object: bool = False
     no_cache: bool = False
+    no_light: bool = False
+    template: TemplateName = "paper"
+    no_canonical: bool = False
     quiet: bool = False
     emit: Sequence[str] | None = None
 
@@ -53,6 +57,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             sketches = [load_one(arguments.target, arguments.overrides)]
         else:
             sketches = load_all(arguments.target, arguments.overrides)
+        if arguments.output is not None:
+            _check_writable(sketches, arguments)
         for sketch in sketches:
             result = solved(sketch, arguments, err)
             sizes = _sizes(result, sketch, arguments)
@@ -67,6 +73,18 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))
     return max(statuses)
+
+
+def _check_writable(sketches: Sequence[Sketch], arguments: SolveArguments) -> None:
+    """Refuse to solve for files that could not be written."""
+    for sketch in sketches:
+        require_hardware_warp(sketch.program)
+    if arguments.template != "paper":
+        raise SwizzleError(
+            f"-o with --template {arguments.template}",
+            expected="the paper's template: a solution file holds its constants",
+            mend="leave out -o or --template",
+        )
 
 
 def exit_status(result: Result) -> int:
@@ -84,9 +102,19 @@ def exit_status(result: Result) -> int:
 
 def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
     """Answer for one sketch: from the cache where it has the answer, by a search otherwise."""
-    limits = Limits(arguments.space, arguments.all_solutions, arguments.timeout, arguments.solver, arguments.certify)
+    limits = Limits(
+        arguments.space,
+        arguments.all_solutions,
+        arguments.timeout,
+        arguments.solver,
+        arguments.certify,
+        light=not arguments.no_light,
+        template=arguments.template,
+        canonical=not arguments.no_canonical,
+    )
+    compared = limits.template != "paper" or not limits.canonical  # nobody asks that twice, and nothing keeps it
     with news(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as hear:
-        if arguments.no_cache or not sketch.program.holes:
+        if arguments.no_cache or compared or not sketch.program.holes:
             from swizzle.search.metasketch import solve as search
 
             result = search(sketch, limits, progress=hear)

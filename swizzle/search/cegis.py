@@ -20,7 +20,7 @@ from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
 from symbolic.union import Union
 from symbolic.vector import guard_at
 from templates.chooser import Choice, Open
-from templates.holes import Point, Space, matching, template
+from templates.holes import Point, Space, matching
 
 MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by one
 
@@ -60,7 +60,7 @@ class Cegis:
         """`light` looks at the part of the space that `Template.light` keeps."""
         self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
         self.guards = Guards(deadline)
-        whole = [template(h, p, space) for h, p in zip(problem.program.holes, problem.points, strict=True)]
+        whole = problem.templates(space)
         self.templates = [t.light() for t in whole] if light else whole
         self.open = [Open[Union](self.guards, t.components) for t in self.templates]
         self.stats = Stats()
@@ -127,6 +127,14 @@ class Cegis:
             else:
                 different += [-self._hole(number, p).is_(v) for p, v in zip(points, values, strict=True)]
         self.guards.add(different)
+
+    def evidence(self) -> dict[str, int]:
+        """Return how much a proof took."""
+        return {
+            "looked_at": len(self.shown.demands),
+            "queries": self.stats.queries,
+            "clauses": self.guards.clauses,
+        }
 
     # -- encoding -------------------------------------------------------------------------------------------
 

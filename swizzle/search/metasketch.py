@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from swizzle.search.cegis import Candidate, Cegis
-from swizzle.search.certificate import Claim, confirm
+from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.floor import floor
 from swizzle.search.problem import Problem
 from swizzle.search.specification import Meaning
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
-from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName, Status
+from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName, Status, TemplateName
 from symbolic.guard import OutOfTime
 from symbolic.propagate import available
 from symbolic.solver import SolverName, Unknown, Unsat, quickest_boolean
 from templates.formula import constants, fill, formula
-from templates.holes import SPACES, Template, template
+from templates.holes import SPACES, Template
 
+if TYPE_CHECKING:
+    from swizzle.search.uncanonical import Uncanonical
+
+SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
 NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
+NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 LARGE = 128  # constants of all holes together from which on the light ones are tried first
 
 
@@ -37,7 +42,8 @@ class _Search:
 
     def __init__(self, sketch: Sketch, limits: Limits, news: News | None, meaning: Meaning | None) -> None:
         self.sketch, self.limits, self.news, self.meaning = sketch, limits, news, meaning
-        self.solver: SolverName = quickest_boolean() if limits.solver == "auto" else limits.solver
+        quickest: SolverName = quickest_boolean() if limits.canonical else "z3"
+        self.solver: SolverName = quickest if limits.solver == "auto" else limits.solver
         self.started = time.monotonic()
         self.deadline = None if limits.timeout is None else self.started + limits.timeout
         self.seconds = {"interpret": 0.0, "search": 0.0, "verify": 0.0}
@@ -64,7 +70,8 @@ class _Search:
         try:
             self.tell("1", "interpreting the sketch")
             self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
-            self.floor = floor(self.problem)
+            self.problem.naive = NAIVE_DEPTH[self.limits.template]
+            self.floor = floor(self.problem) if self.limits.canonical else 0
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
             for space in self._spaces():
@@ -93,10 +100,7 @@ class _Search:
         found: list[SpaceName] = []
         before: list[Any] | None = None
         for space in SPACES:
-            components = [
-                template(h, p, space).components
-                for h, p in zip(self.problem.program.holes, self.problem.points, strict=True)
-            ]
+            components = [t.components for t in self.problem.templates(space)]
             if components != before:
                 found.append(space)
             before = components
@@ -134,6 +138,7 @@ class _Search:
         assert self.problem is not None
         return (
             available()
+            and self.limits.canonical
             and (space == "3" or self.limits.all_solutions)
             and self.best is None
             and self.floor == len(self.problem.accumulates())
@@ -158,14 +163,18 @@ class _Search:
             self.claims.append(Claim(space, None, tuple(self.all), "tables", evidence))
         return True
 
-    def _cegis(self, space: SpaceName, light: bool = False) -> Cegis:
+    def _cegis(self, space: SpaceName, light: bool = False) -> SpaceSearch:
         assert self.problem is not None
 
         def news(doing: str) -> None:
             self.counterexamples += 1
             self.tell(space, doing)
 
-        return Cegis(self.problem, space, self.solver, self.deadline, news, light=light)
+        if self.limits.canonical:
+            return Cegis(self.problem, space, self.solver, self.deadline, news, light=light)
+        from swizzle.search.uncanonical import Uncanonical
+
+        return Uncanonical(self.problem, space, self.solver, self.deadline, news, light=light)
 
     def _light_parts(self, space: SpaceName) -> list[SpaceName]:
         """Return the spaces up to this one, but for Space 3, whose light part is to be searched before the whole.
@@ -173,11 +182,11 @@ class _Search:
         An answer there ends the search only if no filling of any space is cheaper.
         """
         assert self.problem is not None
-        if self.limits.all_solutions:
+        if self.limits.all_solutions or not self.limits.light:
             return []
         found: list[SpaceName] = []
         for part in SPACES[: SPACES.index(space) + 1]:
-            whole = [template(h, p, part) for h, p in zip(self.problem.program.holes, self.problem.points, strict=True)]
+            whole = self.problem.templates(part)
             constants = sum(len(c) for t in whole for c in t.components)
             light = sum(len(c) for t in whole for c in t.light().components)
             if part != "3" and part not in self.light_done and constants >= LARGE and 2 * light < constants:
@@ -189,7 +198,7 @@ class _Search:
         """Say whether no filling of any space can be cheaper than the best."""
         return self.best is not None and self.best.cost == self.floor
 
-    def _lower(self, cegis: Cegis) -> Unsat | Unknown | None:
+    def _lower(self, cegis: SpaceSearch) -> Unsat | Unknown | None:
         """Look for cheaper and cheaper fillings; return why there is no more, None at the floor."""
         while not self._at_floor():
             bound = None if self.best is None else self.best.cost - 1
@@ -202,7 +211,7 @@ class _Search:
             self.best = answer
         return None
 
-    def _enumerate(self, space: SpaceName, cegis: Cegis) -> bool:
+    def _enumerate(self, space: SpaceName, cegis: SpaceSearch) -> bool:
         """Find every distinct filling of the space, cheapest or not."""
         found: list[Candidate] = []
         while True:
@@ -224,13 +233,10 @@ class _Search:
         late = self.deadline is not None and time.monotonic() >= self.deadline
         return f"timeout after {self.limits.timeout:g} s" if late else answer.reason
 
-    def _claim(self, space: SpaceName, cegis: Cegis, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
-        evidence = {
-            "looked_at": len(cegis.shown.demands),
-            "queries": cegis.stats.queries,
-            "clauses": cegis.guards.clauses,
-        }
-        self.claims.append(Claim(space, at_most, known, self.solver, evidence))
+    def _claim(
+        self, space: SpaceName, cegis: SpaceSearch, at_most: int | None, known: tuple[Candidate, ...] = ()
+    ) -> None:
+        self.claims.append(Claim(space, at_most, known, self.solver, cegis.evidence()))
 
     # -- result ---------------------------------------------------------------------------------------------
 
@@ -248,13 +254,15 @@ class _Search:
         self.seconds["verify"] = time.monotonic() - started
         if self.limits.certify and self.reason == "":
             assert self.problem is not None
-            certificate["confirmed"] = confirm(self.problem, self.claims, self.deadline)
+            certificate["confirmed"] = confirm(self.problem, [*self.claims, *self._counted(last)], self.deadline)
+            if solutions and self.limits.canonical:
+                certificate["tried"] = confirm_equal(self.problem, solutions, self.sketch.spec)
         status: Status = "sat" if solutions else ("unknown" if self.reason else "unsat")
         self.seconds["total"] = time.monotonic() - self.started
         return Result(
             sketch=self.sketch.name,
             status=status,
-            space=last if self.best is None or self.limits.space in SPACES else self.best.space,
+            space=self._space_of_best(last),
             optimal=optimal and not self.reason,
             solutions=solutions,
             warp_size=self.sketch.program.warp_size,
@@ -263,6 +271,17 @@ class _Search:
             reason=self.reason,
             posed=self.sketch,
         )
+
+    def _space_of_best(self, last: SpaceName) -> SpaceName:
+        """Return the space that the answer speaks of: the one asked for, or where the best was found."""
+        return last if self.best is None or self.limits.space in SPACES else self.best.space
+
+    def _counted(self, last: SpaceName) -> list[Claim]:
+        """Return the claim that counting makes: nothing costs less than the best."""
+        if not self._at_floor() or not self.floor or self.best is None:
+            return []
+        space = "3" if self.limits.space == "all" else self._space_of_best(last)
+        return [Claim(space, self.floor - 1, (), "counting", {})]
 
     def _solution(self, candidate: Candidate) -> Solution:
         """Read a candidate with the simplest formula of each of its functions."""
@@ -282,25 +301,33 @@ class _Search:
         """Run every printed solution against the specification, on all outputs."""
         for solution in solutions:
             verdict = verify(solution.program, self.sketch.spec)
-            assert verdict.equal, f"a solution fails its own verification: {verdict}"
+            equal = verdict.equal if self.limits.canonical else self._equal_by_solver(solution)
+            assert equal, f"a solution fails its own verification: {verdict}"
         return {
             "claim": "equal to the specification for all inputs",
             "outputs": verdict.elements,
             "blocks": verdict.blocks,
-            "how": "the concrete machine over canonical terms",
+            "how": "the concrete machine over canonical terms"
+            if self.limits.canonical
+            else f"formulas, by {self.solver}",
         }
+
+    def _equal_by_solver(self, solution: Solution) -> bool:
+        from swizzle.search.uncanonical import difference
+
+        return difference(Problem.of(solution.program, self.sketch.spec), self.solver, None) is None
 
 
 def simplest(problem: Problem, number: int, space: SpaceName, choice: Any) -> tuple[Template, Any]:
     """Return the template and the choice with the simplest formula for a chosen function of a hole."""
-    hole, points = problem.program.holes[number], problem.points[number]
-    chosen = template(hole, points, space)
+    points = problem.points[number]
+    chosen = problem.templates(space)[number]
     if not points:
         return chosen, choice
     columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
     values = np.broadcast_to(np.asarray(chosen.apply(choice, columns)), (len(points),)).tolist()
     for smaller in SPACES:
-        made = template(hole, points, smaller)
+        made = problem.templates(smaller)[number]
         found = made.simplest(points, values)
         if found is not None:
             return made, found
@@ -318,4 +345,13 @@ def solve(
     Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
     Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
-    return _Search(sketch, limits or Limits(), progress, meaning).run()
+    search = _Search(sketch, limits or Limits(), progress, meaning)
+    if search.limits.canonical:
+        return search.run()
+    from swizzle.search.uncanonical import not_covered
+    from symbolic.forward import NotCovered
+
+    try:
+        return search.run()
+    except NotCovered as reason:
+        raise not_covered(sketch, reason) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from symbolic.terms import Term, Terms
 from symbolic.union import Union
 from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, reach
 from templates.chooser import Choice
-from templates.holes import Point, Template
+from templates.holes import Point, Space, Template, template
+from templates.naive import naive_xform
 
 LARGEST_ARGUMENT = 10_000  # of a condition, whose constant ranges over all sums and differences
 
@@ -64,6 +65,7 @@ class Problem:
     outputs: list[Output]
     wanted: dict[str, list[Term]]
     finals: dict[str, Snapshot]
+    naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
 
     @staticmethod
@@ -111,6 +113,13 @@ class Problem:
         points = [sorted(some) for some in asked]
         _check_domains(program, points)
         return Problem(program, terms, run, points, found, wanted, finals)
+
+    def templates(self, space: Space) -> list[Template]:
+        """Return each hole's template in a space."""
+        return [
+            naive_xform(h, tuple(p), self.naive) if h.kind == "xform" and self.naive else template(h, p, space)
+            for h, p in zip(self.program.holes, self.points, strict=True)
+        ]
 
     def require(self, encoding: Encoding, demand: Demand, unless: tuple[Guard, ...] = ()) -> None:
         """Require, unless one of these guards holds, what a demand says of every right filling."""

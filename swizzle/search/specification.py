@@ -83,6 +83,11 @@ def numbers(
     return found
 
 
+def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> dict[str, Any]:
+    """Return what the specification makes of some arrays, by the outputs' names."""
+    return _by_name(program, _call(program, spec, arrays))
+
+
 def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArray[Any]:
     """Return an output in its dtype.
 

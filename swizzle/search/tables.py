@@ -26,7 +26,7 @@ from symbolic.guard import Guard, Guards, OutOfTime
 from symbolic.propagate import Propagation
 from symbolic.union import Union
 from templates.functions import Functions, Rows, functions
-from templates.holes import Point, Space, template
+from templates.holes import Point, Space
 
 Allowed: TypeAlias = npt.NDArray[np.bool_]
 VALUES_AT_ONCE = 50_000  # values of functions computed in one step to see which ones are left
@@ -79,7 +79,7 @@ class Tables:
         self.nodes, self.node_limit = 0, node_limit
         self.counterexamples = 0
         self.holes = problem.program.holes
-        self.templates = [template(h, p, space) for h, p in zip(self.holes, problem.points, strict=True)]
+        self.templates = problem.templates(space)
         self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
         self._found: set[tuple[bytes, ...]] = set()
         self._open(narrow=True)

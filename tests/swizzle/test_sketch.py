@@ -207,7 +207,7 @@ def test_wrong_overrides(suffix: str) -> None:
     """An unknown name lists the declared ones; a value outside the domain says the domain."""
     error = error_of(lambda: load(CASES / f"conv1d{suffix}", overrides={"warpsize": 8}))
     assert "declares no parameter warpsize" in error.found
-    assert error.expected.startswith("K (default 3; 1 to 33); warp_size (default 32; one of 4, 8, 16, 32);")
+    assert error.expected.startswith("K (default 3; 1 to 33); warp_size (default 32; one of 4, 8, 16, 32, 64);")
     assert error.mend == "did you mean warp_size?"
     error = error_of(lambda: load(CASES / f"conv1d{suffix}", overrides={"K": 99}))
     assert error.found == "the value given of K is 99, which is not in its domain"

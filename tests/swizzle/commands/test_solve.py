@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
 from swizzle.search.metasketch import solve as search
@@ -99,7 +100,8 @@ def test_certify_says_what_was_confirmed(file: Path) -> None:
     _, out, _ = call(f"{file}:squares", quiet=True, certify=True, solver="z3", space="1")
     assert "\n  certify no filling exists in Space 1: confirmed by cvc5\n" in out
     _, out, _ = call(f"{file}:shift", quiet=True, certify=True)
-    assert "\n  certify nothing to confirm: " in out
+    assert "\n  certify nothing to confirm: no claim" in out
+    assert "\n  certify equal to the specification for all inputs: confirmed on random numbers\n" in out
     _, out, _ = call(f"{file}:shift", quiet=True)
     assert "  certify" not in out
 
@@ -271,3 +273,40 @@ def test_the_head_says_what_was_proved_and_what_follows(tmp_path: Path) -> None:
         "shapes": {"x": ["n + 2"], "w": ["3"], "y": ["n"]},
         "specification_compared_at": ["16", "24", "1", "7", "9"],
     }
+
+
+WARP_64 = """
+from swizzle import cuda, i32, sketch, spec, sw_xform
+
+@spec
+def next_spec(x):
+    return [x[(i + 1) % 64] for i in range(64)]
+
+@sketch(spec=next_spec, block=64, warp_size=64, x=i32[64], y=i32.out[64])
+def following(x, y):
+    y[cuda.laneid] = cuda.shfl_sync(cuda.FULL_MASK, x[cuda.laneid], sw_xform(cuda.laneid, 64))
+"""
+
+
+def test_a_warp_of_64_is_a_model(tmp_path: Path) -> None:
+    """It is solved; to print or run it is refused before anything is solved."""
+    path = tmp_path / "following.py"
+    path.write_text(WARP_64)
+    status, out, _ = call(path)
+    assert status == 0 and "(lane" not in out and "xform1 = (cuda.laneid + 1) % 64" in out
+    with pytest.raises(SwizzleError) as printing:
+        call(path, output=tmp_path / "out")
+    with pytest.raises(SwizzleError) as running:
+        run(RunArguments(str(path)), io.StringIO(), io.StringIO())
+    for error in (printing.value, running.value):
+        assert str(error).splitlines()[0].endswith("error: following has warps of 64 lanes, which no NVIDIA GPU has")
+        assert "warp size up to 32 for what is printed or run; larger warps are a model to solve" in str(error)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_naive_solution_is_not_written(file: Path, tmp_path: Path) -> None:
+    """A solution file holds the constants of the paper's template."""
+    with pytest.raises(SwizzleError, match="-o with --template naive-1"):
+        call(f"{file}:shift", template="naive-1", output=tmp_path / "out")
+    status, out, _ = call(f"{file}:shift", template="naive-1")
+    assert status == 0 and "xform1 = (lane + 1) % 8" in out

@@ -105,14 +105,14 @@ def test_every_solver_gives_the_same_answer(solver) -> None:  # type: ignore[no-
 def test_certify_confirms_each_claim_with_another_solver() -> None:
     """Every claim is posed again to a solver that was not used."""
     found = solve(rotate("t % 2 * 2 + t // 2"), Limits(solver="z3", certify=True))
-    assert [c["verdict"] for c in found.certificate["confirmed"]] == ["confirmed"]
+    assert {c["verdict"] for c in found.certificate["confirmed"]} == {"confirmed"}
     assert found.certificate["confirmed"][0]["solver"] == "cvc5"
 
 
 def test_certify_confirms_that_all_solutions_are_all() -> None:
     """The second solver is given the solutions that are known and finds no other."""
     found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="1", solver="z3", all_solutions=True, certify=True))
-    assert [c["verdict"] for c in found.certificate["confirmed"]] == ["confirmed"]
+    assert {c["verdict"] for c in found.certificate["confirmed"]} == {"confirmed"}
 
 
 def test_a_store_that_is_overwritten_need_not_be_right() -> None:

@@ -1,0 +1,52 @@
+"""A line chart as SVG text: seconds on a logarithmic axis over a size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+COLOURS = ("#1b6ca8", "#c8553d", "#3d8b37", "#7b4ea3", "#b58900", "#2aa198", "#6c6c6c")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 400, 60, 160, 40, 50
+
+
+def line_chart(
+    title: str, x_label: str, ticks: Sequence[int], lines: Mapping[str, Mapping[int, float]], *, log_x: bool = False
+) -> str:
+    """Return a chart of named lines, each a value in seconds for some of the ticks."""
+    values = [v for line in lines.values() for v in line.values()] or [1.0]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    high = max(high, low + 1)
+
+    def across(tick: int) -> float:
+        first, last, at = (math.log2(t) if log_x else t for t in (ticks[0], ticks[-1], tick))
+        return LEFT + (at - first) / ((last - first) or 1) * (WIDTH - LEFT - RIGHT)
+
+    def up(value: float) -> float:
+        return HEIGHT - BOTTOM - (math.log10(value) - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif"'
+        ' font-size="13">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">{escape(title)}</text>',
+    ]
+    for power in range(low, high + 1):
+        y = up(10**power)
+        parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#dddddd"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g} s</text>')
+    for tick in ticks:
+        x = across(tick)
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{tick}</text>')
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - 10}" text-anchor="middle">{escape(x_label)}</text>')
+    for number, (name, line) in enumerate(lines.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        points = [(across(t), up(line[t])) for t in ticks if t in line]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
+        y = TOP + 18 * number
+        parts.append(f'<rect x="{WIDTH - RIGHT + 16}" y="{y}" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{WIDTH - RIGHT + 32}" y="{y + 10}">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"

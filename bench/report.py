@@ -1,0 +1,78 @@
+"""The results as docs/benchmarks.md and its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from benchmarks import BY_STRUCT, BY_WARP, COMPARISON, STRUCT_SIZES, TABLE, WARP_SIZES
+from chart import line_chart
+
+Row = Mapping[str, Any]
+HEAD = """# Benchmarks
+
+Written by `make bench`; how it measures: [bench/README.md](../bench/README.md). Every run is a whole process; times are
+medians in seconds, memory is the largest resident set. 'Ratio' is the wall time against that of `swizzle check`, which
+reads, interprets and verifies the solution when it is given. 'Warm' is the same question again, from the cache.
+"""
+
+
+def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
+    """Return docs/benchmarks.md."""
+    on, rows = results["machine"], {row["name"]: row for row in results["benchmarks"]}
+    packages = ", ".join(f"{name} {number}" for name, number in on["packages"].items())
+    lines = [HEAD, f"{on['cpu']}, {on['cores']} cores, Python {on['python']}, {packages}.", ""]
+    lines += ["## The paper's kernels at warp size 32", "", *table([rows[b.name] for b in TABLE], anchors), ""]
+    lines += [f"{anchors['about']}", "", "## Without the paper's template, without canonical terms (Table 2)", ""]
+    lines += [*table([rows[b.name] for b in COMPARISON], anchors), ""]
+    lines += [
+        "## Growth",
+        "",
+        "Time to the first answer with its proof; where a line ends, a minute was not enough.",
+        "",
+    ]
+    lines += ["![Seconds over the warp size](images/growth-warp.svg)", ""]
+    lines += ["![Seconds over the struct size](images/growth-struct.svg)"]
+    return "\n".join(lines) + "\n"
+
+
+def table(rows: Sequence[Row], anchors: Mapping[str, Any]) -> list[str]:
+    """Return a table of some rows."""
+    names = "kernel space answer solutions accumulates runs wall warm interpret search verify MiB ratio paper measured"
+    lines = [f"| {' | '.join(names.split())} |", "|---" * len(names.split()) + "|"]
+    for row in rows:
+        known = anchors["rows"].get(row["kernel"], {})
+        answer = row["status"] + (", proved minimal" if row["optimal"] else "")
+        question = row["question"].split(",")[0]
+        cells = [
+            row["kernel"],
+            row["question"],
+            answer,
+            row["solutions"],
+            (row["cost"] or {}).get("accumulates", ""),
+            row["runs"],
+            f"{row['wall_s']:.2f}",
+            "" if row["warm_s"] is None else f"{row['warm_s']:.2f}",
+            *(f"{row['seconds'][part]:.3f}" for part in ("interpret", "search", "verify")),
+            f"{row['peak_mib']:.0f}",
+            "" if row["check_s"] is None else f"{row['wall_s'] / row['check_s']:.1f}",
+            known.get("paper", {}).get(question, ""),
+            known.get("measured", {}).get(question, ""),
+        ]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
+def charts(results: Mapping[str, Any]) -> dict[str, str]:
+    """Return the charts by file name."""
+    rows = {row["kernel"]: row for row in results["benchmarks"] if row["question"] == "first, at most a minute"}
+
+    def line(name: Callable[[int], str], ticks: Sequence[int]) -> dict[int, float]:
+        return {t: rows[name(t)]["wall_s"] for t in ticks if rows[name(t)]["status"] in ("sat", "unsat")}
+
+    warp = {k: line(lambda t, k=k: f"{k} warp_size={t}", WARP_SIZES) for k in BY_WARP}  # type: ignore[misc]
+    struct = {k: line(lambda t, k=k: f"{k} struct_size={t}", STRUCT_SIZES) for k in BY_STRUCT}  # type: ignore[misc]
+    return {
+        "growth-warp.svg": line_chart("Time to the first answer, proved", "warp size", WARP_SIZES, warp, log_x=True),
+        "growth-struct.svg": line_chart("Time to the first answer, proved", "struct size", STRUCT_SIZES, struct),
+    }

@@ -1,0 +1,225 @@
+"""The naive template of `?sw_xform`: any small expression (paper, section 5.3, equation 1), for comparison (Table 2).
+
+An expression of depth 0 is an argument of the hole or a constant; of depth d, it is one of depth d - 1, or a sum or
+difference of two of those, or one of those times, divided by or modulo a constant. Its value, modulo n, is the
+hole's. Constants run from 0 to the largest of n and the arguments' values.
+
+At depth 2 a function is a *head* and, where the head is itself of depth 1, a *tail* that is added to it. What is only
+multiplied, divided or reduced is kept once per function; so are heads, and so are tails.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from symbolic.errors import Place, SwizzleError
+from symbolic.program import Hole
+from templates.chooser import Choice, Chooser
+from templates.holes import Point, Template
+
+T = TypeVar("T")
+Depth: TypeAlias = Literal[1, 2]
+MOST_VALUES = 1_000_000_000  # of all expressions at all points, that are computed to tell functions apart
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An argument of the hole, by number, or a constant."""
+
+    kind: Literal["argument", "constant"]
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator of equation 1."""
+
+    op: Literal["+", "-", "*", "//", "%"]
+    left: Tree
+    right: Tree
+
+
+Tree: TypeAlias = Leaf | Node
+Line: TypeAlias = npt.NDArray[np.int64]
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+}
+_BY_CONSTANT: tuple[Literal["*", "//", "%"], ...] = ("*", "//", "%")
+
+
+def value(tree: Tree, arguments: Sequence[Any]) -> Any:
+    """Return an expression's value for ints or for lanes of them."""
+    if isinstance(tree, Leaf):
+        return arguments[tree.value] if tree.kind == "argument" else tree.value
+    return _OPERATORS[tree.op](value(tree.left, arguments), value(tree.right, arguments))
+
+
+def weight(tree: Tree) -> int:
+    """Say how heavy an expression is to read."""
+    if isinstance(tree, Leaf):
+        return 1 + (tree.kind == "constant" and tree.value > 1)
+    return 1 + weight(tree.left) + weight(tree.right) + 2 * (tree.op in ("//", "%"))
+
+
+class NaiveXform(Template):
+    """`?sw_xform(i, n, k)` by equation 1; the same in every space."""
+
+    def __init__(self, hole: Hole, points: Sequence[Point], depth: Depth) -> None:
+        self.n, self.depth, self.points = hole.size, depth, tuple(points)
+        self._place = {p: j for j, p in enumerate(points)}
+        columns = [np.array(c, np.int64) for c in zip(*points, strict=True)] or [np.zeros(0, np.int64)]
+        self._last = max([self.n, *(int(c.max(initial=0)) for c in columns)])
+        expressions = (len(columns) + self._last + 1) ** 2 * 2 * (1 if depth == 1 else 2 * self._last)
+        if expressions * max(1, len(points)) > MOST_VALUES:
+            raise too_large(hole, depth)
+        ones = _distinct(_one_deeper(columns, self._last), lambda line: line)
+        self._trees = [tree for tree, _ in ones]
+        self._lines = np.stack([line for _, line in ones])
+        modulo = self._lines % self.n
+        self._kept = _first_of_each(modulo)
+        heads = [(int(j), "", 0) for j in self._kept]
+        if depth == 2:
+            seen = {modulo[j].tobytes() for j in self._kept}
+            for j, line in enumerate(self._lines):
+                for op, c in itertools.product(_BY_CONSTANT, range(1, self._last + 1)):
+                    made = (_OPERATORS[op](line, c) % self.n).tobytes()
+                    if made not in seen:
+                        seen.add(made)
+                        heads.append((j, op, c))
+        self.heads = heads
+        self._head = np.array([h[0] for h in heads])
+        self._groups = {key: np.array(rows) for key, rows in _grouped(heads).items()}
+        rows: dict[bytes, tuple[int, int]] = {}
+        for sign, j in itertools.product((1, -1), self._kept.tolist()):
+            rows.setdefault((sign * modulo[j] % self.n).tobytes(), (sign, j))
+        nothing = bytes(8 * len(points))  # the tail that adds 0 comes first
+        self.tails = sorted(
+            rows.values(), key=lambda tail: (modulo[tail[1]].tobytes() != nothing, weight(self._trees[tail[1]]), tail)
+        )
+        self.components = (tuple(range(len(heads))),)
+        if depth == 2:
+            self.components += (tuple(range(len(self.tails))),)
+        self._columns: dict[Point, list[tuple[int, bool]]] = {}
+
+    def light(self) -> NaiveXform:
+        return self
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        if self.depth == 1:
+            return chooser.pick(0, [v for v, _ in self._heads_at(point)].__getitem__)
+        head = chooser.pick(0, self._heads_at(point).__getitem__)
+        line = self._lines[:, self._place[point]]
+        tail = chooser.pick(1, [int(sign * line[j]) % self.n for sign, j in self.tails].__getitem__)
+        return chooser.both(lambda h, t: (h[0] + t) % self.n if h[1] else h[0], head, tail)
+
+    def _heads_at(self, point: Point) -> list[tuple[int, bool]]:
+        """Return each head's value at a point, and whether a tail is added to it."""
+        if point not in self._columns:
+            base, found = self._lines[:, self._place[point]], np.zeros(len(self.heads), np.int64)
+            for (op, c), rows in self._groups.items():
+                some = base[self._head[rows]]
+                found[rows] = _OPERATORS[op](some, c) if op else some
+            alone = [bool(op) for _, op, _ in self.heads]
+            self._columns[point] = [(v, not a) for v, a in zip((found % self.n).tolist(), alone, strict=True)]
+        return self._columns[point]
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        return value(self.tree(choice), arguments) % self.n
+
+    def tree(self, choice: Choice) -> Tree:
+        """Return a choice as an expression, before the modulo."""
+        j, op, c = self.heads[choice[0]]
+        head: Tree = self._trees[j]
+        if op:
+            return Node(op, head, Leaf("constant", c))  # type: ignore[arg-type]
+        if self.depth == 1 or choice[1] == 0:
+            return head
+        sign, tail = self.tails[choice[1]]
+        return Node("+" if sign > 0 else "-", head, self._trees[tail])
+
+    def stays_inside(self, tree: Tree) -> bool:
+        """Say whether an expression is an index without the modulo, wherever the hole is asked."""
+        values = [value(tree, p) for p in self.points]
+        return all(0 <= v < self.n for v in values)
+
+    def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+        asked = [(self._place[p], v) for p, v in zip(points, values, strict=True) if v is not None]
+        places, wanted = [p for p, _ in asked], np.array([v for _, v in asked], np.int64)
+        found: list[tuple[int, Choice]] = []
+        tail = (0,) if self.depth == 2 else ()
+        rows = np.arange(len(self.heads))
+        for place, v in asked:
+            column = self._heads_at(self.points[place])
+            rows = np.array([r for r in rows.tolist() if column[r][0] == v], np.int64)
+            if not len(rows):
+                break
+        found += [(weight(self.tree((r, *tail))), (int(r), *tail)) for r in rows.tolist()]
+        if self.depth == 2:
+            lines = self._lines[:, places] % self.n
+            known = {}
+            for number, (sign, j) in reversed(list(enumerate(self.tails))):
+                known[(sign * lines[j] % self.n).tobytes()] = number
+            for head, (j, op, _) in enumerate(self.heads):
+                fits = None if op else known.get(((wanted - lines[j]) % self.n).tobytes())
+                if fits is not None:
+                    found.append((weight(self.tree((head, fits))), (head, fits)))
+        return min(found)[1] if found else None
+
+
+@lru_cache(maxsize=64)
+def naive_xform(hole: Hole, points: tuple[Point, ...], depth: Depth) -> NaiveXform:
+    """Return the naive template of a hole for the points at which it is asked."""
+    return NaiveXform(hole, points, depth)
+
+
+def too_large(hole: Hole, depth: Depth) -> SwizzleError:
+    place: Place = hole.place
+    return SwizzleError(
+        f"the naive template of depth {depth} has too many expressions for {hole.name}, of size {hole.size}",
+        place=place,
+        expected="a smaller hole: the template is there for comparison",
+        mend="a smaller warp_size, depth 1, or the paper's template",
+    )
+
+
+def _one_deeper(columns: Sequence[Line], last: int) -> list[tuple[Tree, Line]]:
+    """Return all expressions of depth 1 with their values, lighter ones first."""
+    atoms: list[tuple[Tree, Line]] = [(Leaf("argument", j), c) for j, c in enumerate(columns)]
+    atoms += [(Leaf("constant", c), np.full(len(columns[0]), c, np.int64)) for c in range(last + 1)]
+    found = list(atoms)
+    for (s, a), (t, b) in itertools.product(atoms, repeat=2):
+        found += [(Node("+", s, t), a + b), (Node("-", s, t), a - b)]
+    for (s, a), op, c in itertools.product(atoms, _BY_CONSTANT, range(1, last + 1)):
+        found.append((Node(op, s, Leaf("constant", c)), _OPERATORS[op](a, c)))
+    return sorted(found, key=lambda some: weight(some[0]))
+
+
+def _distinct(some: list[tuple[Tree, Line]], key: Callable[[Line], Line]) -> list[tuple[Tree, Line]]:
+    seen: dict[bytes, tuple[Tree, Line]] = {}
+    for tree, line in some:
+        seen.setdefault(key(line).tobytes(), (tree, line))
+    return list(seen.values())
+
+
+def _first_of_each(lines: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Return where each distinct line stands first, in order."""
+    _, where = np.unique(lines, axis=0, return_index=True)
+    return np.sort(where)
+
+
+def _grouped(heads: Sequence[tuple[int, str, int]]) -> dict[tuple[str, int], list[int]]:
+    groups: dict[tuple[str, int], list[int]] = {}
+    for row, (_, op, c) in enumerate(heads):
+        groups.setdefault((op, c), []).append(row)
+    return groups
