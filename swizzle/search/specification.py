@@ -71,21 +71,17 @@ def numbers(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every output of the specification on NumPy inputs (copied first), in the outputs' shapes and dtypes."""
     with np.errstate(all="ignore"):
-        given = [np.array(arrays[p.name]) for p in inputs(program)]
-        if any(array.dtype.kind == "u" for array in given):
-            result = _call_wrapping(program, spec, given)
-        else:
-            result = _call(program, spec, given)
-        returned = _by_name(program, result, _place(program, spec))
+        by_name = returned(program, spec, [np.array(arrays[p.name]) for p in inputs(program)])
     found: dict[str, npt.NDArray[Any]] = {}
     for parameter in outputs(program):
-        found[parameter.name] = _as_declared(parameter, returned[parameter.name], _place(program, spec))
+        found[parameter.name] = _as_declared(parameter, by_name[parameter.name], _place(program, spec))
     return found
 
 
 def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> dict[str, Any]:
-    """Return what the specification makes of some arrays, by the outputs' names."""
-    return _by_name(program, _call(program, spec, arrays))
+    """Return what the specification makes of some NumPy arrays, by the outputs' names."""
+    wraps = any(array.dtype.kind == "u" for array in arrays)
+    return _by_name(program, (_call_wrapping if wraps else _call)(program, spec, arrays), _place(program, spec))
 
 
 def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArray[Any]:
