@@ -19,7 +19,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def run_once(arguments: Sequence[str], cache: str | None = None) -> Run:
     command = [sys.executable, "-m", "swizzle.cli", *arguments]
     if arguments[0] == "solve" and cache is None:
         command.append("--no-cache")
-    environment = {**os.environ, **({"XDG_CACHE_HOME": cache} if cache else {})}
+    environment = {**os.environ, **({"SWIZZLE_CACHE_DIR": cache} if cache else {})}
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         started = time.perf_counter()
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=err, env=environment)
@@ -75,12 +74,12 @@ def answer_of(benchmark: Benchmark, run: Run) -> dict[str, Any]:
 
 
 def measure(benchmark: Benchmark, runs: int, check_s: float | None) -> dict[str, Any]:
-    """Run a benchmark several times, cold, and warm where there is a cache; return its row."""
+    """Run a benchmark several times, cold, and warm where it is a kernel of the table; return its row."""
     done: list[Run] = []
     while len(done) < runs and not (done and not benchmark.statuses and done[0].wall > 10):
         done.append(run_once(benchmark.arguments))
     warm: list[Run] = []
-    if find_spec("swizzle.cache"):
+    if benchmark.statuses:
         with tempfile.TemporaryDirectory() as cache:
             run_once(benchmark.arguments, cache)
             warm = [run_once(benchmark.arguments, cache) for _ in done]
