@@ -184,15 +184,19 @@ class _Search:
         assert self.problem is not None
         if self.limits.all_solutions or not self.limits.light:
             return []
-        found: list[SpaceName] = []
-        for part in SPACES[: SPACES.index(space) + 1]:
-            whole = self.problem.templates(part)
-            constants = sum(len(c) for t in whole for c in t.components)
-            light = sum(len(c) for t in whole for c in t.light().components)
-            if part != "3" and part not in self.light_done and constants >= LARGE and 2 * light < constants:
-                found.append(part)
-        self.light_done |= set(found)
+        found = [part for part in SPACES[: SPACES.index(space)] if part not in self.light_done]
+        if space != "3" and self._worth_a_light_part(space):
+            found.append(space)
+        self.light_done |= {space, *found}
         return found
+
+    def _worth_a_light_part(self, space: SpaceName) -> bool:
+        """Say whether a space is so large that its light part is searched on its own."""
+        assert self.problem is not None
+        whole = self.problem.templates(space)
+        constants = sum(len(c) for t in whole for c in t.components)
+        light = sum(len(c) for t in whole for c in t.light().components)
+        return constants >= LARGE and 2 * light < constants
 
     def _at_floor(self) -> bool:
         """Say whether no filling of any space can be cheaper than the best."""
