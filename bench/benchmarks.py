@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LONG = 20  # seconds, after which a row of a comparison or a curve is given up
+AT_MOST = f"first, at most {LONG} s"
 SPACE_FLAGS: dict[str, tuple[str, ...]] = {
     "first": (),
     "1": ("--space", "1"),
@@ -16,7 +17,7 @@ SPACE_FLAGS: dict[str, tuple[str, ...]] = {
     "naive-2": ("--template", "naive-2", "--timeout", str(LONG)),
     "no canonical": ("--no-canonical", "--timeout", str(LONG)),
     "first, no light": ("--no-light",),
-    "first, at most 20 s": ("--timeout", str(LONG)),
+    AT_MOST: ("--timeout", str(LONG)),
 }
 
 
@@ -87,7 +88,7 @@ WARP_SIZES, STRUCT_SIZES = (4, 8, 16, 32, 64), tuple(range(1, 17))
 BY_WARP = ("conv1d", "stencil2d", "mult32:shared", "mult64:shared", "aos_sum:crc", "aos_store:crc", "aos_store:rcr")
 BY_STRUCT = ("aos_sum:crc", "aos_store:crc", "aos_store:rcr")
 GROWTH = [
-    *(Benchmark(f"{k} warp_size={w}", "first, at most 20 s", ()) for k in BY_WARP for w in WARP_SIZES),
-    *(Benchmark(f"{k} struct_size={s}", "first, at most 20 s", ()) for k in BY_STRUCT for s in STRUCT_SIZES),
+    *(Benchmark(f"{k} warp_size={w}", AT_MOST, ()) for k in BY_WARP for w in WARP_SIZES),
+    *(Benchmark(f"{k} struct_size={s}", AT_MOST, ()) for k in BY_STRUCT for s in STRUCT_SIZES),
 ]
 BENCHMARKS = [*TABLE, *COMPARISON, *GROWTH]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks import BY_STRUCT, BY_WARP, COMPARISON, STRUCT_SIZES, TABLE, WARP_SIZES
+from benchmarks import AT_MOST, BY_STRUCT, BY_WARP, COMPARISON, LONG, STRUCT_SIZES, TABLE, WARP_SIZES
 from chart import line_chart
 
 Row = Mapping[str, Any]
@@ -28,7 +28,7 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
     lines += [
         "## Growth",
         "",
-        "Time to the first answer with its proof; where a line ends, a minute was not enough.",
+        f"Time to the first answer with its proof; where a line ends, {LONG} s were not enough.",
         "",
     ]
     lines += ["![Seconds over the warp size](images/growth-warp.svg)", ""]
@@ -65,7 +65,7 @@ def table(rows: Sequence[Row], anchors: Mapping[str, Any]) -> list[str]:
 
 def charts(results: Mapping[str, Any]) -> dict[str, str]:
     """Return the charts by file name."""
-    rows = {row["kernel"]: row for row in results["benchmarks"] if row["question"] == "first, at most a minute"}
+    rows = {row["kernel"]: row for row in results["benchmarks"] if row["question"] == AT_MOST}
 
     def line(name: Callable[[int], str], ticks: Sequence[int]) -> dict[int, float]:
         return {t: rows[name(t)]["wall_s"] for t in ticks if rows[name(t)]["status"] in ("sat", "unsat")}
