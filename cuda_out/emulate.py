@@ -276,6 +276,15 @@ def _compiler() -> str:
     )
 
 
+def missing_compiler() -> str:
+    """Return why nothing can be emulated here, '' where it can."""
+    try:
+        _compiler()
+    except SwizzleError as error:
+        return error.found
+    return ""
+
+
 @lru_cache(maxsize=1)
 def _process_folder(process: int) -> Path:
     """Make this process's own folder for compiled programs, removed when it ends."""

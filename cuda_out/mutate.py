@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_SKIPPED = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*$", re.S | re.M)
+from cuda_out.kernel_text import arguments, blanked, closing, kernel_extent
+
 _ARRAY = re.compile(r"^[ \t]*(?:__shared__ )?(?:__align__\(\d+\) )?[\w ]+? (\w+)((?:\[\d+\])+)(?: = \{[^;]*\})?;", re.M)
-_NAMED = re.compile(r"^[ \t]*const int (\w+) = ([^;]+);", re.M)
+_NAMED = re.compile(r"^[ \t]*const (?:int|long long) (\w+) = ([^;]+);", re.M)
 _STATEMENT = re.compile(r"^[ \t]*(?:if \([^;{}]*\) )?(\w+(?:\[[^;=]*\])?) ([-+*&|^])= [^;]*;", re.M)
 _BARRIER = re.compile(r"__sync(?:threads|warp)\([^;]*\);")
 _SHUFFLE = re.compile(r"__shfl(?:_up|_down|_xor)?_sync\(")
@@ -44,23 +45,16 @@ def mutants(text: str, entry: str, sizes: Sequence[int]) -> tuple[Mutant, ...]:
     return tuple(found.values())
 
 
-def kernel_extent(text: str, entry: str) -> tuple[int, int]:
-    """Return where the definition of a kernel begins, at `extern` or `__global__`, and where it ends."""
-    found = re.search(rf'(?:extern "C" )?__global__ void (?:__launch_bounds__\(\d+\) )?{re.escape(entry)}\(', text)
-    assert found is not None, "a printed text has its kernel"
-    return found.start(), _closing(text, text.index("{", _closing(text, found.end() - 1))) + 1
-
-
 def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int, int, str, str]]:
     """Yield each change as (start, end, what stands there instead, what it does)."""
     begin, end = kernel_extent(text, entry)
     opening = text.index("(", text.index(entry + "(", begin))
-    first = text.index("{", _closing(text, opening)) + 1
+    first = text.index("{", closing(text, opening)) + 1
     # Comments, pragmas and loop headers are blanked, so that every position is one of the original text.
-    body = _SKIPPED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text[:end])
+    body = blanked(text[:end])
     for loop in re.finditer(r"\bfor \(", body[first:]):
         at = first + loop.end() - 1
-        stop = _closing(body, at) + 1
+        stop = closing(body, at) + 1
         body = body[:at] + re.sub(r"[^\n]", " ", body[at:stop]) + body[stop:]
     pointers = re.findall(r"\*[^,)]*?(\w+)\s*[,)]", body[opening:first])
     extents = {name: [size] for name, size in zip(pointers, sizes, strict=False)}
@@ -86,8 +80,8 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
 
 def _shuffles(body: str, first: int) -> Iterator[tuple[int, int, str, str]]:
     for shuffle in _SHUFFLE.finditer(body, first):
-        stop = _closing(body, shuffle.end() - 1)
-        parts = _arguments(body, shuffle.end(), stop)
+        stop = closing(body, shuffle.end() - 1)
+        parts = arguments(body, shuffle.end(), stop)
         if len(parts) < 3:
             continue
         value, lane = body[slice(*parts[1])], body[slice(*parts[2])]
@@ -103,7 +97,7 @@ def _subscripts(body: str, first: int, extents: dict[str, list[int]]) -> Iterato
         for extent in extents.get(word[1], []):
             if at >= len(body) or body[at] != "[":
                 break
-            stop = _closing(body, at)
+            stop = closing(body, at)
             index = body[at + 1 : stop]
             shown = " ".join(index.split())
             if extent > 1:
@@ -111,29 +105,6 @@ def _subscripts(body: str, first: int, extents: dict[str, list[int]]) -> Iterato
                 yield at + 1, stop, f"({index} + 1) % {extent}", change
                 yield at + 1, stop, "0", f"{word[1]}[{shown}] is element 0"
             at = stop + 1
-
-
-def _arguments(text: str, start: int, stop: int) -> list[tuple[int, int]]:
-    """Return where the arguments between two places begin and end."""
-    found, depth, begin = [], 0, start
-    for place in range(start, stop + 1):
-        character = text[place]
-        if place == stop or (character == "," and depth == 0):
-            inside = text[begin:place]
-            found.append((begin + len(inside) - len(inside.lstrip()), begin + len(inside.rstrip())))
-            begin = place + 1
-        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(character, 0)
-    return found
-
-
-def _closing(text: str, at: int) -> int:
-    """Return where the bracket that opens at a place is closed."""
-    depth = 0
-    for place in range(at, len(text)):
-        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(text[place], 0)
-        if depth == 0:
-            return place
-    raise AssertionError("a printed text closes its brackets")
 
 
 def together(text: str, entry: str, variants: Sequence[Mutant], *, dispatch: bool) -> tuple[str, tuple[str, ...]]:
@@ -153,13 +124,9 @@ def together(text: str, entry: str, variants: Sequence[Mutant], *, dispatch: boo
     if dispatch:
         kernel = text[begin:end]
         opening = kernel.index(f"{entry}(") + len(entry)
-        stop = _closing(kernel, opening)
-        given = [kernel[slice(*part)] for part in _arguments(_blanked(kernel), opening + 1, stop)]
-        names_given = ", ".join(re.findall(r"(\w+)\s*$", _blanked(parameter).rstrip())[0] for parameter in given)
+        stop = closing(kernel, opening)
+        given = [kernel[slice(*part)] for part in arguments(blanked(kernel), opening + 1, stop)]
+        names_given = ", ".join(re.findall(r"(\w+)\s*$", blanked(parameter).rstrip())[0] for parameter in given)
         cases = "".join(f"  if (mutant == {n}) {name}({names_given});\n" for n, name in enumerate(names))
         kernels.append(kernel[:stop].rstrip() + ", int mutant) {\n" + cases + "}\n")
     return text[:begin] + "\n\n".join(kernels) + text[end:], names
-
-
-def _blanked(text: str) -> str:
-    return _SKIPPED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)

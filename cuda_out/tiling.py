@@ -92,3 +92,12 @@ class Tiling:
 
     def valid(self, lengths: Mapping[Axis, int]) -> bool:
         return all(lengths[each.axis] > 0 and lengths[each.axis] % each.step == 0 for each in self.axes)
+
+    def tails(self) -> list[dict[Axis, int]]:
+        """Return lengths that cut a block, or are shorter than one, or make more blocks than the sketch has."""
+        wanted: list[dict[Axis, int]] = []
+        for each in self.axes:
+            for length in (each.step, each.tile - each.step, each.tile + each.step, 3 * each.tile):
+                wanted.append({**self.declared, each.axis: length})
+        wanted.append({each.axis: each.tile + each.step for each in self.axes})
+        return [lengths for lengths in wanted if self.valid(lengths)]

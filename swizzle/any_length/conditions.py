@@ -137,14 +137,8 @@ class _Conditions:
 
     def _tails(self) -> Iterator[Told]:
         """Ask the specification at lengths that cut a block, or are smaller than one, or make more blocks."""
-        wanted: list[dict[Axis, int]] = []
-        for axis in self.tiling.axes:
-            step, tile = axis.step, axis.tile
-            for length in (step, tile - step, tile + step, 3 * tile):
-                wanted.append({**self.tiling.declared, axis.axis: length})
-        wanted.append(self._lengths(lambda a: a.tile + a.step))
-        for lengths in wanted:
-            if self.tiling.valid(lengths) and lengths != self.tiling.declared:
+        for lengths in self.tiling.tails():
+            if lengths != self.tiling.declared:
                 found = told(self.tiling, self.program, self.spec, lengths)
                 if found is not None:
                     yield found

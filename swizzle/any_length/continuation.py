@@ -69,6 +69,10 @@ class World:
     def __init__(self) -> None:
         self.terms = Terms()
 
+    def atom(self, name: str, index: Index) -> Term:
+        """Return the variable for an element."""
+        return self.terms.atom(name, code(index))
+
     def bring(self, source: Told, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]) -> Term | None:
         """Return a term with each element of an array moved down `by` its distance; None where that leaves it."""
         waiting, needed = [term], set()
@@ -94,7 +98,7 @@ class World:
             case "atom":
                 name, flat = args
                 index = tuple(i - d for i, d in zip(unravel(flat, source.shapes[name]), by[name], strict=True))
-                return self.terms.atom(name, code(index)) if min(index) >= 0 else None
+                return self.atom(name, index) if min(index) >= 0 else None
             case _:
                 known = [part for arg in args if (part := memo[arg]) is not None]
                 return self.terms.apply(op, known) if len(known) == len(args) else None

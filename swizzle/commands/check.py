@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import indent
 from typing import Any, TextIO
 
@@ -58,7 +59,8 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
         if arguments.emitted:
             from swizzle.commands.emitted import check_emitted
 
-            found = check_emitted(filled, mutate=arguments.mutate)
+            saved = Path(arguments.target) if arguments.target.endswith(".json") else None
+            found = check_emitted(filled, None if arguments.overrides else saved, mutate=arguments.mutate)
             status, details = found.status, {**details, "emitted": found.json}
             text += "".join(f"  {line}\n" for line in found.lines)
         return _answer(arguments, out, name, status, text, details)

@@ -1,28 +1,32 @@
 """`swizzle check --emitted`: the printed text itself, compiled, validated down to PTX, and run on the CPU.
 
-Three witnesses that share little: the compiler's own PTX interpreted over symbolic data (translation validation), the
-text compiled by the host's C++ compiler (emulation), and, on request, mutants that both must see.
+The text is the one that `swizzle solve` writes; where it takes any length, it is tried at several. Three witnesses
+that share little: the compiler's own PTX interpreted over symbolic data (translation validation), the text compiled
+by the host's C++ compiler (emulation), and, on request, mutants that both must see.
 """
 
 from __future__ import annotations
 
-import io
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-from cuda_out.ptx.memory import Broken
+from cuda_out.emulate import missing_compiler
+from cuda_out.kernel_text import instantiated
 from cuda_out.ptx.parse import NotInterpreted
-from cuda_out.ptx.validate import Validation, Validator
+from cuda_out.ptx.validate import Validation
 from cuda_out.report import NO_DISASSEMBLER, Report, report
-from cuda_out.toolchain import available_tools
+from cuda_out.toolchain import CompileError, available_tools, compile_to_ptx
+from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.console import count
-from swizzle.commands.emit import cuda_source
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.run import try_kernel
+from swizzle.commands.on_disk import Text, text_to_check
+from swizzle.commands.sizes import Size, most_ragged, sizes_to_try
 from swizzle.commands.target import Filled
-from swizzle.commands.trial import Array, Arrays, Trial, trials
+from swizzle.commands.validator import SizesValidator
 from symbolic.errors import SwizzleError
-from symbolic.terms import Terms
 
 _WORDS = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 NO_COMPILER = "not compiled for a GPU: no NVRTC and no nvcc on this machine"
@@ -42,30 +46,64 @@ class Emitted:
         self.status = max(self.status, status, key=order.index)
 
 
-def check_emitted(filled: Filled, *, mutate: bool = False) -> Emitted:
-    """Check the printed text of a kernel that has been verified."""
-    found = Emitted()
-    source = cuda_source(filled.program, filled.head)
+def check_emitted(filled: Filled, saved: Path | None = None, *, mutate: bool = False) -> Emitted:
+    """Check the printed text of a kernel that has been verified: the file beside its saved solution, if there is one.
+
+    Raises SwizzleError where an edited file does not compile.
+    """
+    text = text_to_check(filled, saved)
+    found, source = Emitted(lines=list(text.lines)), text.source
+    found.json["text"] = {
+        "file": text.file and str(text.file),
+        "edited": text.edited,
+        "any_length": bool(source.tiling),
+    }
+    sizes = sizes_to_try(filled, source)
     reports: tuple[Report, ...] = ()
     if available_tools():
-        reports, missing = report(source.text, source.entry)
-        found.lines += [str(each) for each in reports] + missing
-        if any(each.instructions is None for each in reports):
-            found.lines.append(NO_DISASSEMBLER)
-        found.json["architectures"] = [_report_as_json(each) for each in reports]
-        found.json["not_compiled"] = missing
-        _validate(found, filled, source.entry, reports)
+        reports = _compile(found, text)
+        _validate(found, text, sizes, reports)
     else:
         found.lines.append(NO_COMPILER)
-    _run(found, filled, source.entry, reports)
+    if text.other is not None:
+        found.lines.append(f"{text.other}: its kernel is not the one of {text.file}, and is not checked")
+        found.settle(UNDECIDED)
+    _run(found, text, sizes, reports)
     if mutate:
         from swizzle.commands.mutation import try_mutants
 
-        outcome = try_mutants(filled, source)
+        ragged = most_ragged(sizes, source)
+        outcome = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged))
         found.lines += outcome.lines()
         found.json["mutation"] = outcome.as_json()
         found.settle(DONE if outcome.complete else NO)
     return found
+
+
+# ---- compilers -------------------------------------------------------------------------------------------------
+
+
+def _compile(found: Emitted, text: Text) -> tuple[Report, ...]:
+    source = text.source
+    try:
+        reports, missing = report(source.text, source.entry)
+        if reports:
+            compile_to_ptx(instantiated(text.header, source.entry, source.namespace), reports[-1].architecture)
+    except CompileError as error:
+        if not text.edited:
+            raise
+        raise SwizzleError(
+            f"{text.file} does not compile without warnings:\n{error}", expected="CUDA C++ without warnings",
+            mend="mend the file, or print it again with `swizzle solve -o`",
+        ) from None  # fmt: skip
+    found.lines += [str(each) for each in reports] + missing
+    if reports:
+        found.lines.append("header form: compiles without warnings")
+    if any(each.instructions is None for each in reports):
+        found.lines.append(NO_DISASSEMBLER)
+    found.json["architectures"] = [_report_as_json(each) for each in reports]
+    found.json["not_compiled"] = missing
+    return reports
 
 
 def _report_as_json(each: Report) -> dict[str, Any]:
@@ -79,95 +117,85 @@ def _report_as_json(each: Report) -> dict[str, Any]:
     }
 
 
-def _validate(found: Emitted, filled: Filled, entry: str, reports: tuple[Report, ...]) -> None:
-    """Say of each architecture's PTX whether it gives the specification's terms; alike ones on one line."""
-    from swizzle.search.specification import postcondition
+# ---- translation validation ------------------------------------------------------------------------------------
 
-    terms = Terms()
-    validator = Validator(filled.program, postcondition(filled.program, filled.spec, terms), terms)
+
+def _validate(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequence[Report]) -> None:
+    """Say of each architecture's PTX whether it gives the specification's terms; alike ones on one line."""
+    validator = SizesValidator(sizes)
+    memo: dict[str, Validation] = {}
     groups: dict[Validation, list[Report]] = {}
     for each in reports:
-        groups.setdefault(validator.validate(each.ptx, entry), []).append(each)
-    verdicts = []
+        same = re.sub(r"//[^\n]*|^\.(?:version|target) [^\n]*", "", each.ptx, flags=re.MULTILINE)
+        if same not in memo:
+            memo[same] = validator.validate(each.ptx, text.source.entry)
+        groups.setdefault(memo[same], []).append(each)
+    found.json["translation_validation"] = []
     for validation, alike in groups.items():
         names = [each.architecture for each in alike]
-        status, text = _settled(validation, filled, entry, alike[0].ptx)
+        status, said = _settled(validation, text, sizes, alike[0].ptx)
         found.settle(status)
-        found.lines.append(f"PTX for {', '.join(names)}: {text}")
+        found.lines.append(f"PTX for {', '.join(names)}: {said}")
         found.lines += [f"  {finding}" for finding in validation.findings]
-        verdicts.append(
+        found.json["translation_validation"].append(
             {
                 "architectures": names,
                 "status": _WORDS[status],
                 "outputs": validation.outputs,
+                "lengths": [list(size.lengths) for size in sizes if size.lengths],
                 "findings": list(validation.findings),
             }
         )
-    found.json["translation_validation"] = verdicts
 
 
-def _settled(validation: Validation, filled: Filled, entry: str, ptx: str) -> tuple[int, str]:
+def _settled(validation: Validation, text: Text, sizes: Sequence[Size], ptx: str) -> tuple[int, str]:
     if validation.verdict == "equal":
-        return DONE, f"equal to the specification, validated for all inputs ({count(validation.outputs, 'output')})"
+        covered = count(validation.outputs, "output")
+        if others := ", ".join(map(str, sizes[1:])):
+            covered += f"; at the lengths {others} too"
+        return DONE, f"equal to the specification, validated for all inputs ({covered})"
     if validation.broken:
         return NO, "not equal to the specification"
-    wrong = _wrong_numbers(filled, entry, ptx)
-    if wrong:
-        return NO, f"not equal to the specification: {wrong}"
+    try:
+        tried = compare(sizes, on_ptx(text.source, ptx), 0)
+    except NotInterpreted:
+        tried = Compared(DONE, ())
+    if tried.status == NO:
+        wrong = [line for line in tried.lines if "wrong" in line or "not equal" in line]
+        return NO, f"not equal to the specification: {'; '.join(wrong)}"
     why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"
     return UNDECIDED, f"not shown equal: the numbers agree on random inputs, but {why}:"
 
 
-def _on_numbers(filled: Filled, entry: str, ptx: str) -> tuple[Trial, ...]:
-    """Run PTX on random numbers."""
-    from cuda_out.ptx.run import interpret
-    from swizzle.search.specification import numbers
-
-    program = filled.program
-
-    def specification(inputs: Arrays) -> Arrays:
-        return numbers(program, filled.spec, inputs)
-
-    def on_ptx(arrays: list[Array]) -> None:
-        interpret(ptx, entry, program.grid, program.block, arrays)
-
-    return trials(program, specification, on_ptx, 0)
+# ---- numbers ---------------------------------------------------------------------------------------------------
 
 
-def _wrong_numbers(filled: Filled, entry: str, ptx: str) -> str:
-    """Return what is wrong on random numbers, '' where nothing is or where that too is not known."""
-    try:
-        return "; ".join(str(trial) for trial in _on_numbers(filled, entry, ptx) if not trial.equal)
-    except Broken as error:
-        return str(error)
-    except NotInterpreted:
-        return ""
+def _run(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequence[Report]) -> None:
+    """Run the text on the CPU; where that cannot be compiled, its PTX."""
+    why, how = missing_compiler(), "emulation"
+    tried: Compared | None = None
+    if not why:
+        try:
+            tried = compare(sizes, on_cpu(text.source), 0)
+        except CompileError as error:
+            if not text.edited:
+                raise
+            why = f"the emulation does not compile it: {str(error).splitlines()[0]}"
+    if tried is None:
+        how = "PTX" if reports else "nothing"
+        tried = _run_ptx(text, sizes, reports, why)
+    found.lines += tried.lines
+    found.settle(tried.status)
+    found.json["run"] = {"how": how, "status": _WORDS[tried.status], "findings": list(tried.lines)}
 
 
-def _run(found: Emitted, filled: Filled, entry: str, reports: tuple[Report, ...]) -> None:
-    """Run the text on the CPU; where there is no C++ compiler, its PTX."""
-    out = io.StringIO()
-    try:
-        status = try_kernel(filled, "cpu", "", 0, out)
-        lines, how = [line.strip() for line in out.getvalue().splitlines()[1:]], "emulation"
-    except SwizzleError as error:
-        if "no C++ compiler" not in error.found:
-            raise
-        status, lines, how = _run_ptx(filled, entry, reports, error.found)
-    found.lines += lines
-    found.settle(status)
-    found.json["run"] = {"how": how, "status": _WORDS[status], "findings": lines}
-
-
-def _run_ptx(filled: Filled, entry: str, reports: tuple[Report, ...], why: str) -> tuple[int, list[str], str]:
+def _run_ptx(text: Text, sizes: Sequence[Size], reports: Sequence[Report], why: str) -> Compared:
     if not reports:
-        return UNDECIDED, [f"not run: {why}"], "nothing"
-    lines = [f"running its PTX for {reports[0].architecture} instead of the text: {why}"]
+        return Compared(UNDECIDED, (f"not run: {why}",))
+    first = f"running its PTX for {reports[0].architecture} instead of the text: {why}"
+    runner: Runner = on_ptx(text.source, reports[0].ptx)
     try:
-        tried = _on_numbers(filled, entry, reports[0].ptx)
-    except Broken as error:
-        return NO, [*lines, f"not equal: {error}"], "PTX"
+        tried = compare(sizes, runner, 0)
     except NotInterpreted as error:
-        return UNDECIDED, [*lines, f"not run: not interpreted: {error}"], "PTX"
-    status = DONE if all(trial.equal for trial in tried) else NO
-    return status, [*lines, *map(str, tried)], "PTX"
+        return Compared(UNDECIDED, (first, f"not run: not interpreted: {error}"))
+    return Compared(tried.status, (first, *tried.lines))

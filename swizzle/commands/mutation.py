@@ -6,24 +6,25 @@ One whose PTX is proved equal to the specification changes nothing; each other o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cuda_out.emulate import EmulationError, emulate
+from cuda_out.emulate import EmulationError, emulate, missing_compiler
 from cuda_out.mutate import Mutant, mutants, together
-from cuda_out.ptx.validate import Validation, Validator
 from cuda_out.toolchain import compile_to_ptx
+from swizzle.commands.compare import arguments, on_ptx
 from swizzle.commands.console import count
-from swizzle.commands.target import Filled
 from swizzle.commands.trial import Array, Arrays, first_difference
-from symbolic.terms import Terms
+from swizzle.commands.validator import SizesValidator
 
 if TYPE_CHECKING:
     from cuda_out.printer import CudaSource
+    from swizzle.commands.sizes import Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,57 +57,64 @@ class Outcome:
         }
 
 
-def try_mutants(filled: Filled, source: CudaSource, at_most: int | None = None) -> Outcome:
-    """Try both checks on the mutants of a printed text that has passed them: on all, or on an even choice of them."""
-    variants = mutants(source.text, source.entry, [prod(p.shape) for p in filled.program.parameters])
+def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None = None) -> Outcome:
+    """Try both checks on the mutants of a printed text that has passed them at these sizes: on all, or on an even
+    choice of them. A check sees a mutant if it does so at one size."""
+    variants = mutants(source.text, source.entry, [prod(p.shape) for p in sizes[0].filled.program.parameters])
     if at_most is not None and len(variants) > at_most:
         variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
     if not variants:
         return Outcome(0, (), ())
     killed, same, unseen = 0, [], []
-    validated = _validated(filled, source, variants)
-    for mutant, validation, emulated in zip(variants, validated, _emulated(filled, source, variants), strict=True):
-        if validation.verdict == "equal" and not emulated:
+    text, names = together(source.text, source.entry, variants, dispatch=False)
+    ptx, validator = compile_to_ptx(text), SizesValidator(sizes)
+    differences = _differences(source, sizes, variants, (ptx, names))
+    for mutant, name, difference in zip(variants, names, differences, strict=True):
+        validation = validator.validate(ptx, name)
+        if validation.verdict == "equal" and not difference:
             same.append(mutant)
-        elif validation.verdict == "different" and emulated:
+        elif validation.verdict == "different" and difference:
             killed += 1
         else:
             said = "; ".join(validation.findings[:1]) or "equal"
-            unseen.append((mutant, f"translation validation: {said}; emulation: {emulated or 'equal'}"))
+            unseen.append((mutant, f"translation validation: {said}; emulation: {difference or 'equal'}"))
     return Outcome(killed, tuple(same), tuple(unseen))
 
 
-def _validated(filled: Filled, source: CudaSource, variants: Sequence[Mutant]) -> list[Validation]:
-    from swizzle.search.specification import postcondition
+def _differences(
+    source: CudaSource, sizes: Sequence[Size], variants: Sequence[Mutant], compiled: tuple[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield what a run of each mutant shows: undefined behaviour, wrong numbers, or '' for nothing.
 
-    text, names = together(source.text, source.entry, variants, dispatch=False)
-    ptx, terms = compile_to_ptx(text), Terms()
-    validator = Validator(filled.program, postcondition(filled.program, filled.spec, terms), terms)
-    return [validator.validate(ptx, name) for name in names]
-
-
-def _emulated(filled: Filled, source: CudaSource, variants: Sequence[Mutant]) -> list[str]:
-    """Return what the emulation sees of each mutant: undefined behaviour, wrong numbers, or '' for nothing."""
-    from swizzle.search.specification import numbers
-
-    program = filled.program
+    The emulation runs them, or, where there is no C++ compiler, the interpreter their PTX.
+    """
+    missing = missing_compiler()
     text, _ = together(source.text, source.entry, variants, dispatch=True)
-    memo: dict[bytes, Arrays] = {}
+    memo: dict[tuple[int, bytes], Arrays] = {}
 
-    def specification(inputs: Arrays) -> Arrays:
-        key = b"".join(array.tobytes() for array in inputs.values())
+    def specification(size: Size, inputs: Arrays) -> Arrays:
+        key = id(size), b"".join(array.tobytes() for array in inputs.values())
         if key not in memo:
-            memo[key] = numbers(program, filled.spec, inputs)
+            memo[key] = size.numbers(inputs)
         return memo[key]
 
-    found = []
+    def emulated(number: int, size: Size, arrays: list[Array]) -> None:
+        given = [*arguments(size, arrays), np.int32(number)]
+        emulate(text, source.entry, size.filled.program.grid, source.block, given)
+
+    def interpreted(number: int, size: Size, arrays: list[Array]) -> None:
+        ptx, names = compiled
+        on_ptx(replace(source, entry=names[number]), ptx).run(size, arrays)
+
+    run = interpreted if missing else emulated
     for number in range(len(variants)):
-
-        def on_cpu(arrays: list[Array], number: int = number) -> None:
-            emulate(text, source.entry, source.grid, source.block, [*arrays, np.int32(number)])
-
-        try:
-            found.append(first_difference(program, specification, on_cpu, 0))
-        except EmulationError as error:
-            found.append(str(error))
-    return found
+        found = ""
+        for size in sizes:
+            if found:
+                break
+            try:
+                wanted, runner = partial(specification, size), partial(run, number, size)
+                found = first_difference(size.filled.program, wanted, runner, 0)
+            except EmulationError as error:
+                found = str(error)
+        yield found

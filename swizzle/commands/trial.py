@@ -50,10 +50,10 @@ class Trial:
         return f"{self.data}: {self.wrong} of {self.compared} outputs are wrong; {self.first_wrong}"
 
 
-def trials(program: Program, specification: Specification, run: Runner, seed: int) -> tuple[Trial, ...]:
-    """Run `program`'s printed text once per kind of data that its element types ask for."""
-    rngs = ((np.random.default_rng([seed, number]), kind) for number, kind in enumerate(_kinds(program)))
-    return tuple(_trial(program, specification, run, rng, kind) for rng, kind in rngs)
+def trials(program: Program, specification: Specification, run: Runner, seed: int) -> Iterator[Trial]:
+    """Run `program`'s printed text once per kind of data that its element types ask for, each when it is asked for."""
+    for number, kind in enumerate(_kinds(program)):
+        yield _trial(program, specification, run, np.random.default_rng([seed, number]), kind)
 
 
 def _kinds(program: Program) -> tuple[Kind, ...]:
@@ -63,12 +63,8 @@ def _kinds(program: Program) -> tuple[Kind, ...]:
 
 
 def first_difference(program: Program, specification: Specification, run: Runner, seed: int) -> str:
-    """Run like `trials`, until an element differs; return what is wrong with it, '' when no kind of data shows any."""
-    for number, kind in enumerate(_kinds(program)):
-        found = _trial(program, specification, run, np.random.default_rng([seed, number]), kind)
-        if not found.equal:
-            return found.first_wrong
-    return ""
+    """Return what is wrong on the first kind of data that shows a wrong element, '' when none does."""
+    return next((trial.first_wrong for trial in trials(program, specification, run, seed) if not trial.equal), "")
 
 
 def _trial(program: Program, specification: Specification, run: Runner, rng: np.random.Generator, kind: Kind) -> Trial:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.check import CheckArguments, check
-from swizzle.commands.run import RunArguments, run, with_names
+from swizzle.commands.compare import with_names
+from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve
 from symbolic.errors import Place, SwizzleError
 from symbolic.program import DType, Parameter

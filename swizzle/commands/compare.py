@@ -1,0 +1,127 @@
+"""Run a printed text at several sizes on random data, on some device, and say how it compares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from swizzle.commands.exit_status import DONE, NO
+from symbolic.program import Parameter
+from symbolic.store import cell_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cuda_out.printer import CudaSource
+    from swizzle.commands.sizes import Size
+    from swizzle.commands.trial import Array
+
+    Argument: TypeAlias = "Array | np.int64"
+
+ORDERS = (0, 1, 2, 3)
+"""In how many orders of lanes, warps and blocks the emulation runs a kernel: up, down, and two at random."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """`run` runs a text at a size on its arrays, in the order of the parameters, changing outputs in place.
+
+    It raises EmulationError where the text does what CUDA leaves undefined; `watched` says what else was looked for.
+    """
+
+    run: Callable[[Size, list[Array]], None]
+    watched: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How the numbers compare: an exit status, and lines for the user."""
+
+    status: int
+    lines: tuple[str, ...]
+
+
+def arguments(size: Size, arrays: Sequence[Array]) -> list[Argument]:
+    """Return what the kernel takes: its arrays, then its lengths."""
+    import numpy as np
+
+    return [*arrays, *map(np.int64, size.lengths)]
+
+
+def on_cpu(source: CudaSource) -> Runner:
+    """Run the text in the emulation, in several orders."""
+    from cuda_out.emulate import emulate_checked
+
+    def run(size: Size, arrays: list[Array]) -> None:
+        grid = size.filled.program.grid
+        emulate_checked(source.text, source.entry, grid, source.block, arguments(size, arrays), orders=ORDERS)
+
+    return Runner(run, f"emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds")
+
+
+def on_gpu(source: CudaSource) -> Runner:
+    """Run the text on a GPU."""
+    from cuda_out.launch import launch
+
+    def run(size: Size, arrays: list[Array]) -> None:
+        grid, given = size.filled.program.grid, arguments(size, arrays)
+        launch(source.text, source.entry, grid, source.block, given, alignment=source.alignment)
+
+    return Runner(run)
+
+
+def on_ptx(source: CudaSource, ptx: str) -> Runner:
+    """Run the PTX that a compiler made of the text in the interpreter; raises NotInterpreted where it cannot."""
+    from cuda_out.emulate import EmulationError
+    from cuda_out.ptx.memory import Broken
+    from cuda_out.ptx.run import interpret
+
+    def run(size: Size, arrays: list[Array]) -> None:
+        try:
+            interpret(ptx, source.entry, size.filled.program.grid, source.block, arguments(size, arrays))
+        except Broken as error:
+            raise EmulationError(str(error)) from None
+
+    return Runner(run)
+
+
+def compare(sizes: Sequence[Size], runner: Runner, seed: int) -> Compared:
+    """Compare at the first size on all kinds of data, at the others on the first kind."""
+    from cuda_out.emulate import EmulationError
+    from swizzle.commands.trial import trials
+
+    lines: list[str] = []
+    also, status = [], DONE
+    for size in sizes:
+        own, program = size is sizes[0], size.filled.program
+        where = "" if own else f"at length {size}, "
+        try:
+            for trial in trials(program, size.numbers, partial(runner.run, size), seed):
+                if own or not trial.equal:
+                    lines.append(f"{where}{trial}")
+                if not trial.equal:
+                    status = NO
+                if not own:
+                    also += [str(size)] if trial.equal else []
+                    break
+        except EmulationError as error:
+            return Compared(NO, (f"{where}not equal: {with_names(str(error), program.parameters)}",))
+    if also and status == DONE:
+        lines.append(f"at the lengths {', '.join(also)} too: all outputs are the specification's")
+    return Compared(status, (*([runner.watched] if runner.watched else []), *lines))
+
+
+def with_names(finding: str, parameters: Sequence[Parameter]) -> str:
+    """Name the arrays in a finding of the emulation about 'argument 0', and the element where it says which."""
+
+    def cell(match: re.Match[str]) -> str:
+        parameter, at = parameters[int(match[1])], match[2]
+        if at.startswith("("):
+            return f"{parameter.name}[{at.strip('(,)')}]"
+        return cell_name(parameter.name, parameter.shape, int(at))
+
+    finding = re.sub(r"argument (\d+), element (\d+|\([\d, ]+\))", cell, finding)
+    return re.sub(r"argument (\d+)", lambda match: parameters[int(match[1])].name, finding)

@@ -1,0 +1,116 @@
+"""Which text `swizzle check --emitted` looks at: the one that stands beside a saved solution, or else as printed.
+
+NAME.cu or NAME.cuh beside NAME.json is what a project takes in. If it was edited, or printed by another version, its
+text is not what would be printed now, and it is the file that is checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuda_out.kernel_text import NoKernel, as_source, code, kernel_extent, parameters
+from swizzle.commands.emit import cuda_source
+from swizzle.commands.target import Filled
+from symbolic.errors import SwizzleError
+
+if TYPE_CHECKING:
+    from cuda_out.printer import CudaSource
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
+    is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one."""
+
+    source: CudaSource
+    header: str
+    file: Path | None = None
+    edited: bool = False
+    other: Path | None = None
+    lines: tuple[str, ...] = ()
+
+
+def text_to_check(filled: Filled, saved: Path | None) -> Text:
+    """Return the text beside a saved solution, or the printed one where there is none.
+
+    Raises SwizzleError for a file that does not hold the kernel, or whose kernel takes other arguments.
+    """
+    printed = cuda_source(filled.program, filled.head, filled.sizes)
+    header = cuda_source(filled.program, filled.head, filled.sizes, form="header").text
+    if saved is None:
+        return Text(printed, header)
+    cu, cuh = saved.with_suffix(".cu"), saved.with_suffix(".cuh")
+    lines: list[str] = []
+    found, other = Text(printed, header), None
+    if cuh.exists():
+        text = _read(cuh)
+        as_printed = code(text) == code(header)
+        source = printed if as_printed else _taken(filled, printed, cuh, as_source(text, printed.entry))
+        found = Text(source, text, cuh, not as_printed)
+        lines.append(_said(cuh, text, header))
+    if cu.exists():
+        text = _read(cu)
+        as_printed = code(text) == code(printed.text)
+        source = replace(printed, text=text) if as_printed else _taken(filled, printed, cu, text)
+        if found.file is not None and _kernel(found.source) != _kernel(source):
+            other = cuh
+        found = Text(source, found.header, cu, not as_printed, other)
+        lines.insert(0, _said(cu, text, printed.text))
+    return replace(found, lines=tuple(lines))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SwizzleError(f"{path} cannot be read: {error}", expected="the printed CUDA, or no such file") from None
+
+
+def _said(path: Path, text: str, printed: str) -> str:
+    """Say whether a file is as printed; where not, its first line that is not."""
+    mine, yours = code(printed).split("\n"), code(text).split("\n")
+    if mine == yours:
+        return f"{path}: the text that is printed from this solution"
+    same = next((n for n, (a, b) in enumerate(zip(mine, yours, strict=False)) if a != b), min(len(mine), len(yours)))
+    shown = yours[same].strip() if same < len(yours) else ""
+    line = len(text.splitlines()) - len(yours) + same + 1
+    where = f"line {line}: {shown}" if shown else f"line {line}"
+    return f"{path}: edited, or printed by another version ({where}); it is this file that is checked"
+
+
+def _kernel(source: CudaSource) -> str:
+    start, end = kernel_extent(source.text, source.entry)
+    return source.text[start:end]
+
+
+def _taken(filled: Filled, printed: CudaSource, path: Path, text: str) -> CudaSource:
+    """Return an edited text, launched as what it takes asks for: with lengths or without."""
+    fixed = cuda_source(filled.program, filled.head)
+    try:
+        kernel_extent(text, printed.entry)
+        types = _types(parameters(text, printed.entry))
+    except NoKernel as missing:
+        raise SwizzleError(
+            f"{path} is without {missing}",
+            expected=f'the kernel of the solution: extern "C" __global__ void {printed.entry}(...)',
+            mend="print it again with `swizzle solve -o`, or remove the file",
+        ) from None
+    for form in (printed, fixed):
+        wanted = parameters(form.text, form.entry)
+        if types == _types(wanted):
+            return replace(form, text=text)
+    raise SwizzleError(
+        f"the kernel {printed.entry} in {path} takes ({', '.join(parameters(text, printed.entry))})",
+        expected=f"({', '.join(parameters(printed.text, printed.entry))})",
+        mend="print it again with `swizzle solve -o`, or remove the file",
+    )
+
+
+def _types(declared: Sequence[str]) -> list[str]:
+    """Return the types of parameters, without names and promises about aliasing."""
+    bare = [re.sub(r"__restrict__|\bconst\b", " ", each) for each in declared]
+    return ["".join(re.sub(r"\w+\s*$", "", each).split()) for each in bare]

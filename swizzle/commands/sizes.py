@@ -1,0 +1,101 @@
+"""The sizes at which a printed text is tried: its own, and, where it takes any length, others that cut its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from swizzle.commands.emit import lengths_text
+from swizzle.commands.target import Filled
+from swizzle.search.specification import Meaning, numbers
+from symbolic.errors import SwizzleError
+
+if TYPE_CHECKING:
+    from cuda_out.printer import CudaSource
+    from cuda_out.tiling import Tiling
+    from swizzle.any_length.continuation import Told
+    from swizzle.commands.trial import Arrays
+
+
+@dataclass(frozen=True)
+class Size:
+    """A text is launched with the arrays and the grid of `filled.program`, and `lengths` after the arrays.
+
+    `filled.spec` says what it must compute there; where it is made for the `whole` arrays of the sketch only, that is
+    cut off.
+    """
+
+    filled: Filled
+    lengths: tuple[int, ...]
+    whole: Filled | None = None
+
+    def __str__(self) -> str:
+        return lengths_text(self.lengths)
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        """What each output must be, for all inputs; raises SwizzleError as the specification does."""
+        program, spec = self.filled.program, self.filled.spec
+        if self.whole is None:
+            return Meaning.of(program, spec)
+        from swizzle.any_length.cut import meaning_cut
+
+        return meaning_cut(_told(self.whole), program)
+
+    def numbers(self, inputs: Arrays) -> Arrays:
+        """Return what each output must be for these inputs."""
+        program, spec = self.filled.program, self.filled.spec
+        if self.whole is None:
+            return numbers(program, spec, inputs)
+        from swizzle.any_length.cut import numbers_cut
+
+        return numbers_cut(self.whole.program, spec, program, inputs)
+
+
+def _told(filled: Filled) -> Told:
+    from swizzle.any_length.continuation import Told
+
+    meaning = Meaning.of(filled.program, filled.spec)
+    return Told({}, filled.program, meaning.terms, meaning.wanted)
+
+
+def sizes_to_try(filled: Filled, source: CudaSource) -> tuple[Size, ...]:
+    """Return the size of the sketch, then the others at which its text is right and the specification can be asked."""
+    return (Size(filled, source.lengths()), *_others(filled, source.tiling))
+
+
+def _others(filled: Filled, tiling: Tiling | None) -> Iterator[Size]:
+    if tiling is None:
+        return
+    axes = [each.axis for each in tiling.axes]
+    wanted = [dict(zip(axes, lengths, strict=True)) for lengths in tiling.evidence] + tiling.tails()
+    if len(axes) > 1:  # every axis cut, where no more blocks can be had
+        wanted.append({each.axis: each.declared - each.step for each in tiling.axes})
+    tried = [tiling.declared]
+    for lengths in wanted:
+        if lengths in tried or not tiling.valid(lengths):
+            continue
+        tried.append(lengths)
+        at = Filled(tiling.at(filled.program, lengths), filled.spec, filled.head)
+        size = Size(at, tuple(lengths[axis] for axis in axes))
+        try:
+            assert size.meaning
+            yield size
+        except SwizzleError:  # the specification is made for the sketch's own size
+            if all(lengths[axis] <= declared for axis, declared in tiling.declared.items()):
+                yield Size(at, size.lengths, whole=filled)
+
+
+def most_ragged(sizes: Sequence[Size], source: CudaSource) -> Size | None:
+    """Return, of the sizes after the first, one that cuts the last block of most axes and has blocks before it."""
+    if source.tiling is None or len(sizes) == 1:
+        return None
+    axes = source.tiling.axes
+
+    def raggedness(size: Size) -> tuple[int, int]:
+        pairs = list(zip(axes, size.lengths, strict=True))
+        return sum(n % axis.tile > 0 for axis, n in pairs), sum(axis.tile < n <= axis.declared for axis, n in pairs)
+
+    return max(sizes[1:], key=raggedness)
