@@ -9,7 +9,7 @@ import pytest
 
 from swizzle import load
 from swizzle.commands.run import try_kernel
-from swizzle.commands.target import Filled
+from swizzle.commands.target import Filled, sizes_of
 from swizzle.search.metasketch import solve
 from swizzle.search.verify import verify
 from swizzle.solution import Result
@@ -53,7 +53,10 @@ def answer(target: str, parameters: dict[str, int]) -> tuple[Result, Filled | No
     file, _, name = target.partition(":")
     (sketch,) = load(CASES / f"{file}.py", name or None, parameters)
     result = solve(sketch)
-    return result, Filled(result.best.program, sketch.spec, ()) if result.solutions else None
+    if not result.solutions:
+        return result, None
+    program = result.best.program
+    return result, Filled(program, sketch.spec, (), sizes_of(program, sketch))
 
 
 def spelled(value: object) -> str:

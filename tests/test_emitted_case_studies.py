@@ -8,14 +8,13 @@ from functools import lru_cache
 import pytest
 
 from cuda_out.passes import distribute, inline_finals, legal_shuffles, simplify
-from cuda_out.printer import print_cuda
-from cuda_out.ptx.validate import validate
+from cuda_out.printer import CudaSource, print_cuda
 from cuda_out.toolchain import available_tools, compile_cuda, compile_to_ptx, uses_local
 from swizzle.commands.emit import cuda_source
 from swizzle.commands.mutation import try_mutants
+from swizzle.commands.sizes import Size, most_ragged, sizes_to_try
 from swizzle.commands.target import Filled
-from swizzle.search.specification import postcondition
-from symbolic.terms import Terms
+from swizzle.commands.validator import SizesValidator
 from tests.test_case_studies import SLOW, SOLVED, answer
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -42,6 +41,14 @@ def solved(target: str, parameters: tuple[tuple[str, int], ...]) -> Filled:
     return filled
 
 
+@lru_cache
+def written(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[CudaSource, tuple[Size, ...]]:
+    """The text that `swizzle solve` writes, and where it is tried."""
+    filled = solved(target, parameters)
+    source = cuda_source(filled.program, filled.head, filled.sizes)
+    return source, sizes_to_try(filled, source)
+
+
 def spelled(value: object) -> str:
     """Name a test by what is checked: the file and the parameters."""
     return " ".join(f"{k}={v}" for k, v in value) if isinstance(value, tuple) else str(value)
@@ -53,16 +60,15 @@ SMALLEST = [(target, tuple(parameters.items())) for target, parameters in smalle
 
 @pytest.mark.parametrize(("target", "parameters"), CASES, ids=spelled)
 def test_the_ptx_is_the_specification(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
-    """What the compiler made gives the specification's terms for all inputs, keeps nothing in local memory."""
-    filled = solved(target, parameters)
-    source, terms = cuda_source(filled.program), Terms()
+    """What the compiler made is the specification for all inputs, also where blocks are cut; no local memory."""
+    source, sizes = written(target, parameters)
     compiled = compile_cuda(source.text, "sm_80" if len(target) % 2 else "sm_100")
     assert not uses_local(compiled.ptx)
     taken = compiled.kernels[source.entry]
     assert (taken.stack_bytes, taken.spill_store, taken.spill_load) == (0, 0, 0)
-    wanted = postcondition(filled.program, filled.spec, terms)
-    found = validate(filled.program, compiled.ptx, source.entry, wanted, terms)
+    found = SizesValidator(sizes).validate(compiled.ptx, source.entry)
     assert (found.verdict, found.findings) == ("equal", ())
+    assert source.tiling is not None and most_ragged(sizes, source) is not None
 
 
 @pytest.mark.parametrize(("target", "parameters"), SMALLEST, ids=spelled)
@@ -79,7 +85,9 @@ def test_the_distribution_pass_is_what_avoids_local_memory(
 @pytest.mark.parametrize(("target", "parameters"), SMALLEST, ids=spelled)
 def test_no_change_of_a_swizzle_goes_unnoticed(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
     """Each mutant of the text is seen by translation validation and by emulation, or proved to change nothing."""
-    filled = solved(target, parameters)
-    outcome = try_mutants(filled, cuda_source(filled.program), AT_MOST)
+    source, sizes = written(target, parameters)
+    ragged = most_ragged(sizes, source)
+    assert ragged is not None
+    outcome = try_mutants(source, (sizes[0], ragged), AT_MOST)
     assert outcome.unseen == (), outcome.lines()
     assert outcome.killed >= 10 and outcome.killed > 10 * len(outcome.same), outcome.lines()

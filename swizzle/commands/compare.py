@@ -91,6 +91,7 @@ def on_ptx(source: CudaSource, ptx: str) -> Runner:
 def compare(sizes: Sequence[Size], runner: Runner, seed: int) -> Compared:
     """Compare at the first size on all kinds of data, at the others on the first kind."""
     from cuda_out.emulate import EmulationError
+    from swizzle.commands.sizes import at_the_lengths
     from swizzle.commands.trial import trials
 
     lines: list[str] = []
@@ -110,7 +111,7 @@ def compare(sizes: Sequence[Size], runner: Runner, seed: int) -> Compared:
         except EmulationError as error:
             return Compared(NO, (f"{where}not equal: {with_names(str(error), program.parameters)}",))
     if also and status == DONE:
-        lines.append(f"at the lengths {', '.join(also)} too: all outputs are the specification's")
+        lines.append(f"{at_the_lengths(also)} too: all outputs are the specification's")
     return Compared(status, (*([runner.watched] if runner.watched else []), *lines))
 
 

@@ -23,7 +23,7 @@ from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.console import count
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.on_disk import Text, text_to_check
-from swizzle.commands.sizes import Size, most_ragged, sizes_to_try
+from swizzle.commands.sizes import Size, at_the_lengths, most_ragged, sizes_to_try
 from swizzle.commands.target import Filled
 from swizzle.commands.validator import SizesValidator
 from symbolic.errors import SwizzleError
@@ -151,8 +151,8 @@ def _validate(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequen
 def _settled(validation: Validation, text: Text, sizes: Sequence[Size], ptx: str) -> tuple[int, str]:
     if validation.verdict == "equal":
         covered = count(validation.outputs, "output")
-        if others := ", ".join(map(str, sizes[1:])):
-            covered += f"; at the lengths {others} too"
+        if others := sizes[1:]:
+            covered += f"; {at_the_lengths(others)} too"
         return DONE, f"equal to the specification, validated for all inputs ({covered})"
     if validation.broken:
         return NO, "not equal to the specification"

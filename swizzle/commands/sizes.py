@@ -88,6 +88,11 @@ def _others(filled: Filled, tiling: Tiling | None) -> Iterator[Size]:
                 yield Size(at, size.lengths, whole=filled)
 
 
+def at_the_lengths(lengths: Sequence[object]) -> str:
+    """Return 'at the lengths 1, 31', or 'at the length 1'."""
+    return f"at the length{'s' if len(lengths) > 1 else ''} {', '.join(map(str, lengths))}"
+
+
 def most_ragged(sizes: Sequence[Size], source: CudaSource) -> Size | None:
     """Return, of the sizes after the first, one that cuts the last block of most axes and has blocks before it."""
     if source.tiling is None or len(sizes) == 1:

@@ -13,8 +13,11 @@ import pytest
 
 from cuda_out.printer import CudaSource
 from cuda_out.toolchain import available_tools
-from swizzle.commands import emitted
+from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
+from swizzle.commands.emit import cuda_source
+from swizzle.commands.solve import SolveArguments, solve
+from swizzle.commands.target import Filled, load_kernel
 from symbolic.errors import SwizzleError
 from tests.swizzle.commands.test_check_and_run import checked, kernel, one_array
 
@@ -32,14 +35,14 @@ def one_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def printing(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
     """Let the printer make a mistake."""
-    right = emitted.cuda_source
+    right = on_disk.cuda_source
 
-    def wrong(*arguments: object) -> CudaSource:
-        source = right(*arguments)  # type: ignore[arg-type]
+    def wrong(*arguments: object, **options: object) -> CudaSource:
+        source = right(*arguments, **options)  # type: ignore[arg-type]
         assert old in source.text
         return replace(source, text=source.text.replace(old, new))
 
-    monkeypatch.setattr(emitted, "cuda_source", wrong)
+    monkeypatch.setattr(on_disk, "cuda_source", wrong)
 
 
 def test_text_and_json_say_the_same(tmp_path: Path) -> None:
@@ -47,7 +50,11 @@ def test_text_and_json_say_the_same(tmp_path: Path) -> None:
     status, out = checked(kernel(tmp_path), emitted=True, mutate=True)
     assert status == 0
     assert "  sm_80: compiles without warnings, " in out and "stack frame 0 bytes, no local memory" in out
-    assert "  PTX for sm_80: equal to the specification, validated for all inputs (64 outputs)\n" in out
+    assert "  header form: compiles without warnings\n" in out
+    assert (
+        "  PTX for sm_80: equal to the specification, validated for all inputs (64 outputs; at the length 32 too)"
+        in out
+    )
     assert " seen by translation validation and by the emulation, 0 proved to change nothing, 0 unseen\n" in out
     status, out = checked(kernel(tmp_path), emitted=True, json_object=True)
     found = json.loads(out)
@@ -135,3 +142,147 @@ def test_a_mutant_that_nobody_sees_is_reported(tmp_path: Path, monkeypatch: pyte
     assert status == 1
     assert re.search(r"([1-9]\d*) mutants .*, \1 unseen", out)
     assert "unseen: line " in out and "emulation: equal)" in out
+
+
+# ---- any length, and the file on disk --------------------------------------------------------------------------
+
+ONCE = """
+N = parameter("n", 64, domain=range(32, 256, 32))
+
+@spec
+def shifted(x):
+    return [x[i] for i in range(N)]
+
+@sketch(spec=shifted, block=32, grid=N // 32, x=f32[N], y=f32.out[N])
+def shift(x, y):
+    i = cuda.grid(1)
+    y[i] = cuda.shfl_sync(cuda.FULL_MASK, x[i], ?sw_xform(cuda.laneid, 32))
+"""
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A solution and, beside it, both forms of its text; its specification is made for one length only."""
+    folder = tmp_path_factory.mktemp("once")
+    (folder / "shift.swz").write_text(ONCE)
+    arguments = SolveArguments(str(folder / "shift.swz"), output=folder, quiet=True, emit=("cuda", "header"))
+    assert solve(arguments, io.StringIO(), io.StringIO()) == 0
+    return folder
+
+
+@pytest.fixture
+def files(once: Path, tmp_path: Path) -> Path:
+    """The same, to be edited."""
+    shutil.copytree(once, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_a_file_as_printed(files: Path) -> None:
+    """The comment at its head may be any; the specification is cut off at lengths that it is not made for."""
+    edit(files / "shift.cu", "// SPDX-License-Identifier: MIT-0\n", "// Ours\n\n// now\n")
+    status, out = checked(files / "shift.json", emitted=True, mutate=True)
+    assert status == 0, out
+    assert f"  {files / 'shift.cu'}: the text that is printed from this solution\n" in out
+    assert f"  {files / 'shift.cuh'}: the text that is printed from this solution\n" in out
+    assert "(64 outputs; at the lengths 1, 31, 33 too)" in out
+    assert "at the lengths 1, 31, 33 too: all outputs are the specification's" in out
+
+
+TAILS = [
+    ("n - begin < 32", "n - begin >= 32"),
+    ("i < left", "i <= left"),
+    ("i < left", "i + 1 < left"),
+    ("if (i < left) y", "y"),
+    ("i < left ? x[i]", "i < 32 ? x[i]"),
+    ("i < left ? x[i]", "i < left - 1 ? x[i]"),
+    (": 32;", ": 31;"),
+    ("blockIdx.x * 32ll", "(blockIdx.x & 0) * 32ll"),
+    ("int(n - begin) : 32", "int(n - begin) + 1 : 32"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), TAILS)
+def test_an_edited_tail_is_seen_by_both(files: Path, old: str, new: str) -> None:
+    """Also where it is right at the sketch's own length: status 1, and the length."""
+    edit(files / "shift.cu", old, new)
+    (files / "shift.cuh").unlink()
+    status, out = checked(files / "shift.json", emitted=True, json_object=True)
+    found = json.loads(out)["emitted"]
+    assert (status, found["text"]["edited"]) == (1, True), out
+    (validation,) = found["translation_validation"]
+    assert (validation["status"], found["run"]["status"]) == ("different", "different"), out
+
+
+def test_a_right_edit_is_right(files: Path) -> None:
+    """The file that was edited is what is checked, and said to be: an equal text stays equal, and needs no form."""
+    edit(files / "shift.cu", "if (i < left) y", "if (!(i >= left)) y")
+    (files / "shift.cuh").unlink()
+    status, out = checked(files / "shift.json", emitted=True)
+    assert status == 0
+    assert "shift.cu: edited, or printed by another version (line " in out
+    assert "if (!(i >= left)) y[i] = " in out and "); it is this file that is checked\n" in out
+
+
+def test_an_edited_header_alone(files: Path) -> None:
+    """Its kernel is checked as that of a `.cu` would be."""
+    (files / "shift.cu").unlink()
+    edit(files / "shift.cuh", "if (i < left) y", "if (i < left - 1) y")
+    status, out = checked(files / "shift.json", emitted=True)
+    assert (status, "shift.cuh: edited, or printed" in out, "is never written" in out) == (1, True, True)
+
+
+def test_two_kernels_are_not_one(files: Path) -> None:
+    """Where the header holds another kernel than the `.cu`, that is undecided, not equal."""
+    edit(files / "shift.cuh", "if (i < left) y", "if (!(i >= left)) y")
+    status, out = checked(files / "shift.json", emitted=True)
+    assert (status, "its kernel is not the one of" in out) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("const float* __restrict__ x", "const double* __restrict__ x", "takes (const double* __restrict__ x"),
+        (" shift(\n", " shoft(\n", "is without a kernel shift"),
+        ("y[i] = ", "y[i] = nothing + ", "does not compile"),
+    ],
+)
+def test_a_file_that_is_not_the_kernel(files: Path, old: str, new: str, complaint: str) -> None:
+    """The user's mistake, with the file's name."""
+    edit(files / "shift.cu", old, new)
+    with pytest.raises(SwizzleError) as caught:
+        checked(files / "shift.json", emitted=True)
+    assert str(files / "shift.cu") in caught.value.found and complaint in caught.value.found
+
+
+def test_other_parameters_are_not_the_files(files: Path) -> None:
+    """With -D the text is printed for them; the file was for others."""
+    edit(files / "shift.cu", "y[i] = ", "y[i] = 1 + ")
+    status, out = checked(files / "shift.json", emitted=True, overrides={"n": 96})
+    assert (status, "shift.cu" in out) == (0, False)
+
+
+def test_a_text_for_its_own_size(files: Path) -> None:
+    """A file whose kernel takes no length is launched without."""
+    filled = load_kernel(str(files / "shift.json"), {})
+    assert isinstance(filled, Filled)
+    (files / "shift.cu").write_text(cuda_source(filled.program).text)
+    (files / "shift.cuh").unlink()
+    status, out = checked(files / "shift.json", emitted=True)
+    assert (status, "validated for all inputs (64 outputs)\n" in out) == (0, True)
+
+
+def test_lengths_on_ptx_without_a_cpp_compiler(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter runs mutants and lengths too."""
+
+    def none() -> str:
+        raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs")
+
+    monkeypatch.setattr("cuda_out.emulate._compiler", none)
+    status, out = checked(files / "shift.json", emitted=True, mutate=True)
+    assert (status, "at the lengths 1, 31, 33 too: all outputs" in out) == (0, True)
+    assert re.search(r"\d\d mutants .* 0 unseen", out)
