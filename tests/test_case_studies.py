@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,9 +50,14 @@ NONE = [
 
 
 def answer(target: str, parameters: dict[str, int]) -> tuple[Result, Filled | None]:
-    """Solve FILE[:SKETCH]; return the result and the filled kernel."""
+    """Solve FILE[:SKETCH], once for all tests that ask; return the result and the filled kernel."""
+    return _answer(target, tuple(parameters.items()))
+
+
+@cache
+def _answer(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[Result, Filled | None]:
     file, _, name = target.partition(":")
-    (sketch,) = load(CASES / f"{file}.py", name or None, parameters)
+    (sketch,) = load(CASES / f"{file}.py", name or None, dict(parameters))
     result = solve(sketch)
     if not result.solutions:
         return result, None

@@ -60,21 +60,25 @@ def satisfiable(formulas):
 
 
 @pytest.mark.parametrize("name", BOOLEAN_SOLVERS)
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(batches=st.lists(st.lists(formulas(), min_size=1, max_size=3), min_size=1, max_size=3))
-def test_agrees_with_brute_force(name, batches):
+def test_agrees_with_brute_force(name):
     """Each engine, fed batch by batch, says sat exactly when an assignment exists, and its model satisfies."""
-    added = []
-    with Solver(name, boolean=True) as solver:
-        for batch in batches:
-            solver.add(batch)
-            added += batch
-            answer = solver.check()
-            assert isinstance(answer, Sat) == satisfiable(added)
-            if isinstance(answer, Sat):
-                assert all(answer.model.value(f) for f in added)
-            else:
-                assert answer == Unsat(())
+
+    @settings(max_examples=10 if name == "portfolio" else 25, deadline=None, derandomize=True)  # it starts processes
+    @given(batches=st.lists(st.lists(formulas(), min_size=1, max_size=3), min_size=1, max_size=3))
+    def agrees(batches):
+        added = []
+        with Solver(name, boolean=True) as solver:
+            for batch in batches:
+                solver.add(batch)
+                added += batch
+                answer = solver.check()
+                assert isinstance(answer, Sat) == satisfiable(added)
+                if isinstance(answer, Sat):
+                    assert all(answer.model.value(f) for f in added)
+                else:
+                    assert answer == Unsat(())
+
+    agrees()
 
 
 @pytest.mark.parametrize("name", BOOLEAN_SOLVERS)
