@@ -152,6 +152,7 @@ def test_deadline_gives_unknown_and_leaves_the_solver_usable(name):
         assert isinstance(solver.check([free], timeout=30), Sat)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # where Python is deaf to one press
 @pytest.mark.parametrize("name", BOOLEAN_SOLVERS)
 def test_ctrl_c_interrupts_a_check(name):
     """Ctrl-C during a check raises KeyboardInterrupt here, and the solver can be checked again and closed."""
