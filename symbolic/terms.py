@@ -48,6 +48,7 @@ class Terms:
     def __init__(self) -> None:
         self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
         self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
+        self._constants: set[Term] = set()
 
     def _intern(self, op: str, args: tuple[Any, ...]) -> Term:
         key = (op, args)
@@ -63,10 +64,12 @@ class Terms:
 
     def const(self, value: Any) -> Term:
         """Return a number."""
-        return self._intern("const", (value,))
+        found = self._intern("const", (value,))
+        self._constants.add(found)
+        return found
 
     def is_const(self, term: Term) -> bool:
-        return self.nodes[term][0] == "const"
+        return term in self._constants
 
     def apply(self, op: str, args: Sequence[Term]) -> Term:
         """Return the canonical term `op(args)`; UNWRITTEN if any argument is."""
@@ -80,7 +83,11 @@ class Terms:
         constant = reduction.identity
         items: list[Term] = []
         for arg in args:
-            for item in self.items(arg, op):
+            found = self.items(arg, op)
+            if self._constants.isdisjoint(found):
+                items += found
+                continue
+            for item in found:
                 if self.is_const(item):
                     value = self.nodes[item][1][0]
                     constant = value if constant is None else reduction.fold(constant, value)
