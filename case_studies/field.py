@@ -3,10 +3,10 @@
 Each warp multiplies two elements, bit-sliced: word p holds coefficient p of 32 independent problems. An element is
 `CHUNKS` chunks of 32 words; thread t holds word t of each.
 
-`product` multiplies the polynomials, with holes: Mult-32 and Mult-64 (mult32.py, mult64.py) for any number of chunks. In
-iteration k each thread obtains one word of every chunk of `a`, and CHUNKS + 1 words of `b`: a part chooses between two
-neighbouring chunks, the first and last of which are zeros. So CHUNKS * (CHUNKS + 1) products an iteration do: 2 and 6
-accumulates for one and two chunks, as in the paper.
+`product` multiplies the polynomials, with holes: Mult-32 and Mult-64 (mult32.py, mult64.py) for any number of chunks.
+In iteration k each thread obtains one word of every chunk of `a`, and CHUNKS + 1 words of `b`: a part chooses between
+two neighbouring chunks, the outermost of which are zeros. So CHUNKS * (CHUNKS + 1) products in an iteration do: 2 and 6
+for one and two chunks, as many accumulates as those two have.
 
 `register` and `shared` multiply in the field. They are the product, with those holes filled, and the reduction modulo
 x^degree + x^R + x^S + x^T + 1: each high word is added to four low ones. `register` asks other lanes for the words,
