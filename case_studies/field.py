@@ -1,7 +1,7 @@
 """Multiplication in the finite fields GF(2^degree), degree 32 to 384 (paper, section 7.2).
 
 Each warp multiplies two elements, bit-sliced: word p holds coefficient p of 32 independent problems. An element is
-`CHUNKS` chunks of 32 words; thread t holds word t of each.
+`CHUNKS` chunks of as many words as a warp has threads; thread t holds word t of each.
 
 `product` multiplies the polynomials, with holes: Mult-32 and Mult-64 (mult32.py, mult64.py) for any number of chunks.
 In iteration k each thread obtains one word of every chunk of `a`, and CHUNKS + 1 words of `b`: a part chooses between
@@ -16,7 +16,7 @@ G. Seroussi's Table of Low-Weight Binary Irreducible Polynomials (HPL-98-135).
 
 from swizzle import accumulator, cuda, parameter, sketch, spec, sw_part, sw_xform, u32
 
-WARP = 32
+WARP = parameter("warp_size", 32, domain=(16, 32))
 DEGREE = parameter("degree", 64, domain=(32, 64, 96, 128, 192, 256, 320, 384))
 GRID = parameter("grid", 2, domain=range(1, 65))
 CHUNKS = DEGREE // WARP
@@ -31,7 +31,7 @@ EXPONENTS = {
     320: (4, 3, 1),
     384: (12, 3, 2),
 }
-R, S, T = EXPONENTS[DEGREE]  # R is at most WARP / 2, so that one more step reduces what the first left high
+R, S, T = EXPONENTS[DEGREE]  # R is less than WARP: a word moves into the next chunk at most
 
 
 def coefficients(a, b, first):
@@ -62,7 +62,7 @@ def multiply(a, b):
     return found
 
 
-@sketch(spec=polynomials, block=WARP, grid=GRID, a=u32[SIZE], b=u32[SIZE], c=u32.out[2 * SIZE])
+@sketch(spec=polynomials, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[2 * SIZE])
 def product(a, b, c):
     lane = cuda.laneid
     first = cuda.blockIdx.x * DEGREE + lane
@@ -86,7 +86,7 @@ def product(a, b, c):
         c[2 * cuda.blockIdx.x * DEGREE + i * WARP + lane] = answer[i].value
 
 
-@sketch(spec=multiply, block=WARP, grid=GRID, a=u32[SIZE], b=u32[SIZE], c=u32.out[SIZE])
+@sketch(spec=multiply, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[SIZE])
 def register(a, b, c):
     lane = cuda.laneid
     first = cuda.blockIdx.x * DEGREE + lane
@@ -101,7 +101,7 @@ def register(a, b, c):
     a0 = cuda.local.array(CHUNKS, u32)
     for k in range(WARP):
         for i in range(CHUNKS):
-            a0[i] = cuda.shfl_sync(cuda.FULL_MASK, ra[i], (31 - k) % WARP)
+            a0[i] = cuda.shfl_sync(cuda.FULL_MASK, ra[i], WARP - 1 - k)
         for j in range(CHUNKS + 1):
             b0 = cuda.shfl_sync(cuda.FULL_MASK, rb[j + (0 if lane > k else 1)], (lane + k + 1) % WARP)
             for i in range(CHUNKS):
@@ -129,7 +129,7 @@ def register(a, b, c):
         c[first + i * WARP] = low[i] ^ high[i + 1] ^ by_r ^ by_s ^ by_t
 
 
-@sketch(spec=multiply, block=WARP, grid=GRID, a=u32[SIZE], b=u32[SIZE], c=u32.out[SIZE])
+@sketch(spec=multiply, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[SIZE])
 def shared(a, b, c):
     lane = cuda.laneid
     first = cuda.blockIdx.x * DEGREE + lane

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuda_out.walk import Body, assigned_in, names_in, own_expressions, statements, subexpressions
+from cuda_out.walk import Body, names_in, own_expressions, statements, subexpressions
 from symbolic import program as ir
 from symbolic.program import DType, Expr, Program, Stmt
 
@@ -84,6 +84,11 @@ def register_indices(stmt: Stmt, arrays: frozenset[str]) -> Iterator[Expr]:
                     pass
 
 
+def _assigned(body: Body) -> frozenset[str]:
+    """Return what a body assigns; an inner loop's variable is known once that loop itself is unrolled."""
+    return frozenset(stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign))
+
+
 def loops_to_unroll(program: Program) -> frozenset[ir.For]:
     """Return the loops that decide the static indices of register arrays."""
     static, arrays = static_names(program), register_arrays(program)
@@ -98,7 +103,7 @@ def loops_to_unroll(program: Program) -> frozenset[ir.For]:
         for name, exprs in definitions:
             if name in needed:
                 grown |= frozenset[str]().union(*map(names_in, exprs)) & static
-        chosen = frozenset(loop for loop in loops if (assigned_in(loop.body) | {loop.variable}) & grown)
+        chosen = frozenset(loop for loop in loops if (_assigned(loop.body) | {loop.variable}) & grown)
         for loop in chosen:
             grown |= frozenset[str]().union(*map(names_in, own_expressions(loop))) & static
         if grown == needed:

@@ -305,8 +305,9 @@ def test_loops_that_index_registers_are_unrolled() -> None:
             assign("n", op("*", "k", 2)), loop("q", 5, assign("v", load("x", "q"))), store("a", "n", data(0.0)),
         ),
         loop("other", 9, assign("v", load("x", "other"))),
+        loop("around", 6, loop("r", 2, store("a", "r", load("x", "around")))),
     ])  # fmt: skip
-    assert {stmt.variable for stmt in loops_to_unroll(program)} == {"i", "j", "k"}
+    assert {stmt.variable for stmt in loops_to_unroll(program)} == {"i", "j", "k", "r"}
 
 
 def test_what_depends_on_the_thread_is_not_static() -> None:
