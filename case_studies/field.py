@@ -8,10 +8,11 @@ In iteration k each thread obtains one word of every chunk of `a`, and CHUNKS + 
 two neighbouring chunks, the outermost of which are zeros. So CHUNKS * (CHUNKS + 1) products in an iteration do: 2 and 6
 for one and two chunks, as many accumulates as those two have.
 
-`register` and `shared` multiply in the field. They are the product, with those holes filled, and the reduction modulo
-x^degree + x^R + x^S + x^T + 1: each high word is added to four low ones. `register` asks other lanes for the words,
-`shared` reads them from shared memory. The polynomials are the lexicographically first irreducible pentanomials, as in
-G. Seroussi's Table of Low-Weight Binary Irreducible Polynomials (HPL-98-135).
+`register` and `shared` multiply in the field: the product, with those holes filled as found (sums under open holes
+cannot be shuffled and summed again: docs/solving.md), and the reduction modulo x^degree + x^R + x^S + x^T + 1, which
+adds each high word to four low ones. `register` asks other lanes for the words, `shared` reads them from shared memory.
+The polynomials are the first irreducible pentanomials in lexicographic order, as in G. Seroussi's Table of Low-Weight
+Binary Irreducible Polynomials (HPL-98-135); there are no irreducible trinomials of these degrees.
 """
 
 from swizzle import accumulator, cuda, parameter, sketch, spec, sw_part, sw_xform, u32
