@@ -23,7 +23,13 @@ nitpicky = True
 myst_heading_anchors = 4
 
 html_theme = "alabaster"
-html_theme_options = {"description": "GPU kernels with holes, filled and proved", "page_width": "70em"}
+html_theme_options = {
+    "description": "GPU kernels with holes, filled and proved",
+    "page_width": "1240px",
+    "font_family": "system-ui, sans-serif",
+    "font_size": "16px",
+    "code_font_size": "13px",
+}
 html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
 html_show_copyright = html_copy_source = html_show_sourcelink = False
 
