@@ -34,7 +34,7 @@ gpu: $(INSTALLED_GPU)
 	$(BIN)/python -m pytest -m gpu --benchmark-only bench
 
 docs: $(INSTALLED)
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs
 
 docs-errors: $(INSTALLED)
 	$(BIN)/python docs/make_errors.py
