@@ -12,7 +12,7 @@ PINS := setup.cfg pyproject.toml constraints.txt
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test lint bench gpu docs-errors screenshots clean
+.PHONY: demo test lint bench gpu docs docs-errors gallery screenshots clean
 
 demo: $(INSTALLED)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -33,8 +33,14 @@ gpu: $(INSTALLED_GPU)
 	$(BIN)/python -m pytest -m gpu --benchmark-disable
 	$(BIN)/python -m pytest -m gpu --benchmark-only bench
 
+docs: $(INSTALLED)
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs
+
 docs-errors: $(INSTALLED)
 	$(BIN)/python docs/make_errors.py
+
+gallery: $(INSTALLED)
+	$(BIN)/python docs/make_gallery.py
 
 screenshots: $(INSTALLED)
 	$(BIN)/python docs/screenshots.py
@@ -49,9 +55,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(PINS) | $(BIN)/python
-	$(PIP) -e '.[dev,nvrtc,sat]'
+	$(PIP) -e '.[dev,docs,nvrtc,sat]'
 	@touch $@
 
 $(INSTALLED_GPU): $(PINS) | $(BIN)/python
-	$(PIP) -e '.[dev,gpu,nvrtc,sat]'
+	$(PIP) -e '.[dev,docs,gpu,nvrtc,sat]'
 	@touch $@ $(VENV)/.installed

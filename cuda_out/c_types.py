@@ -59,15 +59,15 @@ def literal(value: int | float | bool, dtype: DType) -> str:
 def _float_literal(value: float, dtype: DType) -> str:
     if dtype is DType.F16:
         return f"__float2half({_float_literal(value, DType.F32)})"
-    suffix, huge = ("f", "__builtin_huge_valf()") if dtype is DType.F32 else ("", "__builtin_huge_val()")
-    if math.isnan(value):
-        return f'__builtin_nan{suffix}("")'
-    if dtype is DType.F32:
+    single = dtype is DType.F32
+    if single:
         value = _nearest_f32(value)
-    if math.isinf(value):
-        return huge if value > 0 else f"-{huge}"
-    text = _shortest_f32(value) if dtype is DType.F32 else repr(value)
-    return (text if "." in text or "e" in text else f"{text}.0") + suffix
+    if not math.isfinite(value):  # by its bits: no compiler's header is needed
+        infinity = "__int_as_float(0x7f800000)" if single else "__longlong_as_double(0x7ff0000000000000ll)"
+        quiet = "__int_as_float(0x7fffffff)" if single else "__longlong_as_double(0x7fffffffffffffffll)"
+        return quiet if math.isnan(value) else infinity if value > 0 else f"-{infinity}"
+    text = _shortest_f32(value) if single else repr(value)
+    return (text if "." in text or "e" in text else f"{text}.0") + ("f" if single else "")
 
 
 def _nearest_f32(value: float) -> float:

@@ -89,6 +89,8 @@ class _Drawing:
     def _panel(self, panel: Panel) -> None:
         self.canvas.parts.append(f"<g><title>{escape(panel.title)}</title>")
         self.canvas.text(MARGIN, self.y + 11, panel.title, size=13, bold=True)
+        if len(panel.title) * CHARACTER * 1.3 > self.geometry.title:  # in this size; the lanes go below it
+            self.y += 15
         left = MARGIN + self.geometry.title
         for lane in range(self.geometry.lanes):
             middle = left + (lane + 0.5) * self.geometry.cell

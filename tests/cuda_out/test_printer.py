@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuda_out.c_types import literal
 from cuda_out.emulate import emulate
 from cuda_out.passes import optimize
 from cuda_out.printer import CudaSource, print_cuda
@@ -116,6 +118,16 @@ def test_random_kernels_compile_and_use_no_local_memory(seed: int) -> None:
     program = RandomKernel(2000 + seed).program()
     compile_cuda(print_cuda(program).text, "sm_80")
     assert not uses_local(compile_cuda(print_cuda(optimize(program)).text, "sm_80").ptx)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64])
+def test_literals_that_are_not_finite_compile(dtype: DType) -> None:
+    """Infinities, which max and min start from, and NaN, for every compiler that is here."""
+    spelled = "\n".join(f"  *p++ = {literal(value, dtype)};" for value in (math.inf, -math.inf, math.nan))
+    scalar = {DType.F32: "float", DType.F64: "double"}[dtype]
+    for tool in available_tools():
+        compile_cuda(f'extern "C" __global__ void k({scalar}* p) {{\n{spelled}\n}}', "sm_80", tool=tool)
 
 
 @needs_nvcc
@@ -229,7 +241,7 @@ def test_accumulators_start_at_the_identity() -> None:
     )  # fmt: skip
     assert lines == [
         "float a = 1.0f;",
-        "float b = __builtin_huge_valf();",
+        "float b = __int_as_float(0x7f800000);",
         "int c = (-2147483647 - 1);",
         "unsigned long long d = 18446744073709551615ull;",
         "float e[2][3];",

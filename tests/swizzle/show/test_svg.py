@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from swizzle import load, solve
 from swizzle.show.geometry import CHARACTER
+from swizzle.show.picture import picture_of
 from swizzle.show.svg import FIRST_PANELS, LAST_PANELS
 from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, picture
 
@@ -24,7 +26,20 @@ def parsed(text: str) -> ET.Element:
 @pytest.mark.parametrize("name", ALL)
 def test_no_two_texts_meet(name: str) -> None:
     """Texts on one line keep clear of each other, and within the figure, as wide as a fixed-width font draws them."""
-    root = parsed(picture(ALL[name]).svg)
+    keep_clear(picture(ALL[name]).svg)
+
+
+def test_a_long_title_stands_above_the_lanes() -> None:
+    """A step of a file's own line has that line as its title; few lanes leave little room beside it."""
+    file = Path(__file__).parents[3] / "case_studies" / "conv1d.py"
+    (sketch,) = load(file, None, {"warp_size": 4, "warps": 1, "grid": 1})
+    drawn = picture_of(solve(sketch).best, sketch.spec)
+    assert "warp_load(x, inp, offset=i - lane" in drawn.svg
+    keep_clear(drawn.svg)
+
+
+def keep_clear(svg: str) -> None:
+    root = parsed(svg)
     lines: dict[float, list[tuple[float, float, str]]] = {}
     for text in root.iterfind(".//s:text", NAMES):
         size = float(text.get("font-size", "10"))

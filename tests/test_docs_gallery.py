@@ -1,0 +1,47 @@
+"""docs/gallery.md and its figures are what `make gallery` makes now, and leave no case study out."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.pages import DOCS, text_of
+
+LARGEST = 200_000
+FIGURES = DOCS / "images" / "gallery"
+
+
+def maker() -> ModuleType:
+    """Return the script that makes the page."""
+    found = importlib.util.spec_from_file_location("make_gallery", DOCS / "make_gallery.py")
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_the_page_and_its_figures_are_fresh() -> None:
+    """Which of several equal solutions is found depends on the solver, so the usual one must be there."""
+    pytest.importorskip("pysat", reason="the figures are of CaDiCaL's solutions (extra `sat`)")
+    page, figures = maker().gallery()
+    stale = [name for name, text in figures.items() if (FIGURES / name).read_text(encoding="utf-8") != text]
+    assert not stale, "run `make gallery`"
+    assert text_of("gallery.md") == page, "run `make gallery`"
+    assert {path.name for path in FIGURES.iterdir()} == set(figures)
+
+
+def test_every_case_study_is_there() -> None:
+    """With a figure that is well-formed and small, and its section of the paper where it has one."""
+    page = text_of("gallery.md")
+    studies = sorted(path.stem for path in Path(DOCS.parent / "case_studies").glob("*.py"))
+    assert re.findall(r"^## (\w+)$", page, re.MULTILINE) == studies
+    shown = re.findall(r"^!\[.+\]\(images/gallery/(.+\.svg)\)$", page, re.MULTILINE)
+    assert len(shown) >= len(studies)
+    for name in shown:
+        assert ET.parse(FIGURES / name).getroot().tag.endswith("svg")
+        assert (FIGURES / name).stat().st_size < LARGEST
