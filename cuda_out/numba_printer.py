@@ -1,8 +1,8 @@
 """Print a program without holes as a Python module for numba.cuda: one `@cuda.jit` kernel and a function to launch it.
 
 The program is the one that the CUDA printer takes, after the same passes: its register arrays are indexed statically
-once NVVM has unrolled the loops. Arrays keep their dimensions and their strides; a kernel of any length reads its
-lengths off the arrays' shapes.
+once NVVM has unrolled the loops, or `numba_unroll` before it. Arrays keep their dimensions and their strides; a kernel
+of any length reads its lengths off the arrays' shapes.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from cuda_out.numba_expressions import PRIMARY, NumbaExpressions
 from cuda_out.numba_lines import PythonLines
 from cuda_out.numba_names import NUMBA_TYPE, python_name, python_names
 from cuda_out.numba_statements import NumbaStatements
+from cuda_out.numba_unroll import unrolled_for_numba
 from cuda_out.passes import inline_finals, legal_shuffles
 from cuda_out.tile_text import TileText, tile_text
 from cuda_out.tiling import AXES, Tiling
 from cuda_out.walk import FreshNames, all_names
+from symbolic.launch_shape import require_hardware_warp
 from symbolic.program import Axis, Parameter, Program
 
 
@@ -39,7 +41,8 @@ def print_numba(program: Program, provenance: Sequence[str] = (), *, tiling: Til
     Raises SwizzleError where numba.cuda cannot say it.
     """
     assert not program.holes, "only programs without holes are printed"
-    return _Module(legal_shuffles(inline_finals(program)), tiling).source(provenance)
+    require_hardware_warp(program)
+    return _Module(unrolled_for_numba(legal_shuffles(inline_finals(program))), tiling).source(provenance)
 
 
 class _Module:
