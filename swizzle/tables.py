@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from swizzle.search.verify import run_canonical
 from swizzle.solution import Solution
+from symbolic.errors import SwizzleError
 from symbolic.terms import Terms
 from symbolic.vector import Vector
 from templates.words import Filling
@@ -48,10 +49,21 @@ class HoleValues:
 
 
 def hole_values(solution: Solution) -> dict[str, HoleValues]:
-    """Run the sketch with its holes answered, and keep what each was asked and what it said."""
+    """Run the sketch with its holes answered, and keep what each was asked and what it said.
+
+    Raises SwizzleError for a naive template's solution, which keeps no constants.
+    """
     program = solution.sketch
     if program is None or not solution.holes:
         return {}
+    for chosen in solution.holes:
+        if not chosen.constants:
+            raise SwizzleError(
+                f"the function of {chosen.name} has no constants",
+                place=chosen.place,
+                expected="a solution by the paper's templates",
+                mend='solve it with template="paper"',
+            )
     fillings = [Filling(hole, chosen.constants) for hole, chosen in zip(program.holes, solution.holes, strict=True)]
     asked: list[list[npt.NDArray[np.int64]]] = [[] for _ in fillings]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle import load, solve
+from swizzle import Limits, SwizzleError, load, solve
 
 CASES = Path(__file__).parents[2] / "case_studies"
 
@@ -41,3 +41,10 @@ def test_the_grid_of_a_hole_has_an_axis_for_each_argument() -> None:
     assert table.arguments == ("lane", "k")
     np.testing.assert_array_equal(table.grid, (np.arange(32)[:, None] + np.arange(3)) % 32)
     assert not table.grid.mask.any()
+
+
+def test_a_naive_template_keeps_no_constants() -> None:
+    """Its solutions have formulas only, and the message says so."""
+    (sketch,) = load(CASES / "conv1d.py", None, {"warp_size": 4})
+    with pytest.raises(SwizzleError, match="the function of xform1 has no constants"):
+        solve(sketch, Limits(template="naive-1")).best.tables()
