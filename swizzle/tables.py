@@ -57,7 +57,7 @@ def hole_values(solution: Solution) -> dict[str, HoleValues]:
     if program is None or not solution.holes:
         return {}
     for chosen in solution.holes:
-        if not chosen.constants:
+        if chosen.kind == "xform" and not chosen.constants:
             raise SwizzleError(
                 f"the function of {chosen.name} has no constants",
                 place=chosen.place,
