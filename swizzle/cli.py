@@ -121,7 +121,7 @@ def cli() -> None:
     "--emit",
     metavar="KINDS",
     callback=_kinds,
-    help="Which files -o writes, separated by commas: cuda (the default), header, ptx.",
+    help="Which files -o writes, separated by commas: cuda (the default), header, numba, ptx.",
 )
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving; nor are there with --json.")

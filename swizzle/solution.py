@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from swizzle.explain.explanation import Explanation
     from swizzle.show.picture import Picture
     from swizzle.sketch import Sketch
+    from swizzle.tables import HoleValues
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Literal["1", "2", "3"]
@@ -69,12 +70,45 @@ class HoleFormula:
 @dataclass(frozen=True, slots=True)
 class Solution:
     """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
-    predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open."""
+    predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open; `posed` is
+    the sketch with its specification, where `solve` made the solution."""
 
     program: Program
     holes: tuple[HoleFormula, ...]
     cost: Mapping[str, int]
     sketch: Program | None = field(default=None, repr=False)
+    posed: Sketch | None = field(default=None, repr=False, compare=False)
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __call__(self, *arrays: Any, stream: Any = None) -> None:
+        """Run the kernel on arrays, in the order of its parameters; outputs are written in place.
+
+        All are NumPy arrays, or all device arrays of numba, CuPy, PyTorch or whatever has `__cuda_array_interface__`.
+        Device arrays are used where they lie, on `stream` (numba's, cuda.core's, or a handle); with one, the call
+        returns before the kernel has run. NumPy arrays go through the GPU, or where there is none through the
+        emulation on the CPU. Other sizes than the sketch's are taken where the kernel is shown to be right at them.
+        """
+        from swizzle.calling import call
+
+        call(self, arrays, stream)
+
+    def to_cuda(self, form: Literal["cu", "header"] = "cu") -> str:
+        """Return the kernel as CUDA C++: the `.cu` or the header that `swizzle solve -o` writes."""
+        from swizzle.texts import text_of
+
+        return text_of(self, "cuda" if form == "cu" else "header")
+
+    def to_numba(self) -> str:
+        """Return the kernel as a Python module for numba.cuda."""
+        from swizzle.texts import text_of
+
+        return text_of(self, "numba")
+
+    def tables(self) -> dict[str, HoleValues]:
+        """Return, for each hole, the values of its chosen function wherever the kernel asks it, as NumPy arrays."""
+        from swizzle.tables import hole_values
+
+        return hole_values(self)
 
     def show(self, *, block: int = 0, warp: int = 0, colour: Literal["element", "lane"] = "element") -> Picture:
         """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`; in a notebook, both

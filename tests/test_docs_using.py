@@ -17,6 +17,7 @@ import pytest
 from cuda_out.emulate import emulate
 from cuda_out.toolchain import available_tools, compile_cuda
 from swizzle.cli import execute
+from tests.cuda_out.numba_stand_in import module
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "using-the-kernel.md").read_text(encoding="utf-8")
@@ -105,11 +106,33 @@ def test_the_recipe_for_cupy(workplace: Path, monkeypatch: pytest.MonkeyPatch) -
     assert np.array_equal(scope["y"], x[:-2] + 2 * x[1:-1] + 4 * x[2:])
 
 
+def test_the_recipe_for_numba(workplace: Path) -> None:
+    """The module is what the page shows, and its launch function is called as it says, on the stand-in."""
+    swizzle("solve", "case_studies/conv1d.py", "-q", "-o", "out", "--emit", "numba")
+    text = (workplace / "out" / "conv1d_numba.py").read_text()
+    assert BLOCKS["numba_kernel"] in text
+    scope = module(text)
+    x, y = np.arange(1002, dtype=np.float32), np.zeros(1000, np.float32)
+    scope["launch_conv1d"](x, np.array([1, 2, 4], np.float32), y)
+    assert np.array_equal(y, x[:-2] + 2 * x[1:-1] + 4 * x[2:])
+    compile(BLOCKS["numba_call"], "numba_call", "exec")
+    assert "from conv1d_numba import launch_conv1d\n" in BLOCKS["numba_call"]
+
+
+@needs_gcc
+def test_a_call_from_python(workplace: Path) -> None:
+    """The recipe runs as it stands, on the emulation."""
+    scope: dict[str, Any] = {}
+    exec(compile(BLOCKS["call"], "docs/using-the-kernel.md", "exec"), scope)
+    x = scope["x"]
+    assert np.array_equal(scope["y"], x[:-2] + 2 * x[1:-1] + 4 * x[2:])
+
+
 @needs_compiler
 def test_what_the_other_recipes_name_is_there(workplace: Path) -> None:
     """The recipes are Python; the kernel is exported by its bare name, with three pointers and a 64-bit length."""
     swizzle("solve", "case_studies/conv1d.py", "-q", "-o", "out", "--emit", "cuda,header")
-    for recipe in ("cupy", "torch", "numba"):
+    for recipe in ("cupy", "torch", "core"):
         compile(BLOCKS[recipe], recipe, "exec")
     header, text = (workplace / "out" / f"conv1d{suffix}" for suffix in (".cuh", ".cu"))
     namespace, launcher = re.findall(r"(\w+)::(launch_\w+)\(", BLOCKS["torch"])[0]

@@ -45,14 +45,28 @@ def cuda_source(
 
     Where `sizes` is a tiling the kernel takes arrays of any length.
     """
-    from cuda_out.passes import optimize
     from cuda_out.printer import print_cuda
+
+    printed, tiling = _printed(program, sizes)
+    return print_cuda(printed, head, tiling=tiling, form=form)
+
+
+def _printed(program: Program, sizes: Sizes) -> tuple[Program, Tiling | None]:
+    """Return the program that is printed, after the passes, and how its blocks tile arrays of any length."""
+    from cuda_out.passes import optimize
     from cuda_out.tiled import one_tile
     from cuda_out.tiling import Tiling
 
     if isinstance(sizes, Tiling):
-        return print_cuda(optimize(one_tile(program, sizes)), head, tiling=sizes, form=form)
-    return print_cuda(optimize(program), head, form=form)
+        return optimize(one_tile(program, sizes)), sizes
+    return optimize(program), None
+
+
+def _numba(program: Program, head: Sequence[str], sizes: Sizes) -> str:
+    from cuda_out.numba_printer import print_numba
+
+    printed, tiling = _printed(program, sizes)
+    return print_numba(printed, head, tiling=tiling).text
 
 
 def _ptx(program: Program, head: Sequence[str], sizes: Sizes) -> str:
@@ -73,6 +87,9 @@ EMITTERS: Final[Mapping[str, Emitter]] = {
         ".cuh",
         "the same to be included, by any number of translation units",
         lambda program, head, sizes: cuda_source(program, head, sizes, form="header").text,
+    ),
+    "numba": Emitter(
+        "_numba.py", "the same kernel as a Python module for numba.cuda, with its launch function", _numba
     ),
     "ptx": Emitter(".ptx", f'the extern "C" kernel compiled for {PTX_ARCH} and later', _ptx),
 }

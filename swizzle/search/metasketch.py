@@ -299,7 +299,7 @@ class _Search:
             HoleFormula(h.name, h.kind, h.place, formula(h, t, c), constants(t, c))
             for h, t, c in zip(program.holes, templates, choices, strict=True)
         )
-        return Solution(fill(program, templates, choices), holes, {"accumulates": candidate.cost}, program)
+        return Solution(fill(program, templates, choices), holes, {"accumulates": candidate.cost}, program, self.sketch)
 
     def _verify(self, solutions: tuple[Solution, ...]) -> Mapping[str, Any]:
         """Run every printed solution against the specification, on all outputs."""

@@ -236,4 +236,4 @@ def test_emit_takes_a_list_of_known_kinds() -> None:
     """An unknown kind is a mistake that names the known ones."""
     out, err = io.StringIO(), io.StringIO()
     assert execute(["solve", "x.py", "-o", "out", "--emit", "cuda,tensor"], out, err) == 2
-    assert "expected: some of cuda, header, ptx, separated by commas, not 'tensor'" in err.getvalue()
+    assert "expected: some of cuda, header, numba, ptx, separated by commas, not 'tensor'" in err.getvalue()

@@ -1,0 +1,47 @@
+"""Every case study printed for numba.cuda, run on the stand-in, at its own lengths and at others."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from cuda_out.numba_printer import print_numba
+from cuda_out.passes import optimize
+from cuda_out.tiled import one_tile
+from cuda_out.tiling import Tiling
+from swizzle import load, solve
+from swizzle.calling import sizes_of
+from swizzle.commands.trial import Array, trials
+from swizzle.search.specification import numbers
+from symbolic.errors import SwizzleError
+from tests.cuda_out.numba_stand_in import module
+from tests.test_case_studies import CASES, SOLVED, spelled
+
+
+@pytest.mark.parametrize(("target", "parameters"), [(case[0], case[3]) for case in SOLVED], ids=spelled)
+def test_the_printed_module_computes_the_specification(target: str, parameters: dict[str, int]) -> None:
+    """As `Solution.to_numba` prints it: for any length where that is shown."""
+    file, _, name = target.partition(":")
+    (sketch,) = load(CASES / f"{file}.py", name or None, parameters)
+    best = solve(sketch).best
+    sizes = sizes_of(best)
+    tiling = sizes if isinstance(sizes, Tiling) else None
+    source = print_numba(optimize(one_tile(best.program, tiling) if tiling else best.program), tiling=tiling)
+    assert best.to_numba().endswith(source.text.partition("\n\n")[2])
+    launch = module(source.text)[source.launcher]
+
+    def run(arrays: list[Array]) -> None:
+        launch(*arrays)
+
+    programs = [best.program]
+    for lengths in tiling.evidence[1:] if tiling else ():
+        assert tiling is not None
+        programs.append(tiling.at(best.program, dict(zip([axis.axis for axis in tiling.axes], lengths, strict=True))))
+    for program in programs:
+        try:
+            found = trials(program, partial(numbers, program, sketch.spec), run, 0)
+        except SwizzleError:
+            assert program is not best.program  # the specification is made for the sketch's own sizes
+            continue
+        assert all(trial.equal for trial in found), (found, source.text)
