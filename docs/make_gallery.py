@@ -19,6 +19,8 @@ from swizzle.loading import load_declared  # noqa: E402
 from swizzle.show.picture import Picture, picture_of  # noqa: E402
 
 DOCS = ROOT / "docs"
+LARGEST: Final = 200_000
+"""The bytes of a figure on the page."""
 SMALL: Final[Mapping[str, int]] = {"warp_size": 8, "warps": 1, "grid": 1, "grid_x": 1, "grid_y": 1}
 """The sizes of figures, where a case study declares such a parameter."""
 SMALLER: Final[Mapping[str, Mapping[str, int]]] = {"mult32": {"warp_size": 4}, "mult64": {"warp_size": 4}}
@@ -72,14 +74,19 @@ def section(file: Path, figures: dict[str, str]) -> Iterator[str]:
     for sketch in made:
         picture = drawn(sketch)
         name = f"{file.stem}-{sketch.name}" if len(made) > 1 else file.stem
-        figures[f"{name}.svg"] = picture.svg
+        drawable = len(picture.svg.encode()) < LARGEST
+        if drawable:
+            figures[f"{name}.svg"] = picture.svg
         target = f"case_studies/{file.name}" + (f":{sketch.name}" if len(made) > 1 else "")
         options = "".join(f" -D {parameter}={size}" for parameter, size in sizes.items())
         if len(made) > 1:
             yield f"\n### {file.stem}: {sketch.name}"
         yield f"\n```sh\nswizzle show {target}{options} -o {name}.svg\n```\n"
         yield from table(picture)
-        yield f"\n![What a warp moves in {name}](images/gallery/{name}.svg)"
+        if drawable:
+            yield f"\n![What a warp moves in {name}](images/gallery/{name}.svg)"
+        else:
+            yield f"\nThe figure is too large for this page; to explore it: `-o {name}.html`."
 
 
 def gallery() -> tuple[str, dict[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from cuda_out.numba_printer import print_numba
@@ -12,9 +10,10 @@ from cuda_out.tiled import one_tile
 from cuda_out.tiling import Tiling
 from swizzle import load, solve
 from swizzle.calling import sizes_of
+from swizzle.commands.emit import cuda_source
+from swizzle.commands.sizes import sizes_to_try
+from swizzle.commands.target import Filled
 from swizzle.commands.trial import Array, trials
-from swizzle.search.specification import numbers
-from symbolic.errors import SwizzleError
 from tests.cuda_out.numba_stand_in import module
 from tests.test_case_studies import CASES, SOLVED, spelled
 
@@ -34,14 +33,7 @@ def test_the_printed_module_computes_the_specification(target: str, parameters: 
     def run(arrays: list[Array]) -> None:
         launch(*arrays)
 
-    programs = [best.program]
-    for lengths in tiling.evidence[1:] if tiling else ():
-        assert tiling is not None
-        programs.append(tiling.at(best.program, dict(zip([axis.axis for axis in tiling.axes], lengths, strict=True))))
-    for program in programs:
-        try:
-            found = trials(program, partial(numbers, program, sketch.spec), run, 0)
-        except SwizzleError:
-            assert program is not best.program  # the specification is made for the sketch's own sizes
-            continue
+    text = cuda_source(best.program, sizes=sizes)
+    for size in sizes_to_try(Filled(best.program, sketch.spec, ()), text):
+        found = list(trials(size.filled.program, size.numbers, run, 0))
         assert all(trial.equal for trial in found), (found, source.text)
