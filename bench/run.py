@@ -74,12 +74,10 @@ def answer_of(benchmark: Benchmark, run: Run) -> dict[str, Any]:
 
 
 def measure(benchmark: Benchmark, runs: int, check_s: float | None) -> dict[str, Any]:
-    """Run a benchmark several times, cold, and warm where it is a kernel of the table; return its row."""
-    done: list[Run] = []
-    while len(done) < runs and not (done and not benchmark.statuses and done[0].wall > 10):
-        done.append(run_once(benchmark.arguments))
+    """Run a benchmark several times, cold, and warm where it is a kernel's first question; return its row."""
+    done = [run_once(benchmark.arguments) for _ in range(runs if benchmark.statuses else 1)]
     warm: list[Run] = []
-    if benchmark.statuses:
+    if benchmark.question == "first":
         with tempfile.TemporaryDirectory() as cache:
             run_once(benchmark.arguments, cache)
             warm = [run_once(benchmark.arguments, cache) for _ in done]
