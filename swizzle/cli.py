@@ -284,11 +284,11 @@ def _usage_mistake(error: click.UsageError) -> SwizzleError:
     from symbolic.errors import SwizzleError
 
     found, _, near = error.format_message().removesuffix(".").partition(" Did you mean ")
-    found, _, expected = found.removesuffix(".").partition("expected ")
+    found, _, expected = found.removesuffix(".").partition(": expected ")
     command = error.ctx.command_path if error.ctx else "swizzle"
     usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "swizzle COMMAND"
     return SwizzleError(
-        found.removesuffix(": ") or found,
+        found,
         expected=expected or " ".join(usage.split()),
         mend=f"did you mean {near}" if near else f"{command} --help shows what it takes",
     )

@@ -69,7 +69,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             out.write(answer(result, files, arguments, colour=wants_colour(out)))
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
-            if result.status == "unsat" and sketch.program.holes and not arguments.json_object:
+            explainable = sketch.program.holes and arguments.template == "paper" and not arguments.no_canonical
+            if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))
     return max(statuses)

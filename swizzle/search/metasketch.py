@@ -7,7 +7,7 @@ In each space: find a filling, then ask for a cheaper one until none exists. The
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -249,12 +249,16 @@ class _Search:
         candidates = self.all or ([self.best] if self.best else [])
         if self.best is not None and self.all and self.best.cost < self.all[0].cost:
             candidates = [self.best, *self.all]
-        solutions = tuple(self._solution(c) for c in candidates)
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
         if self.best is not None and self.best.cost == self.floor:
             certificate["floor"] = f"accumulates that no filling can do without, by counting: {self.floor}"
+        try:
+            solutions, verified = self._read(candidates)
+        except KeyboardInterrupt:
+            self.reason = self.reason or "interrupted"
+            solutions, verified = self._read(candidates[:1])
         if solutions:
-            certificate["verified"] = self._verify(solutions)
+            certificate["verified"] = verified
         self.seconds["verify"] = time.monotonic() - started
         if self.limits.certify and self.reason == "":
             assert self.problem is not None
@@ -275,6 +279,11 @@ class _Search:
             reason=self.reason,
             posed=self.sketch,
         )
+
+    def _read(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
+        """Return candidates as solutions, and what was verified of them."""
+        solutions = tuple(self._solution(c) for c in candidates)
+        return solutions, self._verify(solutions) if solutions else {}
 
     def _space_of_best(self, last: SpaceName) -> SpaceName:
         """Return the space that the answer speaks of: the one asked for, or where the best was found."""

@@ -137,6 +137,7 @@ def test_options_of_check_and_run_arrive(monkeypatch: pytest.MonkeyPatch) -> Non
         ("run a.py --device tpu", "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
         ("fly a.py", "No such command 'fly'"),
         ("solve a.py --fast", "No such option '--fast'"),
+        ("solve a.py b.py", "Got unexpected extra argument (b.py)"),
     ],
 )
 def test_a_wrong_command_line_is_the_users_mistake(words: str, complaint: str) -> None:

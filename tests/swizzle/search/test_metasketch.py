@@ -1,5 +1,7 @@
 """The search: order of spaces, least cost, all solutions, what is claimed and when it is not."""
 
+from typing import Any
+
 import pytest
 
 from swizzle.search.metasketch import solve
@@ -143,6 +145,22 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
 
     found = solve(kernel(SUM, spec=TWICE), progress=interrupt)
     assert (found.status, found.optimal, found.reason) == ("sat", False, "interrupted")
+
+
+def test_an_interrupt_while_verifying_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C among many solutions to be verified leaves the cheapest one, which is verified all the same."""
+    pressed = []
+
+    def once(*arguments: Any) -> Any:
+        if not pressed:
+            pressed.append(True)
+            raise KeyboardInterrupt
+        return verify(*arguments)
+
+    monkeypatch.setattr("swizzle.search.metasketch.verify", once)
+    found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="1", all_solutions=True))
+    assert (found.status, found.optimal, found.reason) == ("sat", False, "interrupted")
+    assert len(found.solutions) == 1 and found.best.cost == {"accumulates": 1}
 
 
 def test_a_kernel_without_holes_is_checked() -> None:
