@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks import AT_MOST, BY_STRUCT, BY_WARP, COMPARISON, LONG, STRUCT_SIZES, TABLE, WARP_SIZES
+from benchmarks import AT_MOST, BENCHMARKS, BY_STRUCT, BY_WARP, COMPARISON, LONG, STRUCT_SIZES, TABLE, WARP_SIZES
 from chart import line_chart
 
 Row = Mapping[str, Any]
@@ -22,9 +22,18 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
     on, rows = results["machine"], {row["name"]: row for row in results["benchmarks"]}
     packages = ", ".join(f"{name} {number}" for name, number in on["packages"].items())
     lines = [HEAD, f"{on['cpu']}, {on['cores']} cores, Python {on['python']}, {packages}.", ""]
-    lines += ["## The paper's kernels at warp size 32", "", *table([rows[b.name] for b in TABLE], anchors), ""]
-    lines += [f"{anchors['about']}", "", "## Without the paper's template, without canonical terms (Table 2)", ""]
-    lines += [*table([rows[b.name] for b in COMPARISON], anchors), ""]
+    if len(rows) < len(BENCHMARKS):
+        lines += [f"{len(rows)} of the {len(BENCHMARKS)} rows were measured.", ""]
+    measured = [rows[b.name] for b in TABLE if b.name in rows]
+    compared = [rows[b.name] for b in COMPARISON if b.name in rows]
+    lines += ["## The paper's kernels at warp size 32", "", *table(measured, anchors), "", f"{anchors['about']}", ""]
+    if compared:
+        lines += [
+            "## Without the paper's template, without canonical terms (Table 2)",
+            "",
+            *table(compared, anchors),
+            "",
+        ]
     lines += [
         "## Growth",
         "",
@@ -68,7 +77,8 @@ def charts(results: Mapping[str, Any]) -> dict[str, str]:
     rows = {row["kernel"]: row for row in results["benchmarks"] if row["question"] == AT_MOST}
 
     def line(name: Callable[[int], str], ticks: Sequence[int]) -> dict[int, float]:
-        return {t: rows[name(t)]["wall_s"] for t in ticks if rows[name(t)]["status"] in ("sat", "unsat")}
+        known = {t: rows[name(t)] for t in ticks if name(t) in rows}
+        return {t: row["wall_s"] for t, row in known.items() if row["status"] in ("sat", "unsat")}
 
     warp = {k: line(lambda t, k=k: f"{k} warp_size={t}", WARP_SIZES) for k in BY_WARP}  # type: ignore[misc]
     struct = {k: line(lambda t, k=k: f"{k} struct_size={t}", STRUCT_SIZES) for k in BY_STRUCT}  # type: ignore[misc]

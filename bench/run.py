@@ -162,7 +162,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def write_results(rows: Mapping[str, dict[str, Any]]) -> None:
     """Write the results file, the page and its charts."""
-    results = {"machine": machine(), "benchmarks": [rows[b.name] for b in BENCHMARKS]}
+    results = {"machine": machine(), "benchmarks": list(rows.values())}
     anchors = json.loads((ROOT / "bench" / "anchors.json").read_text(encoding="utf-8"))
     write_whole(RESULTS, json.dumps(results, indent=2) + "\n")
     write_whole(ROOT / "docs" / "benchmarks.md", page(results, anchors))
@@ -175,6 +175,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", metavar="TEXT", default="", help="measure the rows whose name contains this")
     parser.add_argument("--runs", type=int, default=3, help="processes per row (default 3)")
     parser.add_argument("--afresh", action="store_true", help="forget the rows of an unfinished measurement")
+    parser.add_argument("--partial", action="store_true", help="write the tables even if rows are missing")
     options = parser.parse_args(arguments)
     wanted = [b for b in BENCHMARKS if options.only in b.name]
     if not wanted:
@@ -190,8 +191,10 @@ def main(arguments: Sequence[str]) -> int:
             write_whole(UNFINISHED, json.dumps({"fingerprint": mark, "rows": rows}) + "\n")
         row = rows[benchmark.name]
         print(f"{row['name']:<52} {row['status']:<8} {row['wall_s']:8.3f} s {row['peak_mib']:6.0f} MiB", flush=True)
-    if all(b.name in rows for b in BENCHMARKS):
-        write_results(rows)
+    complete = all(b.name in rows for b in BENCHMARKS)
+    if complete or options.partial:
+        write_results({b.name: rows[b.name] for b in BENCHMARKS if b.name in rows})
+    if complete:
         UNFINISHED.unlink()
     return 0
 

@@ -92,6 +92,8 @@ def test_an_interrupted_measurement_goes_on(runner: ModuleType, tmp_path: Path, 
     before = len(asked)
     assert runner.main(["--only", "stencil1d [", "--runs", "2"]) == 0
     assert len(asked) == before
+    assert runner.main(["--only", "stencil1d [first]", "--runs", "2", "--partial"]) == 0
+    assert f"2 of the {len(runner.BENCHMARKS)} rows were measured." in (tmp_path / "docs" / "benchmarks.md").read_text()
     assert runner.main(["--runs", "1"]) == 0
     written = json.loads(results.read_text())
     assert [row["name"] for row in written["benchmarks"]] == [b.name for b in runner.BENCHMARKS]
