@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 def _words(text: str) -> frozenset[str]:
@@ -57,10 +57,15 @@ def kernel_name(name: str) -> str:
 
 def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Return a C++ name for each name, all different."""
+    return different_names(names, c_name, taken)
+
+
+def different_names(names: Iterable[str], spelled: Callable[[str], str], taken: Iterable[str]) -> dict[str, str]:
+    """Return each name as it is spelled, with a number where that is taken."""
     result: dict[str, str] = {}
     used = set(taken)
     for name in names:
-        wish = found = c_name(name)
+        wish = found = spelled(name)
         number = 1
         while found in used:
             number += 1

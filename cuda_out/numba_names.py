@@ -7,6 +7,7 @@ import keyword
 from collections.abc import Iterable
 from typing import Final
 
+from cuda_out.names import different_names
 from symbolic.program import DType
 
 NUMBA_TYPE: Final = {
@@ -33,14 +34,4 @@ def python_name(name: str) -> str:
 
 def python_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Return a Python name for each name, all different."""
-    result: dict[str, str] = {}
-    used = set(taken)
-    for name in names:
-        wish = found = python_name(name)
-        number = 1
-        while found in used:
-            number += 1
-            found = f"{wish.rstrip('_')}_{number}"
-        used.add(found)
-        result[name] = found
-    return result
+    return different_names(names, python_name, taken)

@@ -67,7 +67,6 @@ class Cegis:
         self.solver = Solver(solver, boolean=True)
         self._points: dict[tuple[int, Point], Union] = {}
         self._dead = {statement: self.guards.fresh() for statement in problem.accumulates()}
-        self._live_always: set[int] = set()
         self._noted = 0
         live = [-g for g in self._dead.values()]
         self._at_least = self.guards.counter(live, len(live)) if live else []
