@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from pysmt.fnode import FNode
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
-from symbolic.evaluate import Value, default_value, evaluate
+    from symbolic.evaluate import Value
 
 
 class Model:
@@ -29,11 +30,15 @@ class Model:
 
     def value(self, formula: FNode) -> Value:
         """Return the value of any formula: a bool, an int (bit-vectors are unsigned), a Fraction."""
+        from symbolic.evaluate import evaluate
+
         return self._symbol(formula) if formula.is_symbol() else evaluate(formula, self._symbol)
 
     def _symbol(self, symbol: FNode) -> Value:
         value = self._known.get(symbol)
         if value is None:
+            from symbolic.evaluate import default_value
+
             found = self._lookup(symbol)
             value = self._known[symbol] = default_value(symbol) if found is None else found
         return value

@@ -6,12 +6,10 @@ is. Constraints are permanent unless they were added after a `push`, which guard
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import pysmt.operators as op
-from pysat.solvers import Cadical195
 from pysmt.environment import get_env
 from pysmt.exceptions import PysmtValueError, SolverReturnedUnknownResultError
 from pysmt.fnode import FNode
@@ -20,7 +18,7 @@ from pysmt.solvers.eager import EagerModel
 from pysmt.solvers.solver import Solver, SolverOptions
 
 from symbolic.answer import Answer, Model, Sat, Unknown, Unsat
-from symbolic.interrupt import Interruptible
+from symbolic.sat import Cadical
 
 
 class CadicalOptions(SolverOptions):  # type: ignore[misc]
@@ -38,7 +36,8 @@ class CadicalSolver(Solver):  # type: ignore[misc]
 
     def __init__(self, environment: Any, logic: Any = QF_BOOL, **options: Any) -> None:
         super().__init__(environment=environment, logic=logic, **options)
-        self.sat = Cadical195()
+        self.cadical = Cadical()
+        self.sat = self.cadical.sat
         self.literals: dict[FNode, int] = {}
         self._variables = 0
         self._levels: list[int] = []
@@ -121,24 +120,26 @@ class CadicalSolver(Solver):  # type: ignore[misc]
 
     # ---- PySMT's interface -------------------------------------------------------------------------------------
 
-    def attempt(self, assumptions: Sequence[FNode], conflicts: int) -> bool | None:
-        """Search for at most `conflicts` conflicts; None means that there is no answer yet."""
-        self.sat.conf_budget(conflicts)
-        found: bool | None = self.sat.solve_limited([*self._levels, *(self.literal(a) for a in assumptions)])
-        if found:
-            self._true = frozenset(x for x in self.sat.get_model() if x > 0)
-        return found
-
     def solve(self, assumptions: Sequence[FNode] | None = None) -> bool:
         """Decide, however long it takes."""
-        found = self.attempt(assumptions or (), -1)
+        found = self.cadical.attempt(self.assumed(assumptions or ()), -1)
         if found is None:
             raise SolverReturnedUnknownResultError
+        self.note_model(found)
         return found
+
+    def assumed(self, assumptions: Sequence[FNode]) -> list[int]:
+        """Return the literals of the open levels and of some assumptions."""
+        return [*self._levels, *(self.literal(a) for a in assumptions)]
+
+    def note_model(self, found: bool | None) -> None:
+        """Keep the model of an answer that has one."""
+        if found:
+            self._true = frozenset(x for x in self.cadical.model() if x > 0)
 
     def core(self, assumptions: Sequence[FNode]) -> tuple[FNode, ...]:
         """Return the assumptions that the last unsat answer used."""
-        used = set(self.sat.get_core() or ())
+        used = set(self.cadical.core())
         return tuple(a for a in assumptions if self.literals[a] in used)
 
     def assignment(self) -> dict[FNode, bool]:
@@ -166,26 +167,20 @@ class CadicalSolver(Solver):  # type: ignore[misc]
             self.sat.add_clause([-self._levels.pop()])
 
     def _exit(self) -> None:
-        self.sat.delete()
+        self.cadical.close()
 
 
 class CadicalEngine:
-    """CaDiCaL, in process: it searches in slices of about a tenth of a second and can be stopped between two."""
+    """CaDiCaL, in process."""
 
     name = "cadical"
     holds_gil = False
 
     def __init__(self) -> None:
         self._pysmt = CadicalSolver(get_env())
-        self._stopped = False
-        self._running: Interruptible[bool | None] = Interruptible(self._stop)
-
-    def _stop(self) -> None:
-        self._stopped = True
 
     def add(self, formulas: Sequence[FNode]) -> None:
         """Conjoin formulas."""
-        self._running.settle()
         known, literal = self._pysmt.literals.get, self._pysmt.literal
         add_clause, add_assertion = self._pysmt.sat.add_clause, self._pysmt.add_assertion
         for formula in formulas:
@@ -196,25 +191,11 @@ class CadicalEngine:
 
     def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
         """Decide; the core is CaDiCaL's."""
-        self._stopped = False
-        found, _ = self._running.run(lambda: self._search(assumptions), timeout)
+        found = self._pysmt.cadical.check(self._pysmt.assumed(assumptions), timeout)
+        self._pysmt.note_model(found)
         if found is None:
             return Unknown(f"timeout after {timeout:g} s")
         return Sat(Model(self._pysmt.assignment().get)) if found else Unsat(self._pysmt.core(assumptions))
-
-    def _search(self, assumptions: Sequence[FNode]) -> bool | None:
-        conflicts = 500
-        while not self._stopped:
-            started = time.monotonic()
-            found = self._pysmt.attempt(assumptions, conflicts)
-            if found is not None:
-                return found
-            seconds = time.monotonic() - started
-            if seconds < 0.05:
-                conflicts *= 2
-            elif seconds > 0.2:
-                conflicts = max(100, conflicts // 2)
-        return None
 
     def symbols(self) -> Sequence[FNode]:
         """Return every symbol that occurs."""
@@ -222,5 +203,4 @@ class CadicalEngine:
 
     def close(self) -> None:
         """Stop a running check and free the solver."""
-        self._running.settle()
         self._pysmt.exit()

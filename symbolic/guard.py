@@ -1,8 +1,8 @@
 """Guards: Boolean conditions over the choices that fill the holes.
 
 A guard is a literal, a non-zero int: `g` or its negation `-g`. TRUE and FALSE are literals too. What a guard means
-is fixed by clauses kept here, which reach PySMT in batches (`Guards.drain`), so that a large problem is a flat
-conjunction of clauses and no engine has to normalise it again.
+is fixed by clauses kept here, which reach a solver in batches (`symbolic.guard_solver`), so that a large problem is a
+flat conjunction of clauses and no engine has to normalise it again.
 
 Invariant: every literal but TRUE and FALSE is a choice or is defined by clauses in both directions, except where a
 docstring says one direction; simplification happens while a guard is built (constants, repeats, complements).
@@ -11,13 +11,8 @@ docstring says one direction; simplification happens while a guard is built (con
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from pysmt.fnode import FNode
-
-    from symbolic.answer import Model
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 Guard: TypeAlias = int
 TRUE: Guard = 1
@@ -41,8 +36,6 @@ class Guards:
         self._pending: list[list[Guard]] = [[TRUE]]
         self._and: dict[tuple[Guard, Guard], Guard] = {}
         self._or: dict[tuple[Guard, ...], Guard] = {}
-        self._symbols: list[FNode | None] = [None]
-        self._negations: list[FNode | None] = [None]
 
     # -- building -------------------------------------------------------------------------------------------
 
@@ -148,54 +141,7 @@ class Guards:
 
     # -- reaching the solver --------------------------------------------------------------------------------
 
-    def formula(self, guard: Guard) -> FNode:
-        """Return the guard as a PySMT formula (a symbol or its negation)."""
-        self._name_all()
-        found = self._symbols[guard] if guard > 0 else self._negations[-guard]
-        assert found is not None
-        return found
-
-    def _name_all(self) -> None:
-        """Give every guard its PySMT symbol and the symbol's negation."""
-        from pysmt.environment import get_env
-
-        if len(self._symbols) <= self.variables:
-            manager = get_env().formula_manager
-            fresh = [manager.Symbol(f"g{n}") for n in range(len(self._symbols), self.variables + 1)]
-            self._symbols += fresh
-            self._negations += [manager.Not(symbol) for symbol in fresh]
-
-    def reader(self, model: Model) -> Callable[[Guard], bool]:
-        """Return the function that tells whether a guard holds in a model."""
-
-        def holds(guard: Guard) -> bool:
-            if guard in (TRUE, FALSE):
-                return guard == TRUE
-            return model.true(self.formula(abs(guard))) == (guard > 0)
-
-        return holds
-
     def take(self) -> list[list[Guard]]:
         """Return the clauses added since the last call."""
         batch, self._pending = self._pending, []
         return batch
-
-    def drain(self) -> list[FNode]:
-        """Return the clauses added since the last call, as PySMT formulas."""
-        from pysmt.environment import get_env
-        from pysmt.operators import OR
-
-        from symbolic.solver import unchecked_formulas
-
-        batch = self.take()
-        with unchecked_formulas():
-            self._name_all()
-            yes, no, node = self._symbols, self._negations, get_env().formula_manager.create_node
-            literals = ([yes[g] if g > 0 else no[-g] for g in clause] for clause in batch)
-            return [node(OR, tuple(some)) if len(some) > 1 else self._short(some) for some in literals]
-
-    def _short(self, literals: list[Any]) -> Any:
-        """Return a clause of one literal or none."""
-        from pysmt.environment import get_env
-
-        return literals[0] if literals else get_env().formula_manager.FALSE()

@@ -27,10 +27,11 @@ from pysmt.typing import BOOL, INT, BVType
 from typing_extensions import assert_never
 
 from symbolic.answer import Answer, Model, Sat, Unknown, Unsat
+from symbolic.engines import SolverName
 from symbolic.errors import SwizzleError
 from symbolic.evaluate import as_signed
 from symbolic.floor_division import manager
-from symbolic.solver import Solver, SolverName
+from symbolic.solver import Solver
 from symbolic.values import BitVector, Boolean, BooleanLike, Integer, Symbolic, all_of, select
 
 # ---- holes and choices -----------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
@@ -24,6 +23,7 @@ from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
 from symbolic.answer import Answer, Engine, Model, Sat, Unknown, Unsat
+from symbolic.engines import EngineName, SolverName, members
 from symbolic.errors import SwizzleError
 from symbolic.interrupt import gc_paused
 from symbolic.portfolio import race
@@ -37,21 +37,10 @@ __all__ = [
     "SolverName",
     "Unknown",
     "Unsat",
-    "quickest_boolean",
     "unchecked_formulas",
 ]
 
-EngineName: TypeAlias = Literal["z3", "cvc5", "cadical"]
-SolverName: TypeAlias = Literal["z3", "cvc5", "cadical", "portfolio"]
 Fragment: TypeAlias = Literal["boolean", "bits", "any"]
-
-_MODULE: dict[EngineName, str] = {"z3": "z3", "cvc5": "cvc5", "cadical": "pysat"}
-_PACKAGE: dict[EngineName, str] = {"z3": "z3-solver", "cvc5": "cvc5", "cadical": "python-sat"}
-
-
-def quickest_boolean() -> EngineName:
-    """Return the engine that is quickest on Boolean problems among those installed."""
-    return "cadical" if find_spec(_MODULE["cadical"]) else "z3"
 
 
 class Solver:
@@ -70,7 +59,7 @@ class Solver:
             raise SwizzleError(
                 "cadical decides Boolean formulas only", expected="Solver('cadical', boolean=True)", mend="use 'z3'"
             )
-        self._names = _members(name, boolean)
+        self._names = members(name, boolean)
         self._timeout = timeout
         self._fragment: Fragment | None = "boolean" if boolean else None
         self._kept: list[FNode] = []
@@ -141,25 +130,6 @@ def unchecked_formulas() -> Iterator[None]:
             yield
     finally:
         manager._do_type_check = checked
-
-
-def _members(name: SolverName, boolean: bool) -> tuple[EngineName, ...]:
-    if name != "portfolio":
-        _require(name)
-        return (name,)
-    wanted: tuple[EngineName, ...] = ("z3", "cvc5", "cadical") if boolean else ("z3", "cvc5")
-    found = tuple(member for member in wanted if find_spec(_MODULE[member]))
-    if not found:
-        _require("z3")
-    return found
-
-
-def _require(name: EngineName) -> None:
-    if not find_spec(_MODULE[name]):
-        raise SwizzleError(
-            f"the solver {name} is not installed", expected=f"the Python package {_PACKAGE[name]}",
-            mend=f"pip install {_PACKAGE[name]}",
-        )  # fmt: skip
 
 
 def _engine(name: EngineName, fragment: Fragment) -> Engine:

@@ -19,9 +19,9 @@ from swizzle.search.metasketch import solve
 from swizzle.search.problem import Problem
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits, Progress, Result, SpaceName
+from symbolic.engines import SolverName, quickest_boolean
 from symbolic.errors import SwizzleError
 from symbolic.guard import OutOfTime
-from symbolic.solver import SolverName, quickest_boolean
 
 BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""

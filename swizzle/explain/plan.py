@@ -13,7 +13,7 @@ from swizzle.search.metasketch import solve
 from swizzle.search.problem import Problem
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits, SpaceName
-from symbolic.solver import SolverName
+from symbolic.engines import SolverName
 
 SECONDS: Final = 5.0
 """What one change may take at most."""

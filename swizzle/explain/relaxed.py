@@ -21,9 +21,11 @@ from swizzle.explain.requirements import Ignores, IgnoresAt, Kept, Obeys, ObeysA
 from swizzle.explain.smallest import Conflict
 from swizzle.search.problem import Problem
 from swizzle.search.verify import compare, run_canonical
+from symbolic.answer import Unknown
+from symbolic.engines import SolverName
 from symbolic.guard import Guard, Guards, OutOfTime
+from symbolic.guard_solver import Chosen, Excluded, GuardSolver
 from symbolic.run import Violation, forbid_race
-from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
 from symbolic.union import Union
 from symbolic.vector import Encoding, Lanes, Vector
 from templates.chooser import Choice, Chooser, Open
@@ -84,7 +86,7 @@ class Relaxed:
         self.points = problem.points
         self._open = [Open[Union](self.guards, t.components) for t in self.templates]
         self.encoding = Encoding(self.guards, problem.terms, self._hole)
-        self.solver = Solver(solver, boolean=True)
+        self.solver = GuardSolver(self.guards, solver)
         self.violations: dict[Kept, Violation] = dict(violations or {})
         self._literals: dict[Requirement, Guard] = {}
         self._tables: dict[tuple[int, Point], Union] = {}
@@ -193,19 +195,17 @@ class Relaxed:
             assumed = {self._literal(r): r for r in in_order}
             if rules:
                 assumed |= {self._literal(rule): rule for rule in self.violations}
-            self.solver.add(self.guards.drain())
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
-            formulas = {self.guards.formula(g): r for g, r in assumed.items()}
-            answer = self.solver.check([*formulas, *(self.guards.formula(g) for g in also)], timeout=left)
+            answer = self.solver.check([*assumed, *also], timeout=left)
             match answer:
                 case Unknown():
                     return None
-                case Unsat(core):
-                    return Conflict(frozenset(formulas[f] for f in core if f in formulas))
-                case Sat(model):
-                    filling, broken = self._run(chosen, self.guards.reader(model))
+                case Excluded(core):
+                    return Conflict(frozenset(assumed[g] for g in core if g in assumed))
+                case Chosen(holds):
+                    filling, broken = self._run(chosen, holds)
             binding = [v for v in broken if rules or rule_of(v) in chosen]
             if not binding:
                 ignored = bool(broken)

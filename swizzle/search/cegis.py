@@ -14,9 +14,11 @@ import numpy as np
 
 from swizzle.search.problem import Problem, live_accumulates
 from swizzle.search.shown import Shown
+from symbolic.answer import Unknown
+from symbolic.engines import SolverName
 from symbolic.guard import FALSE, Guard, Guards
+from symbolic.guard_solver import Chosen, Excluded, GuardSolver
 from symbolic.run import Run
-from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
 from symbolic.union import Union
 from symbolic.vector import guard_at
 from templates.chooser import Choice, Open
@@ -32,6 +34,11 @@ class Candidate:
     space: Space
     choices: tuple[Choice, ...]
     cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoFilling:
+    """There is no filling of that cost."""
 
 
 @dataclass(slots=True)
@@ -64,7 +71,7 @@ class Cegis:
         self.templates = [t.light() for t in whole] if light else whole
         self.open = [Open[Union](self.guards, t.components) for t in self.templates]
         self.stats = Stats()
-        self.solver = Solver(solver, boolean=True)
+        self.solver = GuardSolver(self.guards, solver)
         self._points: dict[tuple[int, Point], Union] = {}
         self._dead = {statement: self.guards.fresh() for statement in problem.accumulates()}
         self._noted = 0
@@ -79,7 +86,7 @@ class Cegis:
     def __exit__(self, *exc: object) -> None:
         self.solver.close()
 
-    def find(self, at_most: int | None = None) -> Candidate | Unsat | Unknown:
+    def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
         """Find a filling that keeps at most this many accumulate statements, or say that none exists."""
         limit: Guard | None = None
         if at_most is not None and at_most < len(self._at_least):
@@ -90,21 +97,19 @@ class Cegis:
             left = None if self.deadline is None else self.deadline - started
             if left is not None and left <= 0:
                 return Unknown("out of time")
-            self.solver.add(self.guards.drain())
-            answer = self.solver.check([self.guards.formula(a) for a in assumptions], timeout=left)
+            answer = self.solver.check(assumptions, timeout=left)
             self.stats.queries += 1
             self.stats.seconds_solving += time.monotonic() - started
-            if not isinstance(answer, Sat):
-                return answer
+            if not isinstance(answer, Chosen):
+                return NoFilling() if isinstance(answer, Excluded) else answer
             started = time.monotonic()
-            holds = self.guards.reader(answer.model)
-            choices = tuple(o.chosen(holds) for o in self.open)
+            choices = tuple(o.chosen(answer.holds) for o in self.open)
             run, wrong = self.problem.candidate(self.templates, choices)
             refuted = self.shown.refute(run, [(m.array, m.address) for m in wrong])
             self._note_active()
             cost = len(live_accumulates(run))
             if not refuted and at_most is not None and cost > at_most:
-                refuted = self._refute_cost(run, holds)
+                refuted = self._refute_cost(run, answer.holds)
             self.stats.seconds_checking += time.monotonic() - started
             if not refuted:
                 return Candidate(self.space, choices, cost)

@@ -15,8 +15,9 @@ from typing import Any, Literal, TypeAlias
 from swizzle.search.cegis import Candidate
 from swizzle.search.problem import Problem
 from swizzle.solution import Solution, SpaceName
+from symbolic.answer import Unknown, Unsat
+from symbolic.engines import SolverName, quickest_boolean
 from symbolic.guard import OutOfTime
-from symbolic.solver import SolverName, Unknown, Unsat, quickest_boolean
 
 Engine: TypeAlias = "SolverName | Literal['tables', 'counting']"  # the latter two use no solver
 SECONDS = 60.0  # for each claim, where the caller sets no limit

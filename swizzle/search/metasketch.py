@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from swizzle.search.cegis import Candidate, Cegis
+from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.floor import floor
 from swizzle.search.problem import Problem
@@ -21,9 +21,10 @@ from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName, Status, TemplateName
+from symbolic.answer import Unknown
+from symbolic.engines import SolverName, quickest_boolean
 from symbolic.guard import OutOfTime
 from symbolic.propagate import available
-from symbolic.solver import SolverName, Unknown, Unsat, quickest_boolean
 from templates.formula import constants, fill, formula
 from templates.holes import SPACES, Template
 
@@ -127,7 +128,7 @@ class _Search:
             answer = self._lower(cegis)
             if isinstance(answer, Unknown):
                 return False
-            if isinstance(answer, Unsat):
+            if isinstance(answer, NoFilling):
                 self._claim(space, cegis, None if self.best is None else self.best.cost - 1)
             if self.limits.all_solutions and self.best is not None:
                 return self._enumerate(space, cegis)
@@ -202,7 +203,7 @@ class _Search:
         """Say whether no filling of any space can be cheaper than the best."""
         return self.best is not None and self.best.cost == self.floor
 
-    def _lower(self, cegis: SpaceSearch) -> Unsat | Unknown | None:
+    def _lower(self, cegis: SpaceSearch) -> NoFilling | Unknown | None:
         """Look for cheaper and cheaper fillings; return why there is no more, None at the floor."""
         while not self._at_floor():
             bound = None if self.best is None else self.best.cost - 1
@@ -224,7 +225,7 @@ class _Search:
                 self.reason = self._why(answer)
                 self.all = found
                 return False
-            if isinstance(answer, Unsat):
+            if isinstance(answer, NoFilling):
                 self._claim(space, cegis, None, tuple(found))
                 self.all = sorted(found, key=lambda c: c.cost)
                 return True

@@ -19,12 +19,14 @@ import numpy.typing as npt
 
 from swizzle.search.problem import Problem
 from swizzle.search.verify import compare, run_canonical
+from symbolic.answer import Sat, Unknown, Unsat
+from symbolic.engines import SolverName
 from symbolic.forward import Cases, Forward, both, exactly, fresh, no, some_of
 from symbolic.forward_terms import TermValues
 from symbolic.guard import OutOfTime
 from symbolic.program import Hole
 from symbolic.run import Run
-from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
+from symbolic.solver import Solver
 from symbolic.vector import Vector
 from templates.primitives import xform
 

@@ -15,18 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.search.cegis import Candidate, Stats
+from swizzle.search.cegis import Candidate, NoFilling, Stats
 from swizzle.search.problem import Problem, live_accumulates
 from swizzle.search.second_opinion import Group
 from swizzle.search.specification import inputs
 from swizzle.sketch import Sketch
+from symbolic.answer import Sat, Unknown
+from symbolic.engines import SolverName
 from symbolic.errors import SwizzleError
 from symbolic.forward import Cases, Forward, NotCovered, combine, exactly, fresh, no, some_of, true
 from symbolic.forward_numbers import Number, NumberValues, bits, is_signed, symbol
 from symbolic.guard import OutOfTime
 from symbolic.program import DType, Program
 from symbolic.run import Run
-from symbolic.solver import Sat, Solver, SolverName, Unknown, Unsat
+from symbolic.solver import Solver
 from templates.chooser import Choice, sign
 from templates.holes import Point, Space, Template
 
@@ -99,7 +101,7 @@ class Uncanonical:
         """Return how much a proof took."""
         return {"looked_at": len(self._cells), "inputs": len(self._readings), "queries": self.stats.queries}
 
-    def find(self, at_most: int | None = None) -> Candidate | Unsat | Unknown:
+    def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
         """Find a filling that keeps at most this many accumulate statements, or say that none exists."""
         assumptions = [self._limit(at_most)] if at_most is not None and at_most < len(self.statements) else []
         while True:
@@ -109,7 +111,7 @@ class Uncanonical:
             answer = self.solver.check(assumptions, timeout=left)
             self.stats.queries += 1
             if not isinstance(answer, Sat):
-                return answer
+                return answer if isinstance(answer, Unknown) else NoFilling()
             model = answer.model
             choices = tuple(tuple(g.chosen(model) for g in c.groups) for c in self.choosers)
             run, _ = self.problem.candidate(self.templates, choices)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pysmt.environment import get_env
 from pysmt.typing import INT, BVType
 
+from symbolic.answer import Unsat
 from symbolic.evaluate import evaluate
-from symbolic.solver import Solver, Unsat
+from symbolic.solver import Solver
 
 m = get_env().formula_manager
 X, Y = (m.Symbol(f"evaluate_test_{n}", BVType(4)) for n in "xy")

@@ -11,10 +11,10 @@ from pysmt.environment import get_env
 from pysmt.typing import INT, BVType
 
 from symbolic import solver as solver_module
-from symbolic.answer import Model
+from symbolic.answer import Model, Sat, Unknown, Unsat
 from symbolic.errors import SwizzleError
 from symbolic.portfolio import race
-from symbolic.solver import Sat, Solver, Unknown, Unsat, unchecked_formulas
+from symbolic.solver import Solver, unchecked_formulas
 from tests.ctrl_c import ctrl_c
 
 m = get_env().formula_manager

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.guard import Guards
-from symbolic.solver import Sat, Solver
+from symbolic.guard_solver import Chosen, GuardSolver
 from templates.chooser import Columns, OneChoice, Open
 from templates.holes import SPACES, Cond, Part, Point, Template, Xform, matching
 
@@ -62,14 +62,13 @@ def test_an_open_hole_agrees_with_the_choice_that_the_solver_made(data: st.DataO
     open_hole: Open[Any] = Open(guards, made.components)
     guards.add([made.at(open_hole, point).is_(value)])
     guards.add([made.at(open_hole, other).is_(second)])
-    with Solver("z3", boolean=True) as solver:
-        solver.add(guards.drain())
+    with GuardSolver(guards, "z3") as solver:
         answer = solver.check()
         expected = [c for c in all_choices(made) if made.at(OneChoice(c), point) == value]
         expected = [c for c in expected if made.at(OneChoice(c), other) == second]
-        assert isinstance(answer, Sat) == bool(expected), name
-        if isinstance(answer, Sat):
-            chosen = open_hole.chosen(guards.reader(answer.model))
+        assert isinstance(answer, Chosen) == bool(expected), name
+        if isinstance(answer, Chosen):
+            chosen = open_hole.chosen(answer.holds)
             assert chosen in expected
 
 

@@ -28,8 +28,9 @@ from swizzle.search.problem import Demand, Problem
 from swizzle.search.verify import Mismatch, verify
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits
+from symbolic.answer import Unsat
+from symbolic.engines import SolverName, quickest_boolean
 from symbolic.run import Run
-from symbolic.solver import SolverName, Unsat, quickest_boolean
 from templates.holes import Template, matching
 from tests.differential.test_explain_random import Table
 from tests.patience import be_patient

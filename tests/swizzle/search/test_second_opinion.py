@@ -17,10 +17,10 @@ from swizzle.search.random_check import disagreement
 from swizzle.search.second_opinion import SecondOpinion, hole_of
 from swizzle.search.specification import outputs
 from swizzle.solution import Limits
+from symbolic.answer import Unsat
 from symbolic.errors import Place, SwizzleError
 from symbolic.forward import NotCovered
 from symbolic.program import Hole
-from symbolic.solver import Unsat
 from templates.holes import template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of
 from tests.sketches import kernel

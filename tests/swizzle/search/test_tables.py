@@ -6,8 +6,8 @@ from swizzle.loading import load
 from swizzle.search.cegis import Candidate, Cegis
 from swizzle.search.problem import Problem
 from swizzle.search.tables import Tables, TooManyNodes
+from symbolic.answer import Unsat
 from symbolic.propagate import available
-from symbolic.solver import Unsat
 from tests.test_case_studies import CASES
 
 pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")

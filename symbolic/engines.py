@@ -1,0 +1,39 @@
+"""The engines by name, and which of them are installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Literal, TypeAlias
+
+from symbolic.errors import SwizzleError
+
+EngineName: TypeAlias = Literal["z3", "cvc5", "cadical"]
+SolverName: TypeAlias = Literal["z3", "cvc5", "cadical", "portfolio"]
+_MODULE: dict[EngineName, str] = {"z3": "z3", "cvc5": "cvc5", "cadical": "pysat"}
+_PACKAGE: dict[EngineName, str] = {"z3": "z3-solver", "cvc5": "cvc5", "cadical": "python-sat"}
+
+
+def quickest_boolean() -> EngineName:
+    """Return the engine that is quickest on Boolean problems among those installed."""
+    return "cadical" if find_spec(_MODULE["cadical"]) else "z3"
+
+
+def members(name: SolverName, boolean: bool) -> tuple[EngineName, ...]:
+    """Return the engines that a name stands for; raises `SwizzleError` where it is not installed."""
+    if name != "portfolio":
+        require_installed(name)
+        return (name,)
+    wanted: tuple[EngineName, ...] = ("z3", "cvc5", "cadical") if boolean else ("z3", "cvc5")
+    found = tuple(member for member in wanted if find_spec(_MODULE[member]))
+    if not found:
+        require_installed("z3")
+    return found
+
+
+def require_installed(name: EngineName) -> None:
+    """Raise `SwizzleError` where an engine's package is missing."""
+    if not find_spec(_MODULE[name]):
+        raise SwizzleError(
+            f"the solver {name} is not installed", expected=f"the Python package {_PACKAGE[name]}",
+            mend=f"pip install {_PACKAGE[name]}",
+        )  # fmt: skip

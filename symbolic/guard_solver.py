@@ -1,0 +1,111 @@
+"""Questions over guards: is there a choice under which every clause holds, and some guards besides?
+
+CaDiCaL takes the clauses as they are. Every other engine is asked through PySMT (`symbolic.solver`), each guard a
+Boolean symbol (`symbolic.guard_formulas`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from symbolic.answer import Unknown
+from symbolic.engines import SolverName, require_installed
+from symbolic.guard import Guard, Guards
+from symbolic.interrupt import gc_paused
+
+Holds: TypeAlias = Callable[[Guard], bool]
+Clauses: TypeAlias = Sequence[Sequence[Guard]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """There is a choice; `holds` tells which guards hold under it."""
+
+    holds: Holds = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """There is none; `core` are assumptions that already exclude all."""
+
+    core: frozenset[Guard]
+
+
+Verdict: TypeAlias = Chosen | Excluded | Unknown
+
+
+class GuardSolver:
+    """The clauses of some `Guards`, those that are added later too. A context manager, as it holds a solver."""
+
+    def __init__(self, guards: Guards, name: SolverName) -> None:
+        """Raises `SwizzleError` where the solver is not installed."""
+        self.guards = guards
+        self._engine = _engine(name)
+
+    def __enter__(self) -> GuardSolver:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def check(self, assumptions: Sequence[Guard] = (), timeout: float | None = None) -> Verdict:
+        """Decide whether all clauses can hold together with the assumptions; `timeout` in seconds."""
+        with gc_paused():
+            self._engine.add(self.guards.take(), self.guards.variables)
+        return self._engine.check(assumptions, timeout)
+
+    def close(self) -> None:
+        """Free the solver; more than once is fine."""
+        self._engine.close()
+
+
+class _Engine(Protocol):
+    def add(self, clauses: Clauses, variables: int) -> None: ...
+
+    def check(self, assumptions: Sequence[Guard], timeout: float | None) -> Verdict: ...
+
+    def close(self) -> None: ...
+
+
+def _engine(name: SolverName) -> _Engine:
+    if name == "cadical":
+        return _Literals()
+    from symbolic.guard_formulas import Formulas
+
+    return Formulas(name)
+
+
+class _Literals:
+    """CaDiCaL, whose literals are guards."""
+
+    def __init__(self) -> None:
+        require_installed("cadical")
+        from symbolic.sat import Cadical
+
+        self._cadical: Cadical | None = Cadical()
+
+    def add(self, clauses: Clauses, variables: int) -> None:
+        assert self._cadical is not None
+        self._cadical.add(clauses)
+
+    def check(self, assumptions: Sequence[Guard], timeout: float | None) -> Verdict:
+        assert self._cadical is not None
+        found = self._cadical.check(assumptions, timeout)
+        if found is None:
+            return Unknown(f"timeout after {timeout:g} s")
+        if not found:
+            return Excluded(frozenset(self._cadical.core()))
+        model = self._cadical.model()
+
+        def holds(guard: Guard) -> bool:
+            place = abs(guard) - 1
+            return (place < len(model) and model[place] > 0) == (guard > 0)
+
+        return Chosen(holds)
+
+    def close(self) -> None:
+        cadical, self._cadical = self._cadical, None
+        if cadical is not None:
+            cadical.close()
