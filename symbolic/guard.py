@@ -4,19 +4,24 @@ A guard is a literal, a non-zero int: `g` or its negation `-g`. TRUE and FALSE a
 is fixed by clauses kept here, which reach a solver in batches (`symbolic.guard_solver`), so that a large problem is a
 flat conjunction of clauses and no engine has to normalise it again.
 
-Invariant: every literal but TRUE and FALSE is a choice or is defined by clauses in both directions, except where a
-docstring says one direction; simplification happens while a guard is built (constants, repeats, complements).
+A conjunction is a *cube*, which stays open until a clause needs its name: a conjunction of cubes is one cube of all
+their parts, and under a negation it is spelt out. So what lies between the holes' choices and a requirement leaves no
+trace in the clauses.
+
+Invariant: every literal but TRUE and FALSE is a choice, an open cube, or defined by clauses in both directions, except
+where a docstring says one direction; simplification happens while a guard is built (constants, repeats, complements).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 Guard: TypeAlias = int
 TRUE: Guard = 1
 FALSE: Guard = -1
+WIDEST_CUBE = 8  # parts
 
 
 class OutOfTime(Exception):
@@ -35,6 +40,9 @@ class Guards:
         self.clauses = 1
         self._pending: list[list[Guard]] = [[TRUE]]
         self._and: dict[tuple[Guard, Guard], Guard] = {}
+        self._cubes: dict[Guard, tuple[Guard, ...]] = {}
+        self._by_parts: dict[tuple[Guard, ...], Guard] = {}
+        self._open: set[Guard] = set()  # cubes without clauses, and their negations
         self._or: dict[tuple[Guard, ...], Guard] = {}
 
     # -- building -------------------------------------------------------------------------------------------
@@ -49,14 +57,16 @@ class Guards:
     def add(self, clause: Iterable[Guard]) -> None:
         """Require that one of these guards holds."""
         literals = set(clause)
-        if TRUE in literals or any(-g in literals for g in literals if g > 0):
+        if not self._open.isdisjoint(literals):
+            literals = self._spelt_out(literals)
+        if TRUE in literals or len(set(map(abs, literals))) < len(literals):
             return
         literals.discard(FALSE)
         self.clauses += 1
         self._pending.append(sorted(literals))
 
     def both(self, a: Guard, b: Guard) -> Guard:
-        """Return the guard `a and b`."""
+        """Return the guard `a and b`, a cube."""
         if a == b or b == TRUE:
             return a
         if a == TRUE:
@@ -66,28 +76,67 @@ class Guards:
         key = (a, b) if a < b else (b, a)
         found = self._and.get(key)
         if found is None:
-            found = self._and[key] = self.fresh()
-            self._pending += ([-found, a], [-found, b], [found, -a, -b])
-            self.clauses += 3
+            parts = {*self._parts(a), *self._parts(b)}
+            found = self._and[key] = self._cube(parts) if len(set(map(abs, parts))) == len(parts) else FALSE
         return found
 
     def any(self, guards: Iterable[Guard]) -> Guard:
         """Return the guard 'one of these holds'."""
         literals = set(guards)
         literals.discard(FALSE)
-        if TRUE in literals or any(-g in literals for g in literals if g > 0):
+        if TRUE in literals or len(set(map(abs, literals))) < len(literals):
             return TRUE
-        if not literals:
-            return FALSE
-        if len(literals) == 1:
-            return literals.pop()
+        if len(literals) < 2:
+            return literals.pop() if literals else FALSE
         key = tuple(sorted(literals))
         found = self._or.get(key)
         if found is None:
             found = self._or[key] = self.fresh()
+            for guard in key:
+                self._define(guard)
             self._pending.append([-found, *key])
             self._pending += [[found, -g] for g in key]
             self.clauses += 1 + len(key)
+        return found
+
+    # -- cubes ----------------------------------------------------------------------------------------------
+
+    def _parts(self, guard: Guard) -> tuple[Guard, ...]:
+        """Return the guards whose conjunction this is: those of a small cube, else itself, defined."""
+        cube = self._cubes.get(guard)
+        if cube is not None and len(cube) <= WIDEST_CUBE // 2 and guard in self._open:
+            return cube
+        self._define(guard)
+        return (guard,)
+
+    def _cube(self, parts: set[Guard]) -> Guard:
+        key = tuple(sorted(parts))
+        found = self._by_parts.get(key)
+        if found is None:
+            found = self._by_parts[key] = self.fresh()
+            self._cubes[found] = key
+            self._open |= {found, -found}
+        return found
+
+    def _define(self, guard: Guard) -> None:
+        """Give an open cube, or the negation of one, its clauses."""
+        if guard in self._open:
+            name = abs(guard)
+            cube = self._cubes[name]
+            self._open -= {name, -name}
+            self._pending += [[-name, g] for g in cube]
+            self._pending.append([name, *(-g for g in cube)])
+            self.clauses += 1 + len(cube)
+
+    def _spelt_out(self, literals: set[Guard]) -> set[Guard]:
+        """Return a clause without open cubes: a negated one is the negations of its parts, the others are defined."""
+        found: set[Guard] = set()
+        for guard in literals:
+            if guard < 0 and guard in self._open:
+                found.update(-g for g in self._cubes[-guard])
+            else:
+                self._define(guard)
+                found.add(guard)
         return found
 
     # -- counting -------------------------------------------------------------------------------------------
@@ -140,6 +189,20 @@ class Guards:
         return totals
 
     # -- reaching the solver --------------------------------------------------------------------------------
+
+    def named(self, guard: Guard) -> Guard:
+        """Return a guard that clauses may speak of from outside: an assumption of a question, say."""
+        self._define(guard)
+        return guard
+
+    def reader(self, holds: Callable[[Guard], bool]) -> Callable[[Guard], bool]:
+        """Return the function that tells whether any guard holds, from one that knows what clauses speak of."""
+
+        def reads(guard: Guard) -> bool:
+            cube = self._cubes.get(abs(guard))
+            return holds(guard) if cube is None else all(map(reads, cube)) == (guard > 0)
+
+        return reads
 
     def take(self) -> list[list[Guard]]:
         """Return the clauses added since the last call."""

@@ -52,9 +52,11 @@ class GuardSolver:
 
     def check(self, assumptions: Sequence[Guard] = (), timeout: float | None = None) -> Verdict:
         """Decide whether all clauses can hold together with the assumptions; `timeout` in seconds."""
+        assumptions = [self.guards.named(guard) for guard in assumptions]
         with gc_paused():
             self._engine.add(self.guards.take(), self.guards.variables)
-        return self._engine.check(assumptions, timeout)
+        verdict = self._engine.check(assumptions, timeout)
+        return Chosen(self.guards.reader(verdict.holds)) if isinstance(verdict, Chosen) else verdict
 
     def close(self) -> None:
         """Free the solver; more than once is fine."""

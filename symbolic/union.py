@@ -52,8 +52,9 @@ class Union:
 def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, b: Union) -> Union:
     """Apply a binary function to every pair of alternatives.
 
-    The result's guards are fresh and tied by one clause per pair; being exclusive and exhaustive they are
-    thereby defined in both directions.
+    Where each pair has a result of its own, that one's guard is the conjunction of the pair's. Else the results' guards
+    are fresh and tied by one clause per pair; being exclusive and exhaustive they are thereby defined in both
+    directions.
     """
     if a.constant:
         left = next(iter(a.values))
@@ -67,6 +68,8 @@ def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, 
             results.setdefault(function(left, right), []).append((g, h))
     if len(results) == 1:
         return Union({next(iter(results)): TRUE})
+    if len(results) == len(a.values) * len(b.values):
+        return Union({value: guards.both(*pairs[0]) for value, pairs in results.items()})
     if len(results) == 2:
         first = guards.fresh()
         named = dict(zip(results, (first, -first), strict=True))

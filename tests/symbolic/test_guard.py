@@ -1,5 +1,8 @@
 """Guards mean what they were built from, in every assignment."""
 
+from collections.abc import Callable
+from operator import itemgetter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +49,32 @@ def test_random_formulas_agree_with_python(data: st.DataObject) -> None:
         assert holds is not None
         for guard, meaning in built:
             assert holds(guard) == meaning(values)  # type: ignore[operator]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_clauses_over_conjunctions_mean_what_they_say(data: st.DataObject) -> None:
+    """Clauses may hold conjunctions of conjunctions, in both signs and before or after others of their parts."""
+    guards = Guards()
+    inputs = [guards.fresh() for _ in range(4)]
+    built: list[tuple[Guard, Callable[[tuple[bool, ...]], bool]]] = [(g, itemgetter(i)) for i, g in enumerate(inputs)]
+
+    def drawn() -> tuple[Guard, Callable[[tuple[bool, ...]], bool]]:
+        guard, meaning = data.draw(st.sampled_from(built))
+        return (-guard, lambda v: not meaning(v)) if data.draw(st.booleans()) else (guard, meaning)
+
+    clauses = []
+    for _ in range(data.draw(st.integers(1, 8))):
+        if data.draw(st.integers(0, 3)):
+            (a, f), (b, g) = drawn(), drawn()
+            built.append((guards.both(a, b), lambda v, f=f, g=g: f(v) and g(v)))
+        else:
+            some = [drawn() for _ in range(data.draw(st.integers(1, 3)))]
+            guards.add([g for g, _ in some])
+            clauses.append([m for _, m in some])
+    for values, holds in assignments(guards, inputs):
+        assert (holds is not None) == all(any(m(values) for m in clause) for clause in clauses)
+        assert holds is None or all(holds(guard) == meaning(values) for guard, meaning in built)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

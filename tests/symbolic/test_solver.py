@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pysmt.environment import get_env
 from pysmt.typing import INT, BVType
 
-from symbolic import solver as solver_module
+from symbolic import engines
 from symbolic.answer import Model, Sat, Unknown, Unsat
 from symbolic.errors import SwizzleError
 from symbolic.portfolio import race
@@ -239,7 +239,7 @@ def test_unknown_solver():
 @pytest.mark.parametrize(("name", "package"), [("z3", "z3-solver"), ("cvc5", "cvc5"), ("cadical", "python-sat")])
 def test_missing_engine_names_its_package(monkeypatch, name, package):
     """An engine that is not installed is an error that says what to install."""
-    monkeypatch.setattr(solver_module, "find_spec", lambda module: None)
+    monkeypatch.setattr(engines, "find_spec", lambda module: None)
     with pytest.raises(SwizzleError) as caught:
         Solver(name, boolean=True)
     assert str(caught.value) == (

@@ -22,13 +22,12 @@ from swizzle.explain.relaxed import Filling, Relaxed
 from swizzle.explain.requirements import Ignores, Obeys, Requirement, Right
 from swizzle.explain.variants import variants
 from swizzle.loading import load_declared
-from swizzle.search.cegis import Candidate, Cegis
+from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.metasketch import solve
 from swizzle.search.problem import Demand, Problem
 from swizzle.search.verify import Mismatch, verify
 from swizzle.sketch import Sketch
 from swizzle.solution import Limits
-from symbolic.answer import Unsat
 from symbolic.engines import SolverName, quickest_boolean
 from symbolic.run import Run
 from templates.holes import Template, matching
@@ -133,7 +132,7 @@ class Case:
         problem.keep = frozenset(outputs)
         with Cegis(problem, self.space, solver, self.deadline, lambda _: None) as cegis:
             answer = cegis.find()
-            assert isinstance(answer, Candidate | Unsat)
+            assert isinstance(answer, Candidate | NoFilling)
             return isinstance(answer, Candidate)
 
     def relaxed_filling(self, freed: Iterable[int], outputs: frozenset[Requirement] | None) -> bool:
