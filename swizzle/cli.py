@@ -101,10 +101,10 @@ def cli() -> None:
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
 @click.option(
     "--solver",
-    type=click.Choice(["auto", "z3", "cvc5", "cadical", "portfolio"]),
+    type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]),
     default="auto",
     show_default=True,
-    help="auto: CaDiCaL where python-sat is installed, else z3.",
+    help="auto: Glucose where python-sat is installed, else z3.",
 )
 @click.option("--no-light", is_flag=True, help="Do not try light constants first: search every space whole.")
 @click.option(
@@ -167,7 +167,7 @@ def run(context: click.Context, /, **options: Any) -> int:
 @_sketch_arguments
 @click.option("--space", type=click.Choice(["1", "2", "3", "all"]), help="Explain one space. Default: all of them.")
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
-@click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "portfolio"]), default="auto")
+@click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while looking.")
 @click.pass_context

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Literal["1", "2", "3"]
 TemplateName: TypeAlias = Literal["paper", "naive-1", "naive-2"]
-SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "portfolio"]
+SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
     'all' goes on to Space 3 and proves the optimum there. `timeout` in seconds of wall time, None for none.
-    `solver` 'auto' is CaDiCaL where python-sat is installed, else z3. `light` tries the constants of most kernels
+    `solver` 'auto' is Glucose where python-sat is installed, else z3. `light` tries the constants of most kernels
     first where there are many. `template` is what a `?sw_xform` becomes: the paper's equation 5, or equation 1 to a
     depth of 1 or 2; without `canonical` a solver decides whether data is equal (docs/solving.md, 'The paper's
     comparison')."""

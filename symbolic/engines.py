@@ -7,15 +7,21 @@ from typing import Literal, TypeAlias
 
 from symbolic.errors import SwizzleError
 
-EngineName: TypeAlias = Literal["z3", "cvc5", "cadical"]
-SolverName: TypeAlias = Literal["z3", "cvc5", "cadical", "portfolio"]
-_MODULE: dict[EngineName, str] = {"z3": "z3", "cvc5": "cvc5", "cadical": "pysat"}
-_PACKAGE: dict[EngineName, str] = {"z3": "z3-solver", "cvc5": "cvc5", "cadical": "python-sat"}
+SatName: TypeAlias = Literal["cadical", "glucose"]
+EngineName: TypeAlias = Literal["z3", "cvc5", "cadical", "glucose"]
+SolverName: TypeAlias = Literal["z3", "cvc5", "cadical", "glucose", "portfolio"]
+_MODULE: dict[EngineName, str] = {"z3": "z3", "cvc5": "cvc5", "cadical": "pysat", "glucose": "pysat"}
+_PACKAGE: dict[EngineName, str] = {
+    "z3": "z3-solver",
+    "cvc5": "cvc5",
+    "cadical": "python-sat",
+    "glucose": "python-sat",
+}
 
 
 def quickest_boolean() -> EngineName:
     """Return the engine that is quickest on Boolean problems among those installed."""
-    return "cadical" if find_spec(_MODULE["cadical"]) else "z3"
+    return "glucose" if find_spec(_MODULE["glucose"]) else "z3"
 
 
 def members(name: SolverName, boolean: bool) -> tuple[EngineName, ...]:
@@ -23,7 +29,7 @@ def members(name: SolverName, boolean: bool) -> tuple[EngineName, ...]:
     if name != "portfolio":
         require_installed(name)
         return (name,)
-    wanted: tuple[EngineName, ...] = ("z3", "cvc5", "cadical") if boolean else ("z3", "cvc5")
+    wanted: tuple[EngineName, ...] = ("z3", "cvc5", "cadical", "glucose") if boolean else ("z3", "cvc5")
     found = tuple(member for member in wanted if find_spec(_MODULE[member]))
     if not found:
         require_installed("z3")

@@ -1,7 +1,7 @@
 """Questions over guards: is there a choice under which every clause holds, and some guards besides?
 
-CaDiCaL takes the clauses as they are. Every other engine is asked through PySMT (`symbolic.solver`), each guard a
-Boolean symbol (`symbolic.guard_formulas`).
+Glucose and CaDiCaL take the clauses as they are. Every other engine is asked through PySMT (`symbolic.solver`), each
+guard a Boolean symbol (`symbolic.guard_formulas`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from symbolic.answer import Unknown
-from symbolic.engines import SolverName, require_installed
+from symbolic.engines import SatName, SolverName, require_installed
 from symbolic.guard import Guard, Guards
 from symbolic.interrupt import gc_paused
 
@@ -72,34 +72,34 @@ class _Engine(Protocol):
 
 
 def _engine(name: SolverName) -> _Engine:
-    if name == "cadical":
-        return _Literals()
+    if name == "cadical" or name == "glucose":
+        return _Literals(name)
     from symbolic.guard_formulas import Formulas
 
     return Formulas(name)
 
 
 class _Literals:
-    """CaDiCaL, whose literals are guards."""
+    """A SAT solver, whose literals are guards."""
 
-    def __init__(self) -> None:
-        require_installed("cadical")
-        from symbolic.sat import Cadical
+    def __init__(self, name: SatName) -> None:
+        require_installed(name)
+        from symbolic.sat import SatSolver
 
-        self._cadical: Cadical | None = Cadical()
+        self._sat: SatSolver | None = SatSolver(name)
 
     def add(self, clauses: Clauses, variables: int) -> None:
-        assert self._cadical is not None
-        self._cadical.add(clauses)
+        assert self._sat is not None
+        self._sat.add(clauses)
 
     def check(self, assumptions: Sequence[Guard], timeout: float | None) -> Verdict:
-        assert self._cadical is not None
-        found = self._cadical.check(assumptions, timeout)
+        assert self._sat is not None
+        found = self._sat.check(assumptions, timeout)
         if found is None:
             return Unknown(f"timeout after {timeout:g} s")
         if not found:
-            return Excluded(frozenset(self._cadical.core()))
-        model = self._cadical.model()
+            return Excluded(frozenset(self._sat.core()))
+        model = self._sat.model()
 
         def holds(guard: Guard) -> bool:
             place = abs(guard) - 1
@@ -108,6 +108,6 @@ class _Literals:
         return Chosen(holds)
 
     def close(self) -> None:
-        cadical, self._cadical = self._cadical, None
-        if cadical is not None:
-            cadical.close()
+        sat, self._sat = self._sat, None
+        if sat is not None:
+            sat.close()

@@ -286,7 +286,7 @@ class Reduced(Data):
     def _fits(self, term: Term, wanted: Counter[Term]) -> bool:
         if term in wanted:
             return True
-        if term == UNWRITTEN:
+        if self.terms.nodes[term][0] not in (self.outer, "const"):
             return False
         items = self.terms.multiset(term, self.outer)
         if REDUCTIONS[self.outer].idempotent:

@@ -1,6 +1,6 @@
-"""CaDiCaL (through the python-sat package) over integer literals, stoppable.
+"""SAT solvers of the python-sat package over integer literals, stoppable.
 
-It searches in slices of about a tenth of a second, so that a deadline and Ctrl-C reach it between two.
+They search in slices of about a tenth of a second, so that a deadline and Ctrl-C reach it between two.
 """
 
 from __future__ import annotations
@@ -8,16 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from pysat.solvers import Cadical195
+from pysat.solvers import Cadical195, Glucose42
 
+from symbolic.engines import SatName
 from symbolic.interrupt import Interruptible
 
+_SOLVER = {"cadical": Cadical195, "glucose": Glucose42}
 
-class Cadical:
+
+class SatSolver:
     """Clauses, and whether they can hold. A literal is a non-zero int, negative for 'not'."""
 
-    def __init__(self) -> None:
-        self.sat = Cadical195()
+    def __init__(self, name: SatName) -> None:
+        self.sat = _SOLVER[name]()
         self._stopped = False
         self._running: Interruptible[bool | None] = Interruptible(self._stop)
 

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
 from symbolic.answer import Answer, Engine, Model, Sat, Unknown, Unsat
-from symbolic.engines import EngineName, SolverName, members
+from symbolic.engines import EngineName, SatName, SolverName, members
 from symbolic.errors import SwizzleError
 from symbolic.interrupt import gc_paused
 from symbolic.portfolio import race
@@ -53,11 +53,13 @@ class Solver:
     """
 
     def __init__(self, name: SolverName = "z3", *, boolean: bool = False, timeout: float | None = None) -> None:
-        if name not in ("z3", "cvc5", "cadical", "portfolio"):
-            raise SwizzleError(f"no solver is called {name!r}", expected="'z3', 'cvc5', 'cadical' or 'portfolio'")
-        if name == "cadical" and not boolean:
+        if name not in get_args(SolverName):
             raise SwizzleError(
-                "cadical decides Boolean formulas only", expected="Solver('cadical', boolean=True)", mend="use 'z3'"
+                f"no solver is called {name!r}", expected="'z3', 'cvc5', 'cadical', 'glucose' or 'portfolio'"
+            )
+        if name in get_args(SatName) and not boolean:
+            raise SwizzleError(
+                f"{name} decides Boolean formulas only", expected=f"Solver({name!r}, boolean=True)", mend="use 'z3'"
             )
         self._names = members(name, boolean)
         self._timeout = timeout
@@ -142,11 +144,11 @@ def _engine(name: EngineName, fragment: Fragment) -> Engine:
             from symbolic.cvc5_engine import Cvc5Engine
 
             return Cvc5Engine(fragment)
-        case "cadical":
-            from symbolic.cadical import CadicalEngine
+        case "cadical" | "glucose":
+            from symbolic.pysat_engine import PysatEngine
 
             assert fragment == "boolean"
-            return CadicalEngine()
+            return PysatEngine(name)
         case _:
             assert_never(name)
 

@@ -313,8 +313,10 @@ class _Search:
 
     def _verify(self, solutions: tuple[Solution, ...]) -> Mapping[str, Any]:
         """Run every printed solution against the specification, on all outputs."""
+        assert self.problem is not None
+        meaning = Meaning(self.problem.terms, self.problem.wanted)
         for solution in solutions:
-            verdict = verify(solution.program, self.sketch.spec)
+            verdict = verify(solution.program, self.sketch.spec, meaning)
             equal = verdict.equal if self.limits.canonical else self._equal_by_solver(solution)
             assert equal, f"a solution fails its own verification: {verdict}"
         return {

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.search.specification import outputs, postcondition, symbolic_inputs
+from swizzle.search.specification import Meaning, outputs, postcondition, symbolic_inputs
 from symbolic.algebra import Canonical
 from symbolic.machine import HoleFunction, Machine
 from symbolic.program import Program
@@ -61,15 +61,17 @@ def compare(program: Program, run: Run, wanted: Mapping[str, list[Term]]) -> tup
     return tuple(found)
 
 
-def verify(program: Program, spec: Callable[..., Any]) -> Verdict:
-    """Compare a program without holes with its specification, for all inputs."""
+def verify(program: Program, spec: Callable[..., Any], meaning: Meaning | None = None) -> Verdict:
+    """Compare a program without holes with its specification, for all inputs.
+
+    `meaning` is the specification's, where it is known already.
+    """
     assert not program.holes, "verify wants a program without holes"
-    terms = Terms()
-    wanted = postcondition(program, spec, terms)
-    run = run_canonical(program, terms)
-    elements = sum(len(w) for w in wanted.values())
+    meaning = meaning or Meaning.of(program, spec)
+    run = run_canonical(program, meaning.terms)
+    elements = sum(len(w) for w in meaning.wanted.values())
     blocks = program.grid[0] * program.grid[1] * program.grid[2]
-    return Verdict(compare(program, run, wanted), tuple(run.violations), elements, blocks)
+    return Verdict(compare(program, run, meaning.wanted), tuple(run.violations), elements, blocks)
 
 
 def explain_mismatch(program: Program, spec: Callable[..., Any], limit: int = 3) -> list[str]:

@@ -9,7 +9,7 @@ from symbolic.engines import SolverName
 from symbolic.guard import FALSE, TRUE, Guards
 from symbolic.guard_solver import Chosen, Excluded, GuardSolver
 
-ENGINES: list[SolverName] = ["cadical", "z3", "cvc5", "portfolio"]
+ENGINES: list[SolverName] = ["glucose", "cadical", "z3", "cvc5", "portfolio"]
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -45,7 +45,8 @@ def test_an_empty_clause_excludes_all(name: SolverName) -> None:
         assert isinstance(answer, Excluded) and not answer.core
 
 
-def test_time_that_runs_out_is_unknown() -> None:
+@pytest.mark.parametrize("name", ["glucose", "cadical"])
+def test_time_that_runs_out_is_unknown(name: SolverName) -> None:
     """Twelve pigeons do not fit into eleven holes: too hard for a tenth of a second."""
     guards = Guards()
     sits = {(p, h): guards.fresh() for p, h in product(range(12), range(11))}
@@ -54,5 +55,5 @@ def test_time_that_runs_out_is_unknown() -> None:
     for h, p, q in product(range(11), range(12), range(12)):
         if p < q:
             guards.add([-sits[p, h], -sits[q, h]])
-    with GuardSolver(guards, "cadical") as solver:
+    with GuardSolver(guards, name) as solver:
         assert isinstance(solver.check(timeout=0.1), Unknown)

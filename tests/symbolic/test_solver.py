@@ -19,7 +19,7 @@ from tests.ctrl_c import ctrl_c
 
 m = get_env().formula_manager
 SYMBOLS = [m.Symbol(f"solver_test_{i}") for i in range(6)]
-BOOLEAN_SOLVERS = ["z3", "cvc5", "cadical", "portfolio"]
+BOOLEAN_SOLVERS = ["z3", "cvc5", "cadical", "glucose", "portfolio"]
 GENERAL_SOLVERS = ["z3", "cvc5", "portfolio"]
 
 
@@ -97,7 +97,7 @@ def test_assumptions_and_cores(name, formula, signs):
         assert isinstance(solver.check(), Sat) == satisfiable([formula])
 
 
-@pytest.mark.parametrize("name", ["z3", "cadical"])
+@pytest.mark.parametrize("name", ["z3", "cadical", "glucose"])
 def test_core_leaves_out_what_is_not_needed(name):
     """The engines that give cores give small ones."""
     with Solver(name, boolean=True) as solver:
@@ -224,7 +224,7 @@ def test_race_kills_what_runs_late(monkeypatch):
         os.waitpid(begun[0], os.WNOHANG)
 
 
-def test_cadical_refuses_what_is_not_boolean():
+def test_a_sat_solver_refuses_what_is_not_boolean():
     """CaDiCaL without boolean=True is the user's mistake."""
     with pytest.raises(SwizzleError, match="cadical decides Boolean formulas only"):
         Solver("cadical")
@@ -258,12 +258,13 @@ def test_unchecked_formulas_switches_the_check_back_on():
         m.And(x, m.Int(54321))
 
 
-def test_cadical_as_a_pysmt_solver():
+@pytest.mark.parametrize("name", ["cadical", "glucose"])
+def test_a_sat_solver_behind_pysmt(name):
     """The plugin works through PySMT's own interface too: push, pop, values and models."""
-    from symbolic.cadical import CadicalSolver
+    from symbolic.pysat_engine import PysatSolver
 
     a, b = SYMBOLS[:2]
-    with CadicalSolver(get_env()) as solver:
+    with PysatSolver(get_env(), name) as solver:
         solver.add_assertion(m.Or(a, b))
         solver.push()
         solver.add_assertion(m.Not(a))

@@ -97,7 +97,7 @@ def test_all_solutions_over_every_space() -> None:
     assert len(found.solutions) == len({tuple(h.formula for h in s.holes) for s in found.solutions})
 
 
-@pytest.mark.parametrize("solver", ["z3", "cvc5", "cadical", "portfolio"])
+@pytest.mark.parametrize("solver", ["z3", "cvc5", "cadical", "glucose", "portfolio"])
 def test_every_solver_gives_the_same_answer(solver) -> None:  # type: ignore[no-untyped-def]
     """Status and least cost do not depend on the engine."""
     assert solve(rotate("(t + 1) % 4"), Limits(solver=solver)).best.holes[0].formula == "(lane + 1) % 4"

@@ -1,4 +1,4 @@
-"""CaDiCaL (through the python-sat package) as a PySMT solver for Boolean formulas, and as an engine.
+"""The SAT solvers of python-sat as PySMT solvers for Boolean formulas, and as engines.
 
 And, Or, Not, Implies, Iff and Ite become clauses by Tseitin's encoding; a clause over literals is passed on as it
 is. Constraints are permanent unless they were added after a `push`, which guards them by an activation literal.
@@ -18,26 +18,27 @@ from pysmt.solvers.eager import EagerModel
 from pysmt.solvers.solver import Solver, SolverOptions
 
 from symbolic.answer import Answer, Model, Sat, Unknown, Unsat
-from symbolic.sat import Cadical
+from symbolic.engines import SatName
+from symbolic.sat import SatSolver
 
 
-class CadicalOptions(SolverOptions):  # type: ignore[misc]
+class PysatOptions(SolverOptions):  # type: ignore[misc]
     """No options beyond PySMT's own."""
 
     def __call__(self, solver: Any) -> None:
         """There is nothing to set."""
 
 
-class CadicalSolver(Solver):  # type: ignore[misc]
-    """CaDiCaL 1.9.5 behind PySMT's solver interface."""
+class PysatSolver(Solver):  # type: ignore[misc]
+    """CaDiCaL 1.9.5 or Glucose 4.2 behind PySMT's solver interface."""
 
     LOGICS = (QF_BOOL,)
-    OptionsClass = CadicalOptions
+    OptionsClass = PysatOptions
 
-    def __init__(self, environment: Any, logic: Any = QF_BOOL, **options: Any) -> None:
+    def __init__(self, environment: Any, name: SatName = "cadical", logic: Any = QF_BOOL, **options: Any) -> None:
         super().__init__(environment=environment, logic=logic, **options)
-        self.cadical = Cadical()
-        self.sat = self.cadical.sat
+        self.engine = SatSolver(name)
+        self.sat = self.engine.sat
         self.literals: dict[FNode, int] = {}
         self._variables = 0
         self._levels: list[int] = []
@@ -122,7 +123,7 @@ class CadicalSolver(Solver):  # type: ignore[misc]
 
     def solve(self, assumptions: Sequence[FNode] | None = None) -> bool:
         """Decide, however long it takes."""
-        found = self.cadical.attempt(self.assumed(assumptions or ()), -1)
+        found = self.engine.attempt(self.assumed(assumptions or ()), -1)
         if found is None:
             raise SolverReturnedUnknownResultError
         self.note_model(found)
@@ -135,11 +136,11 @@ class CadicalSolver(Solver):  # type: ignore[misc]
     def note_model(self, found: bool | None) -> None:
         """Keep the model of an answer that has one."""
         if found:
-            self._true = frozenset(x for x in self.cadical.model() if x > 0)
+            self._true = frozenset(x for x in self.engine.model() if x > 0)
 
     def core(self, assumptions: Sequence[FNode]) -> tuple[FNode, ...]:
         """Return the assumptions that the last unsat answer used."""
-        used = set(self.cadical.core())
+        used = set(self.engine.core())
         return tuple(a for a in assumptions if self.literals[a] in used)
 
     def assignment(self) -> dict[FNode, bool]:
@@ -167,17 +168,17 @@ class CadicalSolver(Solver):  # type: ignore[misc]
             self.sat.add_clause([-self._levels.pop()])
 
     def _exit(self) -> None:
-        self.cadical.close()
+        self.engine.close()
 
 
-class CadicalEngine:
-    """CaDiCaL, in process."""
+class PysatEngine:
+    """A SAT solver, in process."""
 
-    name = "cadical"
     holds_gil = False
 
-    def __init__(self) -> None:
-        self._pysmt = CadicalSolver(get_env())
+    def __init__(self, name: SatName) -> None:
+        self.name: str = name
+        self._pysmt = PysatSolver(get_env(), name)
 
     def add(self, formulas: Sequence[FNode]) -> None:
         """Conjoin formulas."""
@@ -190,8 +191,8 @@ class CadicalEngine:
                 add_assertion(formula)
 
     def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
-        """Decide; the core is CaDiCaL's."""
-        found = self._pysmt.cadical.check(self._pysmt.assumed(assumptions), timeout)
+        """Decide; the core is the solver's."""
+        found = self._pysmt.engine.check(self._pysmt.assumed(assumptions), timeout)
         self._pysmt.note_model(found)
         if found is None:
             return Unknown(f"timeout after {timeout:g} s")
