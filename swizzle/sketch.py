@@ -7,11 +7,8 @@ solved or checked, never run.
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
-import linecache
 import types
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -22,7 +19,8 @@ from swizzle.blame import definition_place
 from swizzle.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.names import Launch
-from swizzle.frontend.source import KernelSource, Source, parse, split_lines
+from swizzle.frontend.python_source import kernel_source
+from swizzle.frontend.source import KernelSource
 from swizzle.frontend.suggest import near
 from swizzle.parameters import MODULE_KEY, Parameters
 from swizzle.sequential.interpreter import SequentialFunction
@@ -146,50 +144,9 @@ def sketch(
                 mend="write one @sketch(...) above one `def`",
             )
         declared = function.__globals__.get(MODULE_KEY, Parameters())
-        return make_sketch(kernel_source(function), options, arguments, declared.values)
+        return make_sketch(kernel_source(function, OPTIONS), options, arguments, declared.values)
 
     return decorate
-
-
-def kernel_source(function: types.FunctionType) -> KernelSource:
-    """Find the text of a Python function, and what its free names stand for."""
-    file, line = function.__code__.co_filename, function.__code__.co_firstlineno
-    linecache.checkcache(file)
-    lines = linecache.getlines(file, function.__globals__)
-    if not lines:
-        raise SwizzleError(
-            f"the text of the kernel {function.__name__} is not at hand",
-            place=Place(file, line, 1),
-            expected="a kernel in a file or a notebook cell: its text is read, not run",
-        )
-    text = "".join(lines)
-    for node in ast.walk(parse(text, file)):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first == line:
-                source = Source(file, split_lines(text))
-                return KernelSource(source, node, _decorator(node), _environment(function))
-    raise SwizzleError(
-        f"the text of the kernel {function.__name__} is not where Python says it is",
-        place=Place(file, line, 1),
-        expected="a kernel defined with `def`, in a file that has not changed since it was loaded",
-    )
-
-
-def _decorator(node: ast.FunctionDef) -> ast.Call | None:
-    calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
-    likely = [call for call in calls if any(keyword.arg in OPTIONS for keyword in call.keywords)]
-    return next(iter(likely or calls), None)
-
-
-def _environment(function: types.FunctionType) -> Mapping[str, object]:
-    closure: dict[str, object] = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            closure[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return ChainMap(closure, function.__globals__, vars(builtins))
 
 
 def make_sketch(

@@ -13,11 +13,15 @@ from symbolic.errors import Place, SwizzleError
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file's text. `marks` holds the (line, column) of each hole's `?` in a `.swz` file; None for Python."""
+    """One file's text. `marks` holds the (line, column) of each hole's `?` in a `.swz` file; None for Python.
+
+    `called_from` is the place of the call, while a device function's text is read for one.
+    """
 
     file: str
     lines: tuple[str, ...]
     marks: frozenset[tuple[int, int]] | None = None
+    called_from: Place | None = None
 
     def place(self, node: ast.AST) -> Place:
         """Return the span of `node` (its first line, when it has several)."""
@@ -26,7 +30,7 @@ class Source:
         start = _characters(text, getattr(node, "col_offset", 0))
         end_line: int = getattr(node, "end_lineno", None) or line
         end = _characters(text, getattr(node, "end_col_offset", 0)) if end_line == line else len(text.rstrip())
-        return Place(self.file, line, start + 1, max(end, start + 1) + 1)
+        return Place(self.file, line, start + 1, max(end, start + 1) + 1, self.called_from)
 
     def is_marked(self, node: ast.AST) -> bool:
         """Say whether `node` begins with a hole's `?`."""
@@ -40,7 +44,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """A kernel as text: its definition, the `@sketch(...)` call above it, and what its free names stand for."""
+    """A kernel or device function as text: its definition, the `@sketch(...)` call above a kernel, and what its free
+    names stand for."""
 
     source: Source
     definition: ast.FunctionDef
@@ -56,10 +61,10 @@ class KernelSource:
 
     @property
     def place(self) -> Place:
-        """The place of the kernel's name."""
+        """The place of the function's name."""
         header = self.source.place(self.definition)
         column = header.column + len("def ")
-        return Place(header.file, header.line, column, column + len(self.definition.name))
+        return Place(header.file, header.line, column, column + len(self.definition.name), header.called_from)
 
 
 def split_lines(text: str) -> tuple[str, ...]:
