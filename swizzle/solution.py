@@ -58,26 +58,30 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class HoleFormula:
     """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
-    `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform)."""
+    `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform). `found_in` names the sketch
+    whose solution it was taken from, '' where it was found here."""
 
     name: str
     kind: HoleKind
     place: Place
     formula: str
     constants: Mapping[str, int]
+    found_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
     """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
     predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open; `posed` is
-    the sketch with its specification, where `solve` made the solution."""
+    the sketch with its specification, where `solve` made the solution. `filled` are the holes of device functions that
+    another sketch's solution had filled before; `holes` are the others."""
 
     program: Program
     holes: tuple[HoleFormula, ...]
     cost: Mapping[str, int]
     sketch: Program | None = field(default=None, repr=False)
     posed: Sketch | None = field(default=None, repr=False, compare=False)
+    filled: tuple[HoleFormula, ...] = ()
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __call__(self, *arrays: Any, stream: Any = None) -> None:

@@ -21,6 +21,8 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
     certificate = dict(result.certificate)
     if result.reason:
         certificate["reason"] = result.reason
+    if best and best.filled:
+        certificate["filled"] = filled_as_json(best.filled)
     answer: dict[str, Any] = {
         "sketch": result.sketch,
         "status": result.status,
@@ -44,9 +46,18 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
     return answer
 
 
+PARTS: Final = ("sources", "interpret", "search", "verify")
+"""What time is spent on; the sources are the sketches that this one is filled from."""
+
+
 def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
     """Return each hole's name, place and formula."""
     return [{"name": hole.name, "place": str(hole.place), "formula": hole.formula} for hole in holes]
+
+
+def filled_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
+    """Return each hole that was filled before, and the sketch whose solution it is from."""
+    return [{**shown, "from": hole.found_in} for shown, hole in zip(holes_as_json(holes), holes, strict=True)]
 
 
 def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False, every_space: bool = False) -> str:
@@ -66,7 +77,9 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                     lines += _solution_lines(solution)
         case "unsat":
             if MISMATCH in result.certificate:
-                lines = [f"{result.sketch}: has no holes, and its terms are not the specification's"]
+                filled = result.posed.filled if result.posed else ()
+                why = given_text(filled) if filled else "has no holes"
+                lines = [f"{result.sketch}: {why}, and its terms are not the specification's"]
                 lines += [indent(line, "  ") for line in result.certificate[MISMATCH]]
             else:
                 where = f" in Space {result.space}" if result.space else " of its holes"
@@ -105,11 +118,21 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
 
 def _solution_lines(solution: Solution) -> list[str]:
     """Return one line a hole: its name, its formula, its place, in columns."""
-    if not solution.holes:
+    holes = (*solution.holes, *solution.filled)
+    if not holes:
         return ["  (no holes)"]
-    names = max(len(hole.name) for hole in solution.holes)
-    formulas = max(len(hole.formula) for hole in solution.holes)
-    return [f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}" for hole in solution.holes]
+    names = max(len(hole.name) for hole in holes)
+    formulas = max(len(hole.formula) for hole in holes)
+    return [
+        f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}"
+        + (f", found in {hole.found_in}" if hole.found_in else "")
+        for hole in holes
+    ]
+
+
+def given_text(filled: Sequence[HoleFormula]) -> str:
+    """Return 'given the holes of product', or of several sketches."""
+    return f"given the holes of {' and '.join(dict.fromkeys(hole.found_in for hole in filled))}"
 
 
 def cost_text(cost: Mapping[str, int]) -> str:
@@ -124,12 +147,13 @@ def cost_text(cost: Mapping[str, int]) -> str:
 def optimality(result: Result, every_space: bool) -> str:
     """Return 'proved minimal in Space 1', or what else is known of the cost of the best solution."""
     where = "over all spaces" if every_space else f"in Space {result.space}"
-    return f"proved minimal {where}" if result.optimal else f"not proved minimal {where}"
+    given = f", {given_text(result.best.filled)}" if result.best.filled else ""
+    return f"{'' if result.optimal else 'not '}proved minimal {where}{given}"
 
 
 def seconds_text(seconds: Mapping[str, float]) -> str:
     """Return '0.42 s (interpret 0.05, search 0.30, verify 0.02)'."""
-    parts = ", ".join(f"{part} {seconds[part]:.2f}" for part in ("interpret", "search", "verify") if part in seconds)
+    parts = ", ".join(f"{part} {seconds[part]:.2f}" for part in PARTS if part in seconds)
     return f"{seconds.get('total', 0.0):.2f} s" + (f" ({parts})" if parts else "")
 
 

@@ -161,6 +161,8 @@ class SwzReader:
                 self._fail(keyword, "`**` in @sketch(...)", "named arguments", "write the arguments one by one")
             if keyword.arg == "spec":
                 options["spec"] = self._spec(keyword.value)
+            elif keyword.arg == "filled_from":
+                options["filled_from"] = self._sources(keyword.value)
             else:
                 into = options if keyword.arg in OPTIONS else arguments
                 into[keyword.arg] = self._option(keyword.value)
@@ -184,6 +186,20 @@ class SwzReader:
         function = self.names[name]
         assert isinstance(function, SequentialFunction)
         return function
+
+    def _sources(self, node: ast.expr) -> tuple[Sketch, ...]:
+        """Return the sketches of the file that `filled_from` names."""
+        nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+        above = {made.name: made for made in self.sketches}
+        for part in nodes:
+            if not isinstance(part, ast.Name) or part.id not in above:
+                self._fail(
+                    part,
+                    f"{ast.unparse(part)} is not a sketch",
+                    "the name of a sketch above, or several in a tuple",
+                    near(part.id if isinstance(part, ast.Name) else "", above) or "write the sketch above this one",
+                )
+        return tuple(above[part.id] for part in nodes if isinstance(part, ast.Name))
 
     def _option(self, node: ast.expr) -> Any:
         """Evaluate a sketch's argument: an array type, or an int or tuple of ints."""
