@@ -55,6 +55,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("device_in_a_specification", "device_arguments", "device_misspelled", "device_shadowed", "device_recursion"),
         *("device_early_return", "device_without_value", "device_several_values", "device_value_unused"),
         *("device_in_an_expression", "device_in_a_choice", "device_array_for_a_number", "device_out_of_bounds"),
+        *("filled_from_unknown", "python_filled_from_a_name", "filled_from_shares_nothing"),
         *("device_hole_sizes", "device_hole_in_hole", "device_accumulator_under_if"),
     ),
     "Warps, barriers and races": (

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 from swizzle.refill import function_of, is_plain_k
 from swizzle.sketch import Sketch
@@ -100,11 +99,6 @@ def _named(name: str, progress: News | None) -> News | None:
     return lambda news: progress(replace(news, doing=f"{name}: {news.doing}"))
 
 
-@cache
-def _file(file: str) -> str:
-    return os.path.realpath(file) if os.path.exists(file) else file
-
-
 def _spot(place: Place) -> Spot:
     """Return where a place is, however its file is named."""
-    return _file(place.file), place.line, place.column
+    return os.path.realpath(place.file), place.line, place.column

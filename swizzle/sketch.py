@@ -179,7 +179,10 @@ def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sk
     for source in sources:
         if not isinstance(source, Sketch):
             raise SwizzleError(
-                f"filled_from is {source!r}", place=place, expected="a sketch above this one, or several in a tuple"
+                f"filled_from is {source!r}",
+                place=place,
+                expected="a sketch above this one, or several in a tuple",
+                mend="write @sketch(..., filled_from=product), without quotes" if isinstance(source, str) else "",
             )
         common = [hole for hole in source.program.holes if hole.place in mine]
         if not common:

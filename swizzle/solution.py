@@ -84,6 +84,14 @@ class Solution:
     filled: tuple[HoleFormula, ...] = ()
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    @property
+    def all_holes(self) -> tuple[HoleFormula, ...]:
+        """The holes and those filled before, in the order of the text."""
+        holes = (*self.holes, *self.filled)
+        return (
+            tuple(sorted(holes, key=lambda h: (h.place.file, h.place.line, h.place.column))) if self.filled else holes
+        )
+
     def __call__(self, *arrays: Any, stream: Any = None) -> None:
         """Run the kernel on arrays, in the order of its parameters; outputs are written in place.
 

@@ -120,7 +120,7 @@ def _digest(file: str) -> str:
 def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[str, int] | None = None) -> list[str]:
     """Return the lines that say what was solved, what the holes became, and what is claimed of it."""
     lines = origin(solution.program, parameters)
-    if holes := (*solution.holes, *solution.filled):
+    if holes := solution.all_holes:
         lines += ["", "Solution:"]
         lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in holes]
     return [*lines, "", *claims]

@@ -118,7 +118,7 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
 
 def _solution_lines(solution: Solution) -> list[str]:
     """Return one line a hole: its name, its formula, its place, in columns."""
-    holes = (*solution.holes, *solution.filled)
+    holes = solution.all_holes
     if not holes:
         return ["  (no holes)"]
     names = max(len(hole.name) for hole in holes)
