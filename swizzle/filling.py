@@ -27,7 +27,7 @@ def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
 
     Raises SwizzleError for a hole that has another size there, and for a naive template's solution.
     """
-    known = {_spot(hole.place): hole for hole in (*solution.holes, *solution.filled)}
+    known = {_spot(hole.place): hole for hole in solution.holes}
     sizes = {_spot(hole.place): hole.size for hole in solution.sketch.holes} if solution.sketch else {}
     name, chosen, filled = solution.program.name, {}, list(sketch.filled)
     for number, hole in enumerate(sketch.program.holes):
@@ -48,12 +48,21 @@ def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
         chosen[number] = function
         text, origin = formula(hole, *function), found.found_in or name
         filled.append(HoleFormula(hole.name, hole.kind, hole.place, text, dict(found.constants), origin))
-    return replace(sketch, program=fill_some(sketch.program, chosen), filled=tuple(filled))
+    program, opened = fill_some(sketch.program, chosen), sketch.opened or sketch.program
+    return replace(sketch, program=program, filled=tuple(filled), opened=opened)
+
+
+def completed(solution: Solution, sketch: Sketch) -> Solution:
+    """Add to a solution of a filled sketch the holes that were filled before."""
+    if sketch.opened is None:
+        return solution
+    holes = {hole.name: hole for hole in (*solution.holes, *sketch.filled)}
+    return replace(solution, holes=tuple(holes[hole.name] for hole in sketch.opened.holes), sketch=sketch.opened)
 
 
 def shares_a_hole(sketch: Sketch, solution: Solution) -> bool:
     """Say whether a solution fills any hole of a sketch."""
-    known = {_spot(hole.place) for hole in (*solution.holes, *solution.filled)}
+    known = {_spot(hole.place) for hole in solution.holes}
     return any(_spot(hole.place) in known for hole in sketch.program.holes)
 
 

@@ -13,15 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from swizzle.commands.report import filled_as_json, holes_as_json
+from swizzle.commands.report import holes_as_json
 from swizzle.loading import load
-from swizzle.refill import function_of, is_plain_k, refill
+from swizzle.refill import is_plain_k, refill
 from swizzle.sketch import Sketch
-from swizzle.solution import HoleFormula, Result, Solution
+from swizzle.solution import Result, Solution
 from swizzle.version import __version__
 from symbolic.errors import SwizzleError
-from symbolic.program import Hole
-from templates.formula import fill_some, formula
 
 FORMAT = "swizzle solution 1"
 
@@ -32,10 +30,6 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
     holes = [
         {**shown, "kind": hole.kind, "constants": dict(hole.constants)}
         for shown, hole in zip(holes_as_json(best.holes), best.holes, strict=True)
-    ]
-    filled = [
-        {**shown, "kind": hole.kind, "constants": dict(hole.constants)}
-        for shown, hole in zip(filled_as_json(best.filled), best.filled, strict=True)
     ]
     content = {
         "format": FORMAT,
@@ -48,7 +42,6 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
         "optimal": result.optimal,
         "cost": dict(best.cost),
         "holes": holes,
-        **({"filled": filled} if filled else {}),
     }
     return json.dumps(content, indent=2) + "\n"
 
@@ -61,45 +54,24 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
     content = _content(path)
     sketch_file = path.parent / content["file"]
     (sketch,) = load(sketch_file, content["sketch"], {**content["parameters"], **overrides})
-    sketch = _filled(path, sketch, content.get("filled", []))
     saved, open_holes = content["holes"], sketch.program.holes
     if [(h["name"], h["kind"]) for h in saved] != [(h.name, h.kind) for h in open_holes]:
-        raise _other_holes(path, sketch, saved)
+        raise SwizzleError(
+            f"{path} fills the holes {_names(saved)}, but {sketch.name} has {', '.join(h.name for h in open_holes)}",
+            place=sketch.program.place,
+            expected="the sketch that was solved",
+            mend=f"solve it again: swizzle solve {sketch_file}",
+        )
     constants = [
         (entry["constants"], is_plain_k(hole, entry["formula"])) for hole, entry in zip(open_holes, saved, strict=True)
     ]
     try:
-        return sketch, replace(refill(sketch.program, constants, content["cost"]), filled=sketch.filled)
+        solution = refill(sketch.program, constants, content["cost"])
     except ValueError as error:
         raise _no_solution(path, str(error)) from None
-
-
-def _filled(path: Path, sketch: Sketch, saved: Sequence[Mapping[str, Any]]) -> Sketch:
-    """Fill the holes that another sketch's solution had filled, as the file says."""
-    numbers = {(hole.name, hole.kind): number for number, hole in enumerate(sketch.program.holes)}
-    chosen, filled = {}, []
-    for entry in saved:
-        number = numbers.get((entry["name"], entry["kind"]))
-        if number is None:
-            raise _other_holes(path, sketch, saved)
-        hole = sketch.program.holes[number]
-        try:
-            chosen[number] = function_of(hole, entry["constants"], is_plain_k(hole, entry["formula"]))
-        except ValueError as error:
-            raise _no_solution(path, str(error)) from None
-        text, origin = formula(hole, *chosen[number]), str(entry.get("from", ""))
-        filled.append(HoleFormula(hole.name, hole.kind, hole.place, text, dict(entry["constants"]), origin))
-    program = fill_some(sketch.program, chosen)
-    return replace(sketch, program=program, filled_from=(), filled=tuple(filled))
-
-
-def _other_holes(path: Path, sketch: Sketch, saved: Sequence[Mapping[str, Any]]) -> SwizzleError:
-    return SwizzleError(
-        f"{path} fills the holes {_names(saved)}, but {sketch.name} has {_names(sketch.program.holes)}",
-        place=sketch.program.place,
-        expected="the sketch that was solved",
-        mend=f"solve it again: swizzle solve {sketch.place.file}",
-    )
+    sources = [str(entry.get("found_in", "")) for entry in saved]
+    holes = [replace(hole, found_in=source) for hole, source in zip(solution.holes, sources, strict=True)]
+    return sketch, replace(solution, holes=tuple(holes))
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -125,18 +97,15 @@ def _content(path: Path) -> dict[str, Any]:
     for number in (*content["parameters"].values(), *content["cost"].values()):
         if type(number) is not int:
             raise _no_solution(path, f"a parameter or cost is {number!r}")
-    filled = content.get("filled", [])
-    if not isinstance(filled, list):
-        raise _no_solution(path, f"'filled' is {filled!r}")
-    for hole in (*content["holes"], *filled):
+    for hole in content["holes"]:
         texts = isinstance(hole, dict) and all(isinstance(hole.get(key), str) for key in ("name", "kind", "formula"))
         if not texts or not isinstance(hole.get("constants"), dict):
             raise _no_solution(path, f"a hole is {hole!r}")
     return content
 
 
-def _names(holes: Sequence[Mapping[str, Any] | Hole]) -> str:
-    return ", ".join(hole.name if isinstance(hole, Hole) else hole["name"] for hole in holes) or "of nothing"
+def _names(holes: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(hole["name"] for hole in holes) or "of nothing"
 
 
 def _no_solution(path: Path, why: str) -> SwizzleError:

@@ -63,7 +63,8 @@ class Sketch:
     `spec` takes the `in`, `const` and `inout` arrays in the kernel's order; it gives the `out` and `inout` arrays:
     one array, a tuple in the kernel's order, or a dict by name. `parameters` are the declared parameters' values.
     `filled_from` are the sketches whose solutions fill holes of this one, those of the device functions that they
-    share; once they are solved, `program` has those holes no more, and they are in `filled` (`swizzle.filling`).
+    share; once they are solved, `program` has those holes no more: they are in `filled`, and `opened` is the program
+    with all of them (`swizzle.filling`).
     """
 
     name: str
@@ -73,6 +74,7 @@ class Sketch:
     place: Place
     filled_from: tuple[Sketch, ...] = ()
     filled: tuple[HoleFormula, ...] = ()
+    opened: Program | None = None
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise SwizzleError(

@@ -73,24 +73,19 @@ class HoleFormula:
 class Solution:
     """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
     predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open; `posed` is
-    the sketch with its specification, where `solve` made the solution. `filled` are the holes of device functions that
-    another sketch's solution had filled before; `holes` are the others."""
+    the sketch with its specification, where `solve` made the solution."""
 
     program: Program
     holes: tuple[HoleFormula, ...]
     cost: Mapping[str, int]
     sketch: Program | None = field(default=None, repr=False)
     posed: Sketch | None = field(default=None, repr=False, compare=False)
-    filled: tuple[HoleFormula, ...] = ()
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
-    def all_holes(self) -> tuple[HoleFormula, ...]:
-        """The holes and those filled before, in the order of the text."""
-        holes = (*self.holes, *self.filled)
-        return (
-            tuple(sorted(holes, key=lambda h: (h.place.file, h.place.line, h.place.column))) if self.filled else holes
-        )
+    def sources(self) -> tuple[str, ...]:
+        """The sketches whose solutions some of the holes were taken from."""
+        return tuple(dict.fromkeys(hole.found_in for hole in self.holes if hole.found_in))
 
     def __call__(self, *arrays: Any, stream: Any = None) -> None:
         """Run the kernel on arrays, in the order of its parameters; outputs are written in place.

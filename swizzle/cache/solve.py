@@ -14,7 +14,7 @@ from typing import Any
 
 from swizzle.cache.entries import cache_folder, read_entry, write_entry
 from swizzle.cache.key import key
-from swizzle.filling import solve_filled
+from swizzle.filling import completed, solve_filled
 from swizzle.refill import is_plain_k, refill
 from swizzle.search.problem import live_accumulates
 from swizzle.search.specification import Meaning
@@ -83,10 +83,15 @@ def _content(sketch: Sketch, result: Result) -> dict[str, Any]:
         "reason": result.reason,
         "certificate": dict(result.certificate),
         "solutions": [
-            {"cost": dict(solution.cost), "holes": [_hole(sketch, n, h) for n, h in enumerate(solution.holes)]}
+            {"cost": dict(solution.cost), "holes": [_hole(sketch, n, h) for n, h in enumerate(_own(solution))]}
             for solution in result.solutions
         ],
     }
+
+
+def _own(solution: Solution) -> list[HoleFormula]:
+    """Return the holes that were searched for: the others are part of the question."""
+    return [hole for hole in solution.holes if not hole.found_in]
 
 
 def _hole(sketch: Sketch, number: int, hole: HoleFormula) -> dict[str, Any]:
@@ -105,7 +110,7 @@ def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | Non
             for solution in content["solutions"]
         ]
         refilled = (refill(sketch.program, holes, cost) for cost, holes in kept)
-        solutions = tuple(replace(solution, filled=sketch.filled) for solution in refilled)
+        solutions = tuple(completed(solution, sketch) for solution in refilled)
         status, space, optimal = content["status"], content["space"], content["optimal"]
         fits = status == ("sat" if solutions else "unsat") and isinstance(optimal, bool)
         if not fits or space not in (None, "1", "2", "3") or not all(_holds(s, meaning) for s in solutions):

@@ -120,9 +120,9 @@ def _digest(file: str) -> str:
 def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[str, int] | None = None) -> list[str]:
     """Return the lines that say what was solved, what the holes became, and what is claimed of it."""
     lines = origin(solution.program, parameters)
-    if holes := solution.all_holes:
+    if solution.holes:
         lines += ["", "Solution:"]
-        lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in holes]
+        lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in solution.holes]
     return [*lines, "", *claims]
 
 

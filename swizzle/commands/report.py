@@ -21,8 +21,6 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
     certificate = dict(result.certificate)
     if result.reason:
         certificate["reason"] = result.reason
-    if best and best.filled:
-        certificate["filled"] = filled_as_json(best.filled)
     answer: dict[str, Any] = {
         "sketch": result.sketch,
         "status": result.status,
@@ -51,13 +49,12 @@ PARTS: Final = ("sources", "interpret", "search", "verify")
 
 
 def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
-    """Return each hole's name, place and formula."""
-    return [{"name": hole.name, "place": str(hole.place), "formula": hole.formula} for hole in holes]
-
-
-def filled_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
-    """Return each hole that was filled before, and the sketch whose solution it is from."""
-    return [{**shown, "from": hole.found_in} for shown, hole in zip(holes_as_json(holes), holes, strict=True)]
+    """Return each hole's name, place and formula, and the sketch that it was found in where that is another."""
+    return [
+        {"name": hole.name, "place": str(hole.place), "formula": hole.formula}
+        | ({"found_in": hole.found_in} if hole.found_in else {})
+        for hole in holes
+    ]
 
 
 def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False, every_space: bool = False) -> str:
@@ -77,8 +74,8 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                     lines += _solution_lines(solution)
         case "unsat":
             if MISMATCH in result.certificate:
-                filled = result.posed.filled if result.posed else ()
-                why = given_text(filled) if filled else "has no holes"
+                sources = dict.fromkeys(hole.found_in for hole in result.posed.filled) if result.posed else ()
+                why = given_text(tuple(sources)) if sources else "has no holes"
                 lines = [f"{result.sketch}: {why}, and its terms are not the specification's"]
                 lines += [indent(line, "  ") for line in result.certificate[MISMATCH]]
             else:
@@ -118,21 +115,20 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
 
 def _solution_lines(solution: Solution) -> list[str]:
     """Return one line a hole: its name, its formula, its place, in columns."""
-    holes = solution.all_holes
-    if not holes:
+    if not solution.holes:
         return ["  (no holes)"]
-    names = max(len(hole.name) for hole in holes)
-    formulas = max(len(hole.formula) for hole in holes)
+    names = max(len(hole.name) for hole in solution.holes)
+    formulas = max(len(hole.formula) for hole in solution.holes)
     return [
         f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}"
         + (f", found in {hole.found_in}" if hole.found_in else "")
-        for hole in holes
+        for hole in solution.holes
     ]
 
 
-def given_text(filled: Sequence[HoleFormula]) -> str:
+def given_text(sources: Sequence[str]) -> str:
     """Return 'given the holes of product', or of several sketches."""
-    return f"given the holes of {' and '.join(dict.fromkeys(hole.found_in for hole in filled))}"
+    return f"given the holes of {' and '.join(sources)}"
 
 
 def cost_text(cost: Mapping[str, int]) -> str:
@@ -147,7 +143,7 @@ def cost_text(cost: Mapping[str, int]) -> str:
 def optimality(result: Result, every_space: bool) -> str:
     """Return 'proved minimal in Space 1', or what else is known of the cost of the best solution."""
     where = "over all spaces" if every_space else f"in Space {result.space}"
-    given = f", {given_text(result.best.filled)}" if result.best.filled else ""
+    given = f", {given_text(result.best.sources)}" if result.best.sources else ""
     return f"{'' if result.optimal else 'not '}proved minimal {where}{given}"
 
 

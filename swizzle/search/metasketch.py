@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from swizzle.filling import solve_filled
+from swizzle.filling import completed, solve_filled
 from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.floor import floor
@@ -311,7 +311,7 @@ class _Search:
             for h, t, c in zip(program.holes, templates, choices, strict=True)
         )
         whole, cost = fill(program, templates, choices), {"accumulates": candidate.cost}
-        return Solution(whole, holes, cost, program, self.sketch, self.sketch.filled)
+        return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
 
     def _verify(self, solutions: tuple[Solution, ...]) -> Mapping[str, Any]:
         """Run every printed solution against the specification, on all outputs."""

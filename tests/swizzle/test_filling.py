@@ -70,11 +70,11 @@ def test_the_rest_is_solved() -> None:
     """The shared hole is the other sketch's; the kernel's own is searched for; the whole is verified."""
     result = solve(sketches()["whole"])
     assert (result.status, result.optimal) == ("sat", True)
-    assert [(h.name, h.formula, h.found_in) for h in result.best.holes] == [("xform2", "(7 - lane) % 8", "")]
-    assert [(h.name, h.formula, h.found_in) for h in result.best.filled] == [
-        ("xform1", "(cuda.laneid + k) % 8", "turns")
+    assert [(h.name, h.formula, h.found_in) for h in result.best.holes] == [
+        ("xform1", "(cuda.laneid + k) % 8", "turns"),
+        ("xform2", "(7 - lane) % 8", ""),
     ]
-    assert result.posed is not None and result.posed.filled == result.best.filled
+    assert result.posed is not None and result.posed.filled == result.best.holes[:1]
     assert not result.best.program.holes and verify(result.best.program, result.posed.spec).equal
     assert result.seconds["total"] >= result.seconds["sources"] > 0
 
@@ -87,11 +87,13 @@ def test_the_printed_text_says_where_its_holes_are_from(file: Path) -> None:
     assert "cost    0 accumulates, proved minimal in Space 1, given the holes of turns" in out
     text = Path("out/whole.cu").read_text()
     assert "//   xform1 = (cuda.laneid + k) % 8  (line 6, found in turns)" in text
-    assert json.loads(call("solve", "two.swz:whole", "--json")[1])["certificate"]["filled"] == [
-        {"name": "xform1", "place": "two.swz:6:46", "formula": "(cuda.laneid + k) % 8", "from": "turns"}
-    ]
-    (saved,) = json.loads(Path("out/whole.json").read_text())["filled"]
-    assert (saved["name"], saved["from"], saved["constants"]["c_r"]) == ("xform1", "turns", 1)
+    first, second = json.loads(call("solve", "two.swz:whole", "--json")[1])["holes"]
+    formula = "(cuda.laneid + k) % 8"
+    assert first == {"name": "xform1", "place": "two.swz:6:46", "formula": formula, "found_in": "turns"}
+    assert "found_in" not in second
+    first, second = json.loads(Path("out/whole.json").read_text())["holes"]
+    assert (first["name"], first["found_in"], first["constants"]["c_r"]) == ("xform1", "turns", 1)
+    assert "found_in" not in second
 
 
 def test_a_saved_solution_needs_no_other(file: Path) -> None:
@@ -102,15 +104,16 @@ def test_a_saved_solution_needs_no_other(file: Path) -> None:
         "whole: equal to its specification, verified for all inputs (8 outputs of 1 block)\n",
     )
     _, solution = load_saved(Path("out/whole.json"), {})
-    assert [hole.found_in for hole in solution.filled] == ["turns"]
+    assert [hole.found_in for hole in solution.holes] == ["turns", ""]
+    assert set(solution.tables()) == {"xform1", "xform2"}
     changed = json.loads(Path("out/whole.json").read_text())
-    changed["filled"][0]["constants"]["c"] = 1
+    changed["holes"][0]["constants"]["c"] = 1
     Path("out/whole.json").write_text(json.dumps(changed))
     assert call("check", "out/whole.json")[0] == 1
-    changed["filled"][0]["name"] = "xform7"
+    changed["holes"][0]["name"] = "xform7"
     Path("out/whole.json").write_text(json.dumps(changed))
     status, _, err = call("check", "out/whole.json")
-    assert status == 2 and "fills the holes xform7, but whole has xform1, xform2" in err
+    assert status == 2 and "fills the holes xform7, xform2, but whole has xform1, xform2" in err
 
 
 def test_a_solution_file_fills(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +181,7 @@ def test_other_commands_solve_the_sources_first(file: Path) -> None:
     status, out, _ = call("run", "two.swz:whole", "--device", "cpu", "-q")
     assert status == 0 and "outputs are the specification's" in out
     status, out, _ = call("show", "two.swz:whole", "-q")
-    assert status == 0 and "xform2" in out
+    assert status == 0 and "xform1  rotate by k" in out and "xform2  reverse" in out
     status, _, err = call("check", "two.swz:whole")
     assert status == 2 and "whole has 2 holes" in err
 
@@ -204,7 +207,7 @@ def test_sources_in_python(tmp_path: Path) -> None:
         load(path)
     path.write_text(path.read_text().replace("(first, second)", "second"))
     (third,) = load(path, "third")
-    assert [h.found_in for h in solve(third).best.filled] == ["first", "second"]
+    assert [h.found_in for h in solve(third).best.holes] == ["first", "second"]
 
 
 def test_naive_solutions_fill_nothing() -> None:
