@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Place:
     """A span of source text: lines count from 1, columns from 1, the end column is exclusive.
 
-    In the body of a device function, `called_from` is the place of the call that is looked at.
+    In the body of a device function, `function` is its name and `called_from` the place of the call that is looked at.
     """
 
     file: str
@@ -21,6 +21,7 @@ class Place:
     column: int
     end_column: int = 0
     called_from: Place | None = None
+    function: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -29,6 +30,10 @@ class Place:
     def callers(self) -> tuple[Place, ...]:
         """The calls that lead here, the innermost first."""
         return () if self.called_from is None else (self.called_from, *self.called_from.callers)
+
+    def seen_from(self, file: str) -> Place:
+        """Return the place, or that of the innermost call that leads here from a file's own text."""
+        return next((place for place in (self, *self.callers) if place.file == file), self)
 
     def excerpt(self) -> str:
         """Return the source line with a caret line under the span, or '' when the source is not at hand."""

@@ -203,7 +203,7 @@ def _hole(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.C
     texts = [ast.unparse(n) for n in nodes]
     if kind == "xform" and len(args) == 1:
         args, texts = [*args, Const(0, INDEX, place)], [*texts, "0"]
-    number = reader.hole(Hole(kind, kind, size, tuple(texts), replace(place, called_from=None)), place)
+    number = reader.hole(Hole(kind, kind, size, tuple(texts), replace(place, called_from=None, function="")), place)
     return HoleCall(number, tuple(args), BOOL if kind == "cond" else INDEX, place)
 
 

@@ -187,7 +187,7 @@ class DeviceCalls:
         """Read the function's text for this call."""
         reader, statements = self.statements.expressions, self.statements
         outer = reader.kernel, reader.scope, reader.bound, reader.before, statements.depth, self.alone
-        source = replace(function.kernel.source, called_from=reader.kernel.source.place(node))
+        source = replace(function.kernel.source, called_from=reader.kernel.source.place(node), function=function.name)
         self.active.append(function)
         reader.kernel, reader.scope, reader.bound = replace(function.kernel, source=source), scope, bound
         statements.depth = 0

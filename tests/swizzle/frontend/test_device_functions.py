@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuda_out.printer import print_cuda
 from swizzle import SwizzleError, load
 from symbolic.algebra import Numbers
 from symbolic.machine import Machine
@@ -195,6 +196,22 @@ def test_functions_may_come_from_another_module(tmp_path: Path, monkeypatch: pyt
     assert [(hole.name, Path(hole.place.file).name) for hole in sketch.program.holes] == [
         ("xform1", "kernel.py"),
         ("xform2", "device_library.py"),
+    ]
+
+
+def test_the_printed_text_names_the_functions() -> None:
+    """A comment begins what a call became, and what comes after it."""
+    add = HEAD + "add(a, b):\n    c = a + b\n    return c"
+    summed = HEAD + "summed(a, out):\n    for j in range(2):\n        s = add(a[j], f32(1))\n        out.accumulate(s)"
+    body = 'out = accumulator(f32, outer="+")\nsummed(x, out)\ny[cuda.laneid] = out.value'
+    text = print_cuda(read(body, head=f"{add}\n\n{summed}").program).text
+    indented = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    comments = [line for line in indented if line.startswith("//")]
+    assert comments == [
+        "// summed, called at line 17",
+        "// add, called at line 9",
+        "// summed, called at line 17",
+        "// move, line 18",
     ]
 
 
