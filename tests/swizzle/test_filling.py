@@ -49,7 +49,7 @@ def whole(x, w, y):
 
 
 def sketches(text: str = TEXT) -> dict[str, Sketch]:
-    return {sketch.name: sketch for sketch in read_swz(text, "two.swz", Parameters())}
+    return {sketch.name: sketch for sketch in read_swz(text, "parts.swz", Parameters())}
 
 
 def call(*words: object) -> tuple[int, str, str]:
@@ -62,8 +62,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The sketches on disk, in the current folder, with a cache of their own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "two.swz").write_text(TEXT, encoding="utf-8")
-    yield tmp_path / "two.swz"
+    (tmp_path / "parts.swz").write_text(TEXT, encoding="utf-8")
+    yield tmp_path / "parts.swz"
 
 
 def test_the_rest_is_solved() -> None:
@@ -81,15 +81,15 @@ def test_the_rest_is_solved() -> None:
 
 def test_the_printed_text_says_where_its_holes_are_from(file: Path) -> None:
     """On the console, in the comment of the kernel, in the object for programs, in the solution file."""
-    status, out, _ = call("solve", "two.swz:whole", "-o", "out", "-q")
+    status, out, _ = call("solve", "parts.swz:whole", "-o", "out", "-q")
     assert status == 0
-    assert "xform1 = (cuda.laneid + k) % 8   at two.swz:6:46, found in turns" in out
+    assert "xform1 = (cuda.laneid + k) % 8   at parts.swz:6:46, found in turns" in out
     assert "cost    0 accumulates, proved minimal in Space 1, given the holes of turns" in out
     text = Path("out/whole.cu").read_text()
     assert "//   xform1 = (cuda.laneid + k) % 8  (line 6, found in turns)" in text
-    first, second = json.loads(call("solve", "two.swz:whole", "--json")[1])["holes"]
+    first, second = json.loads(call("solve", "parts.swz:whole", "--json")[1])["holes"]
     formula = "(cuda.laneid + k) % 8"
-    assert first == {"name": "xform1", "place": "two.swz:6:46", "formula": formula, "found_in": "turns"}
+    assert first == {"name": "xform1", "place": "parts.swz:6:46", "formula": formula, "found_in": "turns"}
     assert "found_in" not in second
     first, second = json.loads(Path("out/whole.json").read_text())["holes"]
     assert (first["name"], first["found_in"], first["constants"]["c_r"]) == ("xform1", "turns", 1)
@@ -98,7 +98,7 @@ def test_the_printed_text_says_where_its_holes_are_from(file: Path) -> None:
 
 def test_a_saved_solution_needs_no_other(file: Path) -> None:
     """The file has the constants of all holes; it is verified, not believed."""
-    call("solve", "two.swz:whole", "-o", "out", "-q")
+    call("solve", "parts.swz:whole", "-o", "out", "-q")
     assert call("check", "out/whole.json")[:2] == (
         0,
         "whole: equal to its specification, verified for all inputs (8 outputs of 1 block)\n",
@@ -118,7 +118,7 @@ def test_a_saved_solution_needs_no_other(file: Path) -> None:
 
 def test_a_solution_file_fills(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --fill nothing else is solved, and the file may be of other sizes elsewhere in the sketch."""
-    assert call("solve", "two.swz:turns", "-o", "out", "-q", "--no-cache")[0] == 0
+    assert call("solve", "parts.swz:turns", "-o", "out", "-q", "--no-cache")[0] == 0
     asked: list[str] = []
 
     class Spy(metasketch._Search):
@@ -127,29 +127,29 @@ def test_a_solution_file_fills(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
             return super().run()
 
     monkeypatch.setattr(metasketch, "_Search", Spy)
-    status, out, _ = call("solve", "two.swz:whole", "--fill", "out/turns.json", "-q", "--no-cache")
+    status, out, _ = call("solve", "parts.swz:whole", "--fill", "out/turns.json", "-q", "--no-cache")
     assert (status, asked) == (0, ["whole"])
     assert "found in turns" in out
-    status, _, err = call("solve", "two.swz:whole", "-D", "N=16", "--fill", "out/turns.json", "-q", "--no-cache")
-    assert status == 2 and "the size 8 there and 16 in whole" in err and "two.swz:6:46" in err
-    status, _, err = call("solve", "two.swz:turns", "--fill", "out/missing.json")
+    status, _, err = call("solve", "parts.swz:whole", "-D", "N=16", "--fill", "out/turns.json", "-q", "--no-cache")
+    assert status == 2 and "the size 8 there and 16 in whole" in err and "parts.swz:6:46" in err
+    status, _, err = call("solve", "parts.swz:turns", "--fill", "out/missing.json")
     assert status == 2 and "cannot be read" in err
 
 
 def test_a_file_of_something_else_is_refused(file: Path) -> None:
     """A solution that fills no hole of any sketch asked for is a mistake."""
     other = TEXT.replace("turned", "rotated").replace("filled_from=turns, ", "")
-    Path("other.swz").write_text("\n" + other, encoding="utf-8")
-    assert call("solve", "other.swz:turns", "-o", "out", "-q")[0] == 0
-    status, _, err = call("solve", "two.swz:whole", "--fill", "out/turns.json", "-q")
+    Path("others.swz").write_text("\n" + other, encoding="utf-8")
+    assert call("solve", "others.swz:turns", "-o", "out", "-q")[0] == 0
+    status, _, err = call("solve", "parts.swz:whole", "--fill", "out/turns.json", "-q")
     assert status == 2 and "out/turns.json fills no hole of whole" in err
 
 
 def test_what_was_solved_is_remembered(file: Path) -> None:
     """Both sketches are answered from the cache the second time."""
-    assert "cached" not in call("solve", "two.swz:whole", "-q")[1]
-    assert "cached" in call("solve", "two.swz:turns", "-q")[1]
-    again = call("solve", "two.swz:whole", "-q")[1]
+    assert "cached" not in call("solve", "parts.swz:whole", "-q")[1]
+    assert "cached" in call("solve", "parts.swz:turns", "-q")[1]
+    again = call("solve", "parts.swz:whole", "-q")[1]
     assert "cached" in again and "found in turns" in again
 
 
@@ -171,18 +171,18 @@ def test_a_whole_that_its_parts_do_not_make(file: Path) -> None:
     assert explain(whole).outputs
     closed = text.replace("w[?sw_xform(lane, N)]", "w[N - 1 - lane]")
     file.write_text(closed, encoding="utf-8")
-    status, out, _ = call("solve", "two.swz:whole", "-q")
+    status, out, _ = call("solve", "parts.swz:whole", "-q")
     assert status == 1
     assert out.startswith("whole: given the holes of turns, and its terms are not the specification's")
 
 
 def test_other_commands_solve_the_sources_first(file: Path) -> None:
     """`run` and `show` take a sketch that is filled from another like any other."""
-    status, out, _ = call("run", "two.swz:whole", "--device", "cpu", "-q")
+    status, out, _ = call("run", "parts.swz:whole", "--device", "cpu", "-q")
     assert status == 0 and "outputs are the specification's" in out
-    status, out, _ = call("show", "two.swz:whole", "-q")
+    status, out, _ = call("show", "parts.swz:whole", "-q")
     assert status == 0 and "xform1  rotate by k" in out and "xform2  reverse" in out
-    status, _, err = call("check", "two.swz:whole")
+    status, _, err = call("check", "parts.swz:whole")
     assert status == 2 and "whole has 2 holes" in err
 
 
