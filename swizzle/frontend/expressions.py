@@ -267,8 +267,9 @@ class ExpressionReader(NameReader):
             self.mistake(node, "an accumulator where one value is needed", f"its value: {spell(node)}.value")
         if isinstance(base, ast.Subscript):
             self.mistake(node, "two subscripts in a row", "one subscript with all indices", "write a[i, j] for a[i][j]")
-        if isinstance(base, ast.Name) and self.scope.is_local(base.id):
-            self.local(base)
+        if isinstance(base, ast.Name) and (base.id in self.bound or self.scope.is_local(base.id)):
+            if base.id not in self.bound:
+                self.local(base)
             self.mistake(
                 node, f"{base.id} is not an array", "an array parameter, or cuda.local.array or cuda.shared.array"
             )

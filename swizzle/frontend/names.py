@@ -163,7 +163,8 @@ class NameReader:
             self.mistake(node, f"`{spell(node)}` is not part of the kernel language", EXPRESSIONS, "leave it out")
         constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
-        mend = near(name, names) or "define it at module level, before the sketch"
+        inside = "give it to the device function as a parameter" if self.kernel.source.called_from else ""
+        mend = near(name, names) or inside or "define it at module level, before the sketch"
         self.mistake(root, f"{name} is not defined", "a local, a parameter, a constant or a name of the language", mend)
 
     def _is_unknown(self, node: ast.Name) -> bool:

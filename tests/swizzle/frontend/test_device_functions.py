@@ -237,6 +237,26 @@ def test_wrong_calls(body: str) -> None:
     assert MISTAKES[body] in caught.value.found
 
 
+BODIES = {
+    "v = x[0]": "give it to the device function as a parameter",
+    "v = k[0]": "k is not an array",
+    "k[0] = 1": "k is not an array",
+    "for k in range(3):\n        pass": "k is a variable already",
+    "k(1)": "k is not a function",
+    "cuda = 1\n    v = cuda.laneid": "cuda has no `laneid`",
+    "a[0] = 1": "declare it x=f32.inout[64]",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_wrong_bodies(body: str) -> None:
+    """What is wrong in a function is said in its own words, and with the call."""
+    with pytest.raises(SwizzleError) as caught:
+        read("wrong(x, 1)\ny[0] = 0", head=HEAD + f"wrong(a, k):\n    {body}")
+    assert BODIES[body] in str(caught.value)
+    assert "called at inline.swz:" in str(caught.value)
+
+
 def test_calls_do_not_multiply_without_end() -> None:
     """A chain of functions, each of which calls the one before twice, ends in one error."""
     chain = [HEAD + "g0(v):\n    return v"]
