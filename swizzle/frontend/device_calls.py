@@ -158,6 +158,11 @@ class DeviceCalls:
             meaning = reader.scope.meanings.get(node.id)
             if isinstance(meaning, ArrayName | AccumulatorName) and node.id in reader.scope.assigned:
                 return reader.scope.named(node.id), meaning
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            meaning = reader.scope.meanings.get(node.value.id)
+            if isinstance(meaning, AccumulatorName) and meaning.shape:
+                at = reader.accumulator_indices(node)
+                return reader.scope.named(node.value.id), replace(meaning, shape=(), at=at)
         return reader.value(node)
 
     def _bind(self, passed: Mapping[str, Passed], scope: Scope, may_state: bool) -> tuple[dict[str, Value], list[Stmt]]:

@@ -343,7 +343,7 @@ class ExpressionReader(NameReader):
             self.mistake(
                 node, f"{base.id} is an array of accumulators", f"one of them: {element(base.id, meaning.shape)}"
             )
-        return ()
+        return meaning.at
 
     # ---- conditions ----
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, TypeAlias
 
-from symbolic.program import DType, Role
+from symbolic.program import DType, Expr, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,15 @@ class ArrayName:
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorName:
-    """An accumulator, or an array of them; `inner` says whether it has an inner operator."""
+    """An accumulator, or an array of them; `inner` says whether it has an inner operator.
+
+    In a device function, `at` says which one of an array of accumulators the call has given.
+    """
 
     dtype: DType
     shape: tuple[int, ...]
     inner: bool
+    at: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,19 @@ def test_a_constant_argument_is_a_constant_inside() -> None:
     assert spelled("y[0] = summed(x, 16)", head=head)[1] == "for i in 0, 4, 1"
 
 
+def test_one_of_an_array_of_accumulators_is_an_accumulator() -> None:
+    """A function adds to the one that it was given."""
+    head = HEAD + "added(out, v):\n    out.accumulate(v)\n    return out.value"
+    body = 'all = accumulator(f32, outer="+", shape=2)\nfor i in range(2):\n    v = added(all[1 - i], x[i])'
+    assert spelled(body, head=head) == [
+        "accumulator f32 all[2] + None",
+        "for i in 0, 2, 1",
+        "  v_1 = x[i]",
+        "  all[1 - i] <- v_1",
+        "  v = all[1 - i].value",
+    ]
+
+
 # ---- holes ------------------------------------------------------------------------------------------------------
 
 TURNED = HEAD + "turned(a, k):\n    return a[?sw_xform(cuda.laneid, 32, k)]"
