@@ -3,14 +3,17 @@
 Each warp multiplies two elements, bit-sliced: word p holds coefficient p of 32 independent problems. An element is
 `CHUNKS` chunks of as many words as a warp has threads; thread t holds word t of each.
 
-`product` multiplies the polynomials, with holes: Mult-32 and Mult-64 (mult32.py, mult64.py) for any number of chunks.
-In iteration k each thread obtains one word of every chunk of `a`, and CHUNKS + 1 words of `b`: a part chooses between
-two neighbouring chunks, the outermost of which are zeros. So CHUNKS * (CHUNKS + 1) products in an iteration do: 2 and 6
-for one and two chunks, as many accumulates as those two have.
+The work is in device functions. `multiply_by_shuffles` is Mult-32 and Mult-64 (mult32.py, mult64.py) for any number of
+chunks: in iteration k each thread obtains one word of every chunk of `a`, and CHUNKS + 1 words of `b`, where a part
+chooses between two neighbouring chunks, the outermost of which are zeros. So CHUNKS * (CHUNKS + 1) products in an
+iteration do: 2 and 6 for one and two chunks, as many accumulates as those two have. `multiply_by_reads` does the same
+in shared memory, where all threads read the same words of `a`. `shifted` moves an element's words up.
 
-`register` and `shared` multiply in the field: the product, with those holes filled as found (sums under open holes
-cannot be shuffled and summed again: docs/solving.md), and the reduction modulo x^degree + x^R + x^S + x^T + 1, which
-adds each high word to four low ones. `register` asks other lanes for the words, `shared` reads them from shared memory.
+Their holes are found where nothing else is: `product`, `product_shared` and `shift` are the sketches of one each.
+`register` and `shared` multiply in the field. They call the same functions, take their holes as found there (sums
+under open holes cannot be shuffled and summed again: docs/solving.md), and reduce by x^degree + x^R + x^S + x^T + 1,
+which adds each high word to four low ones; the whole is verified for all inputs.
+
 The polynomials are the first irreducible pentanomials in lexicographic order, as in G. Seroussi's Table of Low-Weight
 Binary Irreducible Polynomials (HPL-98-135); there are no irreducible trinomials of these degrees.
 """
@@ -52,6 +55,11 @@ def polynomials(a, b):
 
 
 @spec
+def moved_up(x):
+    return [[x[s - by] if by <= s < DEGREE + by else 0 for s in range(DEGREE + WARP)] for by in (R, S, T)]
+
+
+@spec
 def multiply(a, b):
     found = []
     for first in range(0, len(a), DEGREE):
@@ -63,18 +71,17 @@ def multiply(a, b):
     return found
 
 
-@sketch(spec=polynomials, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[2 * SIZE])
-def product(a, b, c):
+@cuda.jit(device=True)
+def multiply_by_shuffles(a, b, first, answer):
+    """Add to `answer` the product of the two elements that begin at `first`."""
     lane = cuda.laneid
-    first = cuda.blockIdx.x * DEGREE + lane
     ra = cuda.local.array(CHUNKS, u32)
     rb = cuda.local.array(CHUNKS + 2, u32)
     rb[0] = 0
     rb[CHUNKS + 1] = 0
     for i in range(CHUNKS):
-        ra[i] = a[first + i * WARP]
-        rb[i + 1] = b[first + i * WARP]
-    answer = accumulator(u32, outer="^", inner="&", shape=2 * CHUNKS)
+        ra[i] = a[first + i * WARP + lane]
+        rb[i + 1] = b[first + i * WARP + lane]
     a0 = cuda.local.array(CHUNKS, u32)
     for k in range(WARP):
         for i in range(CHUNKS):
@@ -83,76 +90,115 @@ def product(a, b, c):
             b0 = cuda.shfl_sync(cuda.FULL_MASK, rb[j + sw_part(2, lane, k)], sw_xform(lane, WARP, k))
             for i in range(CHUNKS):
                 answer[i + j].accumulate(a0[i], b0)
-    for i in range(2 * CHUNKS):
-        c[2 * cuda.blockIdx.x * DEGREE + i * WARP + lane] = answer[i].value
 
 
-@sketch(spec=multiply, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[SIZE])
-def register(a, b, c):
+@cuda.jit(device=True)
+def multiply_by_reads(a, b, first, window, answer):
+    """Add to `answer` the product of the two elements that begin at `first`; `window` keeps `b` between zeros."""
     lane = cuda.laneid
-    first = cuda.blockIdx.x * DEGREE + lane
-    ra = cuda.local.array(CHUNKS, u32)
-    rb = cuda.local.array(CHUNKS + 2, u32)
-    rb[0] = 0
-    rb[CHUNKS + 1] = 0
-    for i in range(CHUNKS):
-        ra[i] = a[first + i * WARP]
-        rb[i + 1] = b[first + i * WARP]
-    answer = accumulator(u32, outer="^", inner="&", shape=2 * CHUNKS)
-    a0 = cuda.local.array(CHUNKS, u32)
-    for k in range(WARP):
-        for i in range(CHUNKS):
-            a0[i] = cuda.shfl_sync(cuda.FULL_MASK, ra[i], WARP - 1 - k)
-        for j in range(CHUNKS + 1):
-            b0 = cuda.shfl_sync(cuda.FULL_MASK, rb[j + (0 if lane > k else 1)], (lane + k + 1) % WARP)
-            for i in range(CHUNKS):
-                answer[i + j].accumulate(a0[i], b0)
-
-    low = cuda.local.array(CHUNKS, u32)
-    high = cuda.local.array(CHUNKS + 1, u32)
-    high[0] = 0
-    for i in range(CHUNKS):
-        low[i] = answer[i].value
-        high[i + 1] = answer[CHUNKS + i].value
-    # What a high word adds beyond x^(degree - 1) is high once more: it is added to the first of the high words.
-    by_r = cuda.shfl_sync(cuda.FULL_MASK, high[CHUNKS], (lane - R) % WARP)
-    by_s = cuda.shfl_sync(cuda.FULL_MASK, high[CHUNKS], (lane - S) % WARP)
-    by_t = cuda.shfl_sync(cuda.FULL_MASK, high[CHUNKS], (lane - T) % WARP)
-    beyond = accumulator(u32, outer="^")
-    beyond.accumulate(by_r, when=lane < R)
-    beyond.accumulate(by_s, when=lane < S)
-    beyond.accumulate(by_t, when=lane < T)
-    high[1] ^= beyond.value
-    for i in range(CHUNKS):
-        by_r = cuda.shfl_sync(cuda.FULL_MASK, high[i + (1 if lane < WARP - R else 0)], (lane - R) % WARP)
-        by_s = cuda.shfl_sync(cuda.FULL_MASK, high[i + (1 if lane < WARP - S else 0)], (lane - S) % WARP)
-        by_t = cuda.shfl_sync(cuda.FULL_MASK, high[i + (1 if lane < WARP - T else 0)], (lane - T) % WARP)
-        c[first + i * WARP] = low[i] ^ high[i + 1] ^ by_r ^ by_s ^ by_t
-
-
-@sketch(spec=multiply, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[SIZE])
-def shared(a, b, c):
-    lane = cuda.laneid
-    first = cuda.blockIdx.x * DEGREE + lane
     sa = cuda.shared.array(DEGREE, u32)
-    window = cuda.shared.array(DEGREE + 2 * WARP, u32)  # between two chunks of zeros: first b, then the high words
     window[lane] = 0
     window[DEGREE + WARP + lane] = 0
     for i in range(CHUNKS):
-        sa[i * WARP + lane] = a[first + i * WARP]
-        window[(i + 1) * WARP + lane] = b[first + i * WARP]
+        sa[i * WARP + lane] = a[first + i * WARP + lane]
+        window[(i + 1) * WARP + lane] = b[first + i * WARP + lane]
     cuda.syncthreads()
-    answer = accumulator(u32, outer="^", inner="&", shape=2 * CHUNKS)
     a0 = cuda.local.array(CHUNKS, u32)
     for k in range(WARP):
         for i in range(CHUNKS):
-            a0[i] = sa[i * WARP + k]
+            a0[i] = sa[i * WARP + sw_xform(k, WARP)]
         for j in range(CHUNKS + 1):
-            b0 = window[(j + 1) * WARP + lane - k]
+            b0 = window[(j + sw_part(2, lane, k)) * WARP + sw_xform(lane, WARP, k)]
             for i in range(CHUNKS):
                 answer[i + j].accumulate(a0[i], b0)
-
     cuda.syncthreads()
+
+
+@cuda.jit(device=True)
+def shifted(words, chunk, by):
+    """Return this thread's word of a chunk after all words have moved up by `by`; words[0] is below the first chunk."""
+    lane = cuda.laneid
+    return cuda.shfl_sync(cuda.FULL_MASK, words[chunk + sw_part(2, lane, by)], sw_xform(lane, WARP, by))
+
+
+@cuda.jit(device=True)
+def folded(high, chunk):
+    """Return what the high words add to this thread's word of a chunk besides the word itself."""
+    return shifted(high, chunk, R) ^ shifted(high, chunk, S) ^ shifted(high, chunk, T)
+
+
+@sketch(spec=polynomials, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[2 * SIZE])
+def product(a, b, c):
+    answer = accumulator(u32, outer="^", inner="&", shape=2 * CHUNKS)
+    multiply_by_shuffles(a, b, cuda.blockIdx.x * DEGREE, answer)
+    for i in range(2 * CHUNKS):
+        c[2 * cuda.blockIdx.x * DEGREE + i * WARP + cuda.laneid] = answer[i].value
+
+
+@sketch(spec=polynomials, block=WARP, grid=GRID, warp_size=WARP, a=u32[SIZE], b=u32[SIZE], c=u32.out[2 * SIZE])
+def product_shared(a, b, c):
+    window = cuda.shared.array(DEGREE + 2 * WARP, u32)
+    answer = accumulator(u32, outer="^", inner="&", shape=2 * CHUNKS)
+    multiply_by_reads(a, b, cuda.blockIdx.x * DEGREE, window, answer)
+    for i in range(2 * CHUNKS):
+        c[2 * cuda.blockIdx.x * DEGREE + i * WARP + cuda.laneid] = answer[i].value
+
+
+@sketch(spec=moved_up, block=WARP, warp_size=WARP, x=u32[DEGREE], y=u32.out[3, DEGREE + WARP])
+def shift(x, y):
+    lane = cuda.laneid
+    words = cuda.local.array(CHUNKS + 2, u32)
+    words[0] = 0
+    words[CHUNKS + 1] = 0
+    for i in range(CHUNKS):
+        words[i + 1] = x[i * WARP + lane]
+    for i in range(CHUNKS + 1):
+        y[0, i * WARP + lane] = shifted(words, i, R)
+        y[1, i * WARP + lane] = shifted(words, i, S)
+        y[2, i * WARP + lane] = shifted(words, i, T)
+
+
+@sketch(
+    spec=multiply,
+    filled_from=(product, shift),
+    block=WARP,
+    grid=GRID,
+    warp_size=WARP,
+    a=u32[SIZE],
+    b=u32[SIZE],
+    c=u32.out[SIZE],
+)
+def register(a, b, c):
+    first = cuda.blockIdx.x * DEGREE
+    answer = accumulator(u32, outer="^", inner="&", shape=2 * CHUNKS)
+    multiply_by_shuffles(a, b, first, answer)
+    high = cuda.local.array(CHUNKS + 2, u32)
+    high[0] = 0
+    high[CHUNKS + 1] = 0
+    for i in range(CHUNKS):
+        high[i + 1] = answer[CHUNKS + i].value
+    # What a high word adds beyond x^(degree - 1) is high once more: it is added to the first of the high words.
+    high[1] ^= folded(high, CHUNKS)
+    for i in range(CHUNKS):
+        c[first + i * WARP + cuda.laneid] = answer[i].value ^ high[i + 1] ^ folded(high, i)
+
+
+@sketch(
+    spec=multiply,
+    filled_from=product_shared,
+    block=WARP,
+    grid=GRID,
+    warp_size=WARP,
+    a=u32[SIZE],
+    b=u32[SIZE],
+    c=u32.out[SIZE],
+)
+def shared(a, b, c):
+    lane = cuda.laneid
+    first = cuda.blockIdx.x * DEGREE
+    window = cuda.shared.array(DEGREE + 2 * WARP, u32)  # between two chunks of zeros: first b, then the high words
+    answer = accumulator(u32, outer="^", inner="&", shape=2 * CHUNKS)
+    multiply_by_reads(a, b, first, window, answer)
     for i in range(CHUNKS):
         window[(i + 1) * WARP + lane] = answer[CHUNKS + i].value
     cuda.syncthreads()
@@ -165,4 +211,4 @@ def shared(a, b, c):
     for i in range(CHUNKS):
         at = (i + 1) * WARP + lane
         reduced = window[at] ^ window[at - R] ^ window[at - S] ^ window[at - T]
-        c[first + i * WARP] = answer[i].value ^ reduced
+        c[first + i * WARP + lane] = answer[i].value ^ reduced

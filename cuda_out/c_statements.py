@@ -22,7 +22,7 @@ from cuda_out.vectors import vector_accesses
 from cuda_out.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
 from cuda_out.width import is_wide, wide_names
 from symbolic import program as ir
-from symbolic.errors import SwizzleError
+from symbolic.errors import Place, SwizzleError
 from symbolic.program import DType, Program, ReductionOp, Stmt
 
 COORDINATE_NAMES: Mapping[str, str] = {
@@ -50,6 +50,7 @@ class StatementPrinter:
         self.declared: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
         self.out = out
+        self.within: Place | None = None
         self.expressions = ExpressionPrinter(
             names=self.names,
             shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
@@ -122,12 +123,30 @@ class StatementPrinter:
         self.expressions.coordinates = table
 
     def _body(self, body: Body, path: Path, facts: Facts) -> None:
+        within = self.within
         for index, stmt in enumerate(body):
             outer, self.out.origin = self.out.origin, stmt.place
+            self._say_where(stmt)
             self._declare_before(path, index)
             self._statement(stmt, path, index, facts)
             self.out.origin = outer
             facts = after(stmt, facts)
+        self.within = within
+
+    def _say_where(self, stmt: Stmt) -> None:
+        """Begin the statements of a device function's call, and what follows them, with a comment.
+
+        Arrays and index variables do not count: passes make and move them.
+        """
+        place = stmt.place
+        moved = isinstance(stmt, ir.DeclareArray) or (isinstance(stmt, ir.Assign) and not stmt.value.dtype.is_data)
+        if moved or place.called_from == self.within:
+            return
+        self.within = place.called_from
+        if self.within is None:
+            self.out.line(f"// {self.program.name}, line {place.line}")
+        else:
+            self.out.line(f"// {place.function}, called at line {self.within.line}")
 
     def _declare_before(self, path: Path, index: int) -> None:
         site = Site(path, index, False)

@@ -50,6 +50,14 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("unknown_hole", "hole_missing_size", "hole_size_not_static", "hole_in_hole", "hole_in_hole_through_variable"),
         *("hole_in_loop_bound", "part_too_large", "xform_too_large", "xform_out_of_range", "condition_argument_large"),
     ),
+    "Device functions": (
+        *("device_options", "python_device_signature", "device_defaults", "python_device_outside"),
+        *("device_in_a_specification", "device_arguments", "device_misspelled", "device_shadowed", "device_recursion"),
+        *("device_early_return", "device_without_value", "device_several_values", "device_value_unused"),
+        *("device_in_an_expression", "device_in_a_choice", "device_array_for_a_number", "device_out_of_bounds"),
+        *("filled_from_unknown", "python_filled_from_a_name", "filled_from_shares_nothing"),
+        *("device_hole_sizes", "device_hole_in_hole", "device_accumulator_under_if"),
+    ),
     "Warps, barriers and races": (
         *("wrong_shuffle_arguments", "partial_warp_shuffle", "barrier_under_if", "race", "race_of_stores"),
     ),

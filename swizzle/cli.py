@@ -123,6 +123,13 @@ def cli() -> None:
     callback=_kinds,
     help="Which files -o writes, separated by commas: cuda (the default), header, numba, ptx.",
 )
+@click.option(
+    "--fill",
+    metavar="NAME.json",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Fill the holes of device functions as a solution of another sketch does; may be repeated.",
+)
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving; nor are there with --json.")
 @click.pass_context

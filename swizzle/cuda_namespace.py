@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NoReturn, overload
+import types
+from collections.abc import Callable
+from typing import Any, Final, Literal, NoReturn, TypeVar, cast, overload
 
-from swizzle.element_types import ElementType, kernel_only
+from swizzle.element_types import ElementType, caller_place, kernel_only
+from swizzle.frontend.device_function import device_function
+from swizzle.frontend.python_source import kernel_source
+from symbolic.errors import SwizzleError
 from symbolic.program import CoordinateName
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class KernelOnly:
@@ -96,6 +103,34 @@ def _shfl_xor_sync(mask: int, value: Any, lane_mask: int) -> Any:
     kernel_only("cuda.shfl_xor_sync")
 
 
+def _jit(*given: Any, device: bool = False, **other: Any) -> Callable[[Function], Function]:
+    """Mark a function that kernels call: `@cuda.jit(device=True)` above its `def`.
+
+    It takes indices, conditions, data, arrays and accumulators, may have holes, and may return values in its last
+    statement. Its text is read, never run, for each call anew: parameters have the types of what they are given.
+    """
+    if given or other or device is not True:
+        raise SwizzleError(
+            "@cuda.jit with other arguments than device=True" if given or other else "@cuda.jit without device=True",
+            place=caller_place(),
+            expected="@cuda.jit(device=True) for a function that kernels call, @sketch(...) for a kernel",
+            mend="leave out signatures and options: the types come from the call"
+            if given or other
+            else "write @cuda.jit(device=True)",
+        )
+
+    def decorate(function: Function) -> Function:
+        if not isinstance(function, types.FunctionType):
+            raise SwizzleError(
+                f"@cuda.jit(device=True) on a {type(function).__name__}",
+                place=caller_place(),
+                expected="a function defined with `def`",
+            )
+        return cast("Function", device_function(kernel_source(function, ("device",), "device function")))
+
+    return decorate
+
+
 class Cuda:
     """What numba.cuda calls these things, plus `warpid`."""
 
@@ -117,6 +152,7 @@ class Cuda:
     """The sketch's `warp_size`, 32 unless given."""
     local = _Local()
     shared = _Shared()
+    jit = staticmethod(_jit)
     syncthreads = staticmethod(_syncthreads)
     syncwarp = staticmethod(_syncwarp)
     shfl_sync = staticmethod(_shfl_sync)

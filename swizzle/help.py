@@ -25,6 +25,7 @@ Examples:
   swizzle solve conv1d.py -D K=5 -D warp_size=8   other sizes
   swizzle solve conv1d.py --space all             the cheapest over all spaces, with proof
   swizzle solve mult64.py --timeout 60 --json     at most a minute; an object for programs
+  swizzle solve field.py:register --fill out/product.json   device functions' holes as another sketch found them
 
 Next, when solved: swizzle run out/NAME.json, swizzle check out/NAME.json --emitted. When no choice exists: a smaller
 -D, then what docs/solving.md lists under 'When there is no solution'. When undecided: a longer --timeout, --space 1,

@@ -9,6 +9,7 @@ never run, and outside a kernel each of them says so. The front end knows a name
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, Final, TypeAlias
 
 from swizzle.cuda_namespace import CUDA_NAMES, cuda
@@ -199,14 +200,14 @@ def zeros(shape: int | tuple[int, ...]) -> Any:
     return numpy.zeros(checked_shape(shape, "zeros", caller_place()), dtype=object)
 
 
-def minimum(a: Any, b: Any) -> Any:
-    """Return the smaller of two values, which may be data: for specifications."""
-    return _extreme("min", a, b)
+def minimum(a: Any, *more: Any) -> Any:
+    """Return the smallest of some values, which may be data: for specifications."""
+    return reduce(lambda best, value: _extreme("min", best, value), more, a)
 
 
-def maximum(a: Any, b: Any) -> Any:
-    """Return the larger of two values, which may be data: for specifications."""
-    return _extreme("max", a, b)
+def maximum(a: Any, *more: Any) -> Any:
+    """Return the largest of some values, which may be data: for specifications."""
+    return reduce(lambda best, value: _extreme("max", best, value), more, a)
 
 
 def _extreme(op: str, a: Any, b: Any) -> Any:

@@ -23,17 +23,19 @@ def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], bool]], co
 
     Raises ValueError for constants that are no function of their hole.
     """
-    made: list[Template] = []
-    choices: list[Choice] = []
-    for hole, (constants, plain_k) in zip(program.holes, holes, strict=True):
-        choices.append(choice_of(hole, constants))
-        space: Space = "1" if hole.kind == "xform" else "3"  # the smallest that has choices of this form
-        made.append(template(hole, () if plain_k else _ANY_SHIFT, space))
+    chosen = [function_of(hole, *each) for hole, each in zip(program.holes, holes, strict=True)]
     formulas = tuple(
-        HoleFormula(hole.name, hole.kind, hole.place, formula(hole, of, choice), dict(constants))
-        for hole, of, choice, (constants, _) in zip(program.holes, made, choices, holes, strict=True)
+        HoleFormula(hole.name, hole.kind, hole.place, formula(hole, *function), dict(constants))
+        for hole, function, (constants, _) in zip(program.holes, chosen, holes, strict=True)
     )
-    return Solution(fill(program, made, choices), formulas, cost, program)
+    return Solution(fill(program, [of for of, _ in chosen], [choice for _, choice in chosen]), formulas, cost, program)
+
+
+def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool) -> tuple[Template, Choice]:
+    """Return a hole's function, given its constants, and whether `k` alone is in range where it is the formula."""
+    choice = choice_of(hole, constants)
+    space: Space = "1" if hole.kind == "xform" else "3"  # the smallest that has choices of this form
+    return template(hole, () if plain_k else _ANY_SHIFT, space), choice
 
 
 def is_plain_k(hole: Hole, text: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,12 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
         (entry["constants"], is_plain_k(hole, entry["formula"])) for hole, entry in zip(open_holes, saved, strict=True)
     ]
     try:
-        return sketch, refill(sketch.program, constants, content["cost"])
+        solution = refill(sketch.program, constants, content["cost"])
     except ValueError as error:
         raise _no_solution(path, str(error)) from None
+    sources = [str(entry.get("found_in", "")) for entry in saved]
+    holes = [replace(hole, found_in=source) for hole, source in zip(solution.holes, sources, strict=True)]
+    return sketch, replace(solution, holes=tuple(holes))
 
 
 def _content(path: Path) -> dict[str, Any]:

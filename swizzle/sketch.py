@@ -7,11 +7,8 @@ solved or checked, never run.
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
-import linecache
 import types
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -22,10 +19,12 @@ from swizzle.blame import definition_place
 from swizzle.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.names import Launch
-from swizzle.frontend.source import KernelSource, Source, parse, split_lines
+from swizzle.frontend.python_source import kernel_source
+from swizzle.frontend.source import KernelSource
 from swizzle.frontend.suggest import near
 from swizzle.parameters import MODULE_KEY, Parameters
 from swizzle.sequential.interpreter import SequentialFunction
+from swizzle.solution import HoleFormula
 from symbolic.errors import Place, SwizzleError
 from symbolic.program import DeclareArray, Program
 
@@ -35,7 +34,7 @@ MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 MAX_GRID_THREADS: Final = 1 << 22
 MAX_SHARED: Final = 48 * 1024
 WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
-OPTIONS: Final = ("spec", "block", "grid", "warp_size")
+OPTIONS: Final = ("spec", "block", "grid", "warp_size", "filled_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,9 @@ class Sketch:
 
     `spec` takes the `in`, `const` and `inout` arrays in the kernel's order; it gives the `out` and `inout` arrays:
     one array, a tuple in the kernel's order, or a dict by name. `parameters` are the declared parameters' values.
+    `filled_from` are the sketches whose solutions fill holes of this one, those of the device functions that they
+    share; once they are solved, `program` has those holes no more: they are in `filled`, and `opened` is the program
+    with all of them (`swizzle.filling`).
     """
 
     name: str
@@ -70,6 +72,9 @@ class Sketch:
     spec: Spec
     parameters: Mapping[str, int]
     place: Place
+    filled_from: tuple[Sketch, ...] = ()
+    filled: tuple[HoleFormula, ...] = ()
+    opened: Program | None = None
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise SwizzleError(
@@ -121,13 +126,16 @@ def sketch(
     block: int | tuple[int, ...] | None = None,
     grid: int | tuple[int, ...] = 1,
     warp_size: int = 32,
+    filled_from: Sketch | tuple[Sketch, ...] = (),
     **arguments: ArrayType | int,
 ) -> Callable[[Callable[..., Any]], Sketch]:
     """Make a sketch of the kernel below: its specification, its launch shape, the type of each parameter.
 
     `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three, `warp_size` is 1 to 32. A parameter
     is an array type, `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, or an int that is a
-    constant in the kernel. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
+    constant in the kernel. `filled_from` names sketches that are solved first: what their solutions say of the holes of
+    device functions is taken as it is. The kernel's text is read, never run. Raises `SwizzleError` with the place of a
+    mistake.
     """
     if bare:
         raise SwizzleError(
@@ -135,7 +143,7 @@ def sketch(
             place=caller_place(),
             expected="@sketch(spec=..., block=..., grid=..., x=f32[130], y=f32.out[128])",
         )
-    options = {"spec": spec, "block": block, "grid": grid, "warp_size": warp_size}
+    options = {"spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "filled_from": filled_from}
 
     def decorate(function: Callable[..., Any]) -> Sketch:
         if not isinstance(function, types.FunctionType):
@@ -146,50 +154,9 @@ def sketch(
                 mend="write one @sketch(...) above one `def`",
             )
         declared = function.__globals__.get(MODULE_KEY, Parameters())
-        return make_sketch(kernel_source(function), options, arguments, declared.values)
+        return make_sketch(kernel_source(function, OPTIONS), options, arguments, declared.values)
 
     return decorate
-
-
-def kernel_source(function: types.FunctionType) -> KernelSource:
-    """Find the text of a Python function, and what its free names stand for."""
-    file, line = function.__code__.co_filename, function.__code__.co_firstlineno
-    linecache.checkcache(file)
-    lines = linecache.getlines(file, function.__globals__)
-    if not lines:
-        raise SwizzleError(
-            f"the text of the kernel {function.__name__} is not at hand",
-            place=Place(file, line, 1),
-            expected="a kernel in a file or a notebook cell: its text is read, not run",
-        )
-    text = "".join(lines)
-    for node in ast.walk(parse(text, file)):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first == line:
-                source = Source(file, split_lines(text))
-                return KernelSource(source, node, _decorator(node), _environment(function))
-    raise SwizzleError(
-        f"the text of the kernel {function.__name__} is not where Python says it is",
-        place=Place(file, line, 1),
-        expected="a kernel defined with `def`, in a file that has not changed since it was loaded",
-    )
-
-
-def _decorator(node: ast.FunctionDef) -> ast.Call | None:
-    calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
-    likely = [call for call in calls if any(keyword.arg in OPTIONS for keyword in call.keywords)]
-    return next(iter(likely or calls), None)
-
-
-def _environment(function: types.FunctionType) -> Mapping[str, object]:
-    closure: dict[str, object] = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            closure[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return ChainMap(closure, function.__globals__, vars(builtins))
 
 
 def make_sketch(
@@ -202,7 +169,48 @@ def make_sketch(
     program = build_program(kernel, ordered, launch)
     _check_local(program)
     _check_shared(program)
-    return Sketch(program.name, program, specification, dict(parameters), program.place)
+    sources = _filled_from(kernel, options.get("filled_from", ()), program)
+    return Sketch(program.name, program, specification, dict(parameters), program.place, sources)
+
+
+def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sketch, ...]:
+    """Return the sketches that fill holes of this one, each of which shares one with it."""
+    sources = given if isinstance(given, tuple) else (given,)
+    place, mine = kernel.keyword_place("filled_from"), {hole.place: hole for hole in program.holes}
+    owners: dict[Place, str] = {}
+    for source in sources:
+        if not isinstance(source, Sketch):
+            raise SwizzleError(
+                f"filled_from is {source!r}",
+                place=place,
+                expected="a sketch above this one, or several in a tuple",
+                mend="write @sketch(..., filled_from=product), without quotes" if isinstance(source, str) else "",
+            )
+        common = [hole for hole in source.program.holes if hole.place in mine]
+        if not common:
+            raise SwizzleError(
+                f"{program.name} shares no hole with {source.name}",
+                place=place,
+                expected="a sketch that calls a device function with holes which this kernel calls too",
+                mend="move what both compute into a function with @cuda.jit(device=True)",
+            )
+        for hole in common:
+            if hole.size != mine[hole.place].size:
+                raise SwizzleError(
+                    f"the hole {mine[hole.place].name} has the size {mine[hole.place].size} here and {hole.size} in "
+                    f"{source.name}",
+                    place=place,
+                    expected="one size for both",
+                    mend=f"see {hole.place}",
+                )
+            if owners.setdefault(hole.place, source.name) != source.name:
+                raise SwizzleError(
+                    f"{mine[hole.place].name} is filled from {owners[hole.place]} and from {source.name}",
+                    place=place,
+                    expected="one sketch for each hole",
+                    mend="leave one of them out",
+                )
+    return sources
 
 
 def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:

@@ -58,13 +58,15 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class HoleFormula:
     """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
-    `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform)."""
+    `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform). `found_in` names the sketch
+    whose solution it was taken from, '' where it was found here."""
 
     name: str
     kind: HoleKind
     place: Place
     formula: str
     constants: Mapping[str, int]
+    found_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ class Solution:
     sketch: Program | None = field(default=None, repr=False)
     posed: Sketch | None = field(default=None, repr=False, compare=False)
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sketches whose solutions some of the holes were taken from."""
+        return tuple(dict.fromkeys(hole.found_in for hole in self.holes if hole.found_in))
 
     def __call__(self, *arrays: Any, stream: Any = None) -> None:
         """Run the kernel on arrays, in the order of its parameters; outputs are written in place.

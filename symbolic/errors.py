@@ -11,15 +11,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A span of source text: lines count from 1, columns from 1, the end column is exclusive."""
+    """A span of source text: lines count from 1, columns from 1, the end column is exclusive.
+
+    In the body of a device function, `function` is its name and `called_from` the place of the call that is looked at.
+    """
 
     file: str
     line: int
     column: int
     end_column: int = 0
+    called_from: Place | None = None
+    function: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+    @property
+    def callers(self) -> tuple[Place, ...]:
+        """The calls that lead here, the innermost first."""
+        return () if self.called_from is None else (self.called_from, *self.called_from.callers)
+
+    def seen_from(self, file: str) -> Place:
+        """Return the place, or that of the innermost call that leads here from a file's own text."""
+        return next((place for place in (self, *self.callers) if place.file == file), self)
 
     def excerpt(self) -> str:
         """Return the source line with a caret line under the span, or '' when the source is not at hand."""
@@ -48,5 +62,12 @@ class SwizzleError(Exception):
     def __str__(self) -> str:
         head = f"{self.place}: error: {self.found}" if self.place else f"error: {self.found}"
         excerpt = self.place.excerpt() if self.place else ""
-        lines = [head, excerpt, self.expected and f"  expected: {self.expected}", self.mend and f"  mend: {self.mend}"]
+        calls = [f"  called at {caller}" for caller in (self.place.callers if self.place else ())]
+        lines = [
+            head,
+            excerpt,
+            *calls,
+            self.expected and f"  expected: {self.expected}",
+            self.mend and f"  mend: {self.mend}",
+        ]
         return "\n".join(line for line in lines if line)

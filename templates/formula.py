@@ -28,6 +28,21 @@ def fill(program: Program, templates: Sequence[Template], choices: Sequence[Choi
     return replace(rewrite_program(program, rule), holes=())
 
 
+def fill_some(program: Program, chosen: Mapping[int, tuple[Template, Choice]]) -> Program:
+    """Return the program with the holes of these numbers replaced; the others keep their names and their order."""
+    kept = [number for number in range(len(program.holes)) if number not in chosen]
+    renumbered = {old: new for new, old in enumerate(kept)}
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, HoleCall):
+            return node
+        if node.hole in chosen:
+            return expression(*chosen[node.hole], node.args, node.place)
+        return replace(node, hole=renumbered[node.hole])
+
+    return replace(rewrite_program(program, rule), holes=tuple(program.holes[number] for number in kept))
+
+
 def formula(hole: Hole, template: Template, choice: Choice) -> str:
     """Return the chosen function as Python text over the sketch's own spelling of the arguments."""
     arguments = tuple(Var(text, DType.INDEX, hole.place) for text in hole.arguments)

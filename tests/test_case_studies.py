@@ -27,7 +27,7 @@ SOLVED = [
     ("conv2d", "1", 1, {"warp_size": 4}),
     ("mult32:register", "1", 2, {"warp_size": 4}),
     ("mult32:shared", "1", 2, {"warp_size": 4}),
-    ("field:register", "1", 4, {"degree": 32, "warp_size": 16}),
+    ("field:register", "1", 1, {"degree": 32, "warp_size": 16}),
     ("field:shared", "1", 1, {"degree": 32, "warp_size": 16}),
     ("aos_sum:crc", "1", 1, {"warp_size": 4, "struct_size": 3}),
     ("aos_sum:crc", "3", 1, {"warp_size": 4, "struct_size": 2}),

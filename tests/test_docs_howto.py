@@ -11,7 +11,7 @@ import pytest
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed
 
 
-@pytest.mark.parametrize("name", ["write-a-sketch.md", "read-a-certificate.md"])
+@pytest.mark.parametrize("name", ["write-a-sketch.md", "device-functions.md", "read-a-certificate.md"])
 def test_the_session_prints_what_the_page_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sketch, one command; times are blanked, those of `--certify` too."""
     monkeypatch.chdir(tmp_path)

@@ -24,7 +24,7 @@ from swizzle.search.specification import Meaning
 ROOT = Path(__file__).resolve().parent.parent
 ERRORS = ROOT / "tests" / "errors"
 WRITE = os.environ.get("SWIZZLE_WRITE_ERRORS") == "1"
-PARTS = re.compile(r"\A\S+:\d+:\d+: error: .+\n    .+\n +\^+\n  expected: .+\n  mend: .+\n\Z")
+PARTS = re.compile(r"\A\S+:\d+:\d+: error: .+\n    .+\n +\^+\n(?:  called at .+\n)*  expected: .+\n  mend: .+\n\Z")
 
 
 def maker() -> ModuleType:

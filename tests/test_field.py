@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,8 +13,9 @@ import numpy as np
 import pytest
 
 from cuda_out.emulate import emulate_checked
-from swizzle import load, solve
+from swizzle import Sketch, Solution, load, solve
 from swizzle.commands.emit import cuda_source
+from swizzle.filling import fill_from
 from swizzle.search.verify import verify
 
 FIELD = Path(__file__).parents[1] / "case_studies" / "field.py"
@@ -48,17 +50,42 @@ def test_the_polynomial_is_irreducible(galois: ModuleType, degree: int) -> None:
     assert polynomial(galois, degree).is_irreducible()
 
 
+@cache
+def part(name: str) -> Solution:
+    """Return the solution of a sketch of one device function, at two chunks."""
+    (sketch,) = load(FIELD, name, {"degree": 64, "grid": 1})
+    return solve(sketch).best
+
+
+def composed(name: str, degree: int, grid: int = 2) -> Sketch:
+    """Return a field multiplication, filled with what was found at two chunks."""
+    (sketch,) = load(FIELD, name, {"degree": degree, "grid": grid})
+    for source in sketch.filled_from:
+        sketch = fill_from(sketch, part(source.name))
+    assert sketch.program.holes == ()
+    return sketch
+
+
 @pytest.mark.parametrize("name", ["register", "shared"])
 @pytest.mark.parametrize("degree", [64, 96])
 def test_all_inputs(name: str, degree: int) -> None:
     """The kernel is the schoolbook product and long division, for all inputs."""
-    (sketch,) = load(FIELD, name, {"degree": degree, "grid": 1})
+    sketch = composed(name, degree, grid=1)
     assert verify(sketch.program, sketch.spec).equal
 
 
-def test_the_product_is_found() -> None:
+def test_the_whole_is_solved_from_its_parts() -> None:
+    """The sketches of the device functions are solved first; the answer says which hole is from which."""
+    (sketch,) = load(FIELD, "register", {"degree": 32, "warp_size": 16, "grid": 1})
+    result = solve(sketch)
+    assert (result.status, result.best.program.holes) == ("sat", ())
+    assert [hole.found_in for hole in result.best.holes] == ["product"] * 3 + ["shift"] * 2
+
+
+@pytest.mark.parametrize("name", ["product", "product_shared"])
+def test_the_product_is_found(name: str) -> None:
     """One statement multiplies any number of chunks."""
-    (sketch,) = load(FIELD, "product", {"degree": 64, "grid": 1})
+    (sketch,) = load(FIELD, name, {"degree": 64, "grid": 1})
     result = solve(sketch)
     assert (result.status, result.space, result.optimal) == ("sat", "1", True)
     assert result.best.cost == {"accumulates": 1}
@@ -70,7 +97,7 @@ def test_the_product_is_found() -> None:
 )
 def test_the_printed_text_multiplies_in_the_field(galois: ModuleType, name: str, degree: int) -> None:
     """Two warps of random elements, 0, 1, and the largest are multiplied as galois does it."""
-    (sketch,) = load(FIELD, name, {"degree": degree})
+    sketch = composed(name, degree)
     source, modulus, rng = cuda_source(sketch.program), polynomial(galois, degree), random.Random(degree)
     most = (1 << degree) - 1
     a = [0, 1, most, most, *(rng.getrandbits(degree) for _ in range(60))]

@@ -14,6 +14,7 @@ from typing import Any
 
 from swizzle.cache.entries import cache_folder, read_entry, write_entry
 from swizzle.cache.key import key
+from swizzle.filling import completed, solve_filled
 from swizzle.refill import is_plain_k, refill
 from swizzle.search.problem import live_accumulates
 from swizzle.search.specification import Meaning
@@ -25,11 +26,15 @@ MOST_SOLUTIONS = 1000
 """With --all; every one of them is verified again."""
 
 
-def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None]) -> Result:
+def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] | None) -> Result:
     """Answer a solve job from the cache where its answer is kept, or search and keep what was found.
+
+    The sketches that it is filled from are answered first, in the same way.
 
     Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
+    if sketch.filled_from:
+        return solve_filled(sketch, limits, progress, solve)
     started = time.monotonic()
     try:
         meaning = Meaning.of(sketch.program, sketch.spec)
@@ -78,10 +83,15 @@ def _content(sketch: Sketch, result: Result) -> dict[str, Any]:
         "reason": result.reason,
         "certificate": dict(result.certificate),
         "solutions": [
-            {"cost": dict(solution.cost), "holes": [_hole(sketch, n, h) for n, h in enumerate(solution.holes)]}
+            {"cost": dict(solution.cost), "holes": [_hole(sketch, n, h) for n, h in enumerate(_own(solution))]}
             for solution in result.solutions
         ],
     }
+
+
+def _own(solution: Solution) -> list[HoleFormula]:
+    """Return the holes that were searched for: the others are part of the question."""
+    return [hole for hole in solution.holes if not hole.found_in]
 
 
 def _hole(sketch: Sketch, number: int, hole: HoleFormula) -> dict[str, Any]:
@@ -99,7 +109,8 @@ def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | Non
             (solution["cost"], [(hole["constants"], hole["plain_k"]) for hole in solution["holes"]])
             for solution in content["solutions"]
         ]
-        solutions = tuple(refill(sketch.program, holes, cost) for cost, holes in kept)
+        refilled = (refill(sketch.program, holes, cost) for cost, holes in kept)
+        solutions = tuple(completed(solution, sketch) for solution in refilled)
         status, space, optimal = content["status"], content["space"], content["optimal"]
         fits = status == ("sat" if solutions else "unsat") and isinstance(optimal, bool)
         if not fits or space not in (None, "1", "2", "3") or not all(_holds(s, meaning) for s in solutions):
@@ -110,7 +121,7 @@ def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | Non
     now = time.monotonic()
     seconds = {"total": now - started, "interpret": interpreted - started, "search": 0.0, "verify": now - interpreted}
     warp_size = sketch.program.warp_size
-    return Result(sketch.name, status, space, optimal, solutions, warp_size, seconds, certificate, reason, cached=True)
+    return Result(sketch.name, status, space, optimal, solutions, warp_size, seconds, certificate, reason, True, sketch)
 
 
 def _holds(solution: Solution, meaning: Meaning) -> bool:

@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from swizzle.commands.report import cost_text, optimality
-from swizzle.solution import Result, Solution
+from swizzle.solution import HoleFormula, Result, Solution
 from swizzle.version import __version__
 from symbolic.program import Program
 
@@ -122,8 +122,15 @@ def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[st
     lines = origin(solution.program, parameters)
     if solution.holes:
         lines += ["", "Solution:"]
-        lines += [f"  {hole.name} = {hole.formula}  (line {hole.place.line})" for hole in solution.holes]
+        lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in solution.holes]
     return [*lines, "", *claims]
+
+
+def _whence(hole: HoleFormula, program: Program) -> str:
+    """Say where a hole stands, and in which sketch its formula was found."""
+    file = PurePath(hole.place.file).name
+    where = f"line {hole.place.line}" + ("" if hole.place.file == program.place.file else f" of {file}")
+    return f"{where}, found in {hole.found_in}" if hole.found_in else where
 
 
 def proved(result: Result, every_space: bool) -> list[str]:

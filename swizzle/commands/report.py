@@ -44,9 +44,17 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
     return answer
 
 
+PARTS: Final = ("sources", "interpret", "search", "verify")
+"""What time is spent on; the sources are the sketches that this one is filled from."""
+
+
 def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
-    """Return each hole's name, place and formula."""
-    return [{"name": hole.name, "place": str(hole.place), "formula": hole.formula} for hole in holes]
+    """Return each hole's name, place and formula, and the sketch that it was found in where that is another."""
+    return [
+        {"name": hole.name, "place": str(hole.place), "formula": hole.formula}
+        | ({"found_in": hole.found_in} if hole.found_in else {})
+        for hole in holes
+    ]
 
 
 def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False, every_space: bool = False) -> str:
@@ -66,7 +74,9 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                     lines += _solution_lines(solution)
         case "unsat":
             if MISMATCH in result.certificate:
-                lines = [f"{result.sketch}: has no holes, and its terms are not the specification's"]
+                sources = dict.fromkeys(hole.found_in for hole in result.posed.filled) if result.posed else ()
+                why = given_text(tuple(sources)) if sources else "has no holes"
+                lines = [f"{result.sketch}: {why}, and its terms are not the specification's"]
                 lines += [indent(line, "  ") for line in result.certificate[MISMATCH]]
             else:
                 where = f" in Space {result.space}" if result.space else " of its holes"
@@ -109,7 +119,16 @@ def _solution_lines(solution: Solution) -> list[str]:
         return ["  (no holes)"]
     names = max(len(hole.name) for hole in solution.holes)
     formulas = max(len(hole.formula) for hole in solution.holes)
-    return [f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}" for hole in solution.holes]
+    return [
+        f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}"
+        + (f", found in {hole.found_in}" if hole.found_in else "")
+        for hole in solution.holes
+    ]
+
+
+def given_text(sources: Sequence[str]) -> str:
+    """Return 'given the holes of product', or of several sketches."""
+    return f"given the holes of {' and '.join(sources)}"
 
 
 def cost_text(cost: Mapping[str, int]) -> str:
@@ -124,12 +143,13 @@ def cost_text(cost: Mapping[str, int]) -> str:
 def optimality(result: Result, every_space: bool) -> str:
     """Return 'proved minimal in Space 1', or what else is known of the cost of the best solution."""
     where = "over all spaces" if every_space else f"in Space {result.space}"
-    return f"proved minimal {where}" if result.optimal else f"not proved minimal {where}"
+    given = f", {given_text(result.best.sources)}" if result.best.sources else ""
+    return f"{'' if result.optimal else 'not '}proved minimal {where}{given}"
 
 
 def seconds_text(seconds: Mapping[str, float]) -> str:
     """Return '0.42 s (interpret 0.05, search 0.30, verify 0.02)'."""
-    parts = ", ".join(f"{part} {seconds[part]:.2f}" for part in ("interpret", "search", "verify") if part in seconds)
+    parts = ", ".join(f"{part} {seconds[part]:.2f}" for part in PARTS if part in seconds)
     return f"{seconds.get('total', 0.0):.2f} s" + (f" ({parts})" if parts else "")
 
 

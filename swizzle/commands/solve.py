@@ -43,6 +43,7 @@ class SolveArguments:
     no_canonical: bool = False
     quiet: bool = False
     emit: Sequence[str] | None = None
+    fill: Sequence[Path] = ()
 
 
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
@@ -57,6 +58,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             sketches = [load_one(arguments.target, arguments.overrides)]
         else:
             sketches = load_all(arguments.target, arguments.overrides)
+        if arguments.fill:
+            sketches = _filled(sketches, arguments)
         if arguments.output is not None:
             _check_writable(sketches, arguments)
         for sketch in sketches:
@@ -69,11 +72,31 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             out.write(answer(result, files, arguments, colour=wants_colour(out)))
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
-            explainable = sketch.program.holes and arguments.template == "paper" and not arguments.no_canonical
+            posed = result.posed or sketch
+            explainable = posed.program.holes and arguments.template == "paper" and not arguments.no_canonical
             if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))
     return max(statuses)
+
+
+def _filled(sketches: Sequence[Sketch], arguments: SolveArguments) -> list[Sketch]:
+    """Fill what the solution files of --fill say; each of them must say something of one of the sketches."""
+    from swizzle.filling import fill_from, shares_a_hole
+    from swizzle.saved import load_saved
+
+    found = list(sketches)
+    for path in arguments.fill:
+        of, solution = load_saved(path, {})
+        which = [shares_a_hole(sketch, solution) for sketch in found]
+        if not any(which):
+            raise SwizzleError(
+                f"{path} fills no hole of {' or '.join(sketch.name for sketch in found)}",
+                expected="the solution of a sketch that calls the same device function with holes",
+                mend=f"it is of {of.name} in {of.place.file}",
+            )
+        found = [fill_from(s, solution) if fits else s for s, fits in zip(found, which, strict=True)]
+    return found
 
 
 def _check_writable(sketches: Sequence[Sketch], arguments: SolveArguments) -> None:
@@ -123,11 +146,12 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
             from swizzle.cache.solve import solve as remember
 
             result = remember(sketch, limits, hear)
-    if result.status != "unsat" or sketch.program.holes:
+    posed = result.posed or sketch
+    if result.status != "unsat" or posed.program.holes:
         return result
     from swizzle.search.verify import explain_mismatch
 
-    lines = explain_mismatch(sketch.program, sketch.spec)
+    lines = explain_mismatch(posed.program, posed.spec)
     return replace(result, certificate={**result.certificate, MISMATCH: lines})
 
 

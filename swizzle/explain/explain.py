@@ -46,7 +46,7 @@ def explain(
     limits = limits or Limits()
     started = time.monotonic()
     result = solve(sketch, limits, progress)
-    return _explained(sketch, result, limits, started, declared or {}, remake, progress)
+    return _explained(result.posed or sketch, result, limits, started, declared or {}, remake, progress)
 
 
 def explain_result(result: Result, timeout: float | None = None) -> Explanation:

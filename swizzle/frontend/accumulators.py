@@ -81,7 +81,6 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
             reader.mistake(
                 keyword, f"accumulate has no argument `{keyword.arg}`", "accumulate(a, b, ..., when=condition)"
             )
-    indices = reader.accumulator_indices(base)
     if not node.args or (not meaning.inner and len(node.args) > 1):
         reader.mistake(
             node,
@@ -89,10 +88,12 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
             "one operand or more" if meaning.inner else "one operand, because the accumulator has no inner operator",
             "" if meaning.inner or not node.args else 'declare it with an inner operator, as in inner="*"',
         )
-    operands = tuple(reader.data(operand, meaning.dtype, f"an operand of {name}") for operand in node.args)
     when = node.keywords[0].value if node.keywords else None
+    with reader.expressions_only("in an accumulate with `when`" if when else None):
+        indices = reader.accumulator_indices(base)
+        operands = tuple(reader.data(operand, meaning.dtype, f"an operand of {name}") for operand in node.args)
     condition = None if when is None else reader.condition(when, f"the `when` of {name}")
-    return Accumulate(name, indices, operands, condition, reader.kernel.source.place(node))
+    return Accumulate(reader.scope.named(name), indices, operands, condition, reader.kernel.source.place(node))
 
 
 def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import BINARY_OPS, ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, coerce, settled
-from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, StaticName
+from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
 from symbolic.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
 
 
@@ -27,11 +27,10 @@ def assign_tuple(
         )
     statements: list[Stmt] = []
     ready: list[Value] = list(values)
-    if any(_reads(v, target.elts[:position]) for position, v in enumerate(values)):
+    if any(_reads(reader.scope, v, target.elts[:position]) for position, v in enumerate(values)):
         for position, expr in enumerate(map(settled, values)):
             if not isinstance(expr, Const):
                 name = reader.scope.fresh("before")
-                reader.scope.declare(name, ScalarName(expr.dtype))
                 statements.append(Assign(name, expr, expr.place))
                 ready[position] = Var(name, expr.dtype, expr.place)
     for element, v in zip(target.elts, ready, strict=True):
@@ -45,14 +44,16 @@ def store(reader: ExpressionReader, target: ast.expr, value: Value, node: ast.st
     match target:
         case ast.Name(id=name):
             expr = _scalar_for(reader, target, value)
+            variable = reader.scope.named(name)
             if reader.scope.is_bound_once(name):
-                _learn(reader, name, expr)
+                learn(reader, variable, expr)
             reader.scope.declare(name, ScalarName(expr.dtype))
-            return Assign(name, expr, place)
+            return Assign(variable, expr, place)
         case ast.Subscript(value=ast.Name(id=name)) if isinstance(reader.scope.meanings.get(name), ArrayName):
             name, meaning, indices = reader.array_element(target)
             _require_writable(reader, target, name, meaning)
-            return Store(name, indices, coerce(value, meaning.dtype, f"the value stored to {name}"), place)
+            stored = coerce(value, meaning.dtype, f"the value stored to {name}")
+            return Store(reader.scope.named(name), indices, stored, place)
         case ast.Subscript(value=ast.Name() as base):
             reader.value(target)
             reader.mistake(target, f"{base.id} is not an array", "an out array, a local array or a shared array")
@@ -88,8 +89,8 @@ def _scalar_for(reader: ExpressionReader, target: ast.Name, value: Value) -> Exp
             reader.mistake(target, f"{target.id} is {kind(meaning)} already", "a name of its own", "use another name")
 
 
-def _learn(reader: ExpressionReader, name: str, expr: Expr) -> None:
-    """Remember what a scalar is that is assigned only here."""
+def learn(reader: ExpressionReader, name: str, expr: Expr) -> None:
+    """Remember what a scalar of the program is that is assigned only here."""
     if expr.dtype is not INDEX:
         return
     number = reader.known(expr)
@@ -101,11 +102,12 @@ def _learn(reader: ExpressionReader, name: str, expr: Expr) -> None:
 
 def _require_writable(reader: ExpressionReader, node: ast.AST, name: str, meaning: ArrayName) -> None:
     if not meaning.is_writable:
+        shape = ", ".join(map(str, meaning.shape))
         reader.mistake(
             node,
             f"a store to the read-only parameter {name}",
             "an out or inout array, a local array or a shared array",
-            f"declare it {name}={meaning.dtype.value}.inout[{', '.join(map(str, meaning.shape))}] in @sketch(...)",
+            f"declare it {reader.scope.named(name)}={meaning.dtype.value}.inout[{shape}] in @sketch(...)",
         )
 
 
@@ -122,9 +124,10 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
             name, meaning, indices = reader.array_element(target)
             _require_writable(reader, target, name, meaning)
             reader.require_readable(target, name, meaning)
-            old = Load(name, indices, meaning.dtype, reader.kernel.source.place(target))
+            array = reader.scope.named(name)
+            old = Load(array, indices, meaning.dtype, reader.kernel.source.place(target))
             value = operators.binary(op, old, reader.value(node.value), place)
-            return Store(name, indices, coerce(value, meaning.dtype, f"the value stored to {name}"), place)
+            return Store(array, indices, coerce(value, meaning.dtype, f"the value stored to {name}"), place)
     if not isinstance(target, ast.Name):
         reader.mistake(target, "an assignment to this", "a name or an array element")
     if isinstance(reader.scope.meanings.get(target.id), LoopName):
@@ -145,9 +148,10 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
     return store(reader, target, operators.binary(op, old_value, right, place), node)
 
 
-def _reads(value: Value, targets: Sequence[ast.expr]) -> bool:
+def _reads(scope: Scope, value: Value, targets: Sequence[ast.expr]) -> bool:
     """Say whether `value` reads what an assignment to `targets` changes."""
-    names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    words = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    names = {scope.named(word) for word in words if scope.is_local(word)}
     if isinstance(value, operators.FloatLiteral):
         return False
     reads = [part.name if isinstance(part, Var) else getattr(part, "array", "") for part in operators.walk(value)]

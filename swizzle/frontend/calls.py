@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from swizzle.cuda_namespace import cuda
 from swizzle.frontend import operators
+from swizzle.frontend.device_function import DeviceFunction
 from swizzle.frontend.names import MISSING, element_type
 from swizzle.frontend.operators import BOOL, INDEX, Value
 from swizzle.frontend.scope import AccumulatorName, ArrayName
@@ -29,7 +31,8 @@ DECLARATIONS: Final[dict[str, Any]] = {
     "cuda.shared.array": cuda.shared.array,
 }
 FUNCTIONS: Final = (
-    "min, max, abs, len, f32(...) and its like, the functions of cuda, holes, accumulators, loads and stores"
+    "min, max, abs, len, f32(...) and its like, the functions of cuda, holes, accumulators, loads and stores, device "
+    "functions"
 )
 SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_sync": ("idx", "src_lane"),
@@ -46,6 +49,10 @@ Arguments = Mapping[str, Any]
 
 def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     """Read a call that gives one value."""
+    device = device_called(reader, node)
+    if device is not None:
+        assert reader.devices is not None
+        return reader.devices.value(node, device)
     name, function = called(reader, node)
     place = reader.kernel.source.place(node)
     if name in HOLES:
@@ -83,11 +90,21 @@ def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value]
     """Read a call that gives several values, or return None when it does not."""
     if reader.resolve(node.func) is MISSING:
         return None
+    device = device_called(reader, node)
+    if device is not None:
+        assert reader.devices is not None
+        return reader.devices.call(node, device) if reader.devices.gives_several(device) else None
     name, _ = called(reader, node)
     if name not in ("cuda.grid", "cuda.gridsize"):
         return None
     values = _grid(reader, name, node)
     return values if len(values) > 1 else None
+
+
+def device_called(reader: ExpressionReader, node: ast.Call) -> DeviceFunction | None:
+    """Return the device function that is called, if it is one."""
+    found = reader.resolve(node.func)
+    return found if isinstance(found, DeviceFunction) else None
 
 
 def called(reader: ExpressionReader, node: ast.Call) -> tuple[str, Any]:
@@ -186,15 +203,15 @@ def _hole(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.C
     texts = [ast.unparse(n) for n in nodes]
     if kind == "xform" and len(args) == 1:
         args, texts = [*args, Const(0, INDEX, place)], [*texts, "0"]
-    reader.holes.append(Hole(kind, kind, size, tuple(texts), place))
-    return HoleCall(len(reader.holes) - 1, tuple(args), BOOL if kind == "cond" else INDEX, place)
+    number = reader.hole(Hole(kind, kind, size, tuple(texts), replace(place, called_from=None, function="")), place)
+    return HoleCall(number, tuple(args), BOOL if kind == "cond" else INDEX, place)
 
 
 def _hole_argument(reader: ExpressionReader, node: ast.expr, what: str) -> Expr:
-    before = len(reader.holes)
     argument = reader.index(node, what)
-    if len(reader.holes) > before:
-        nested_hole(reader.holes[before].place)
+    for part in operators.walk(argument):
+        if isinstance(part, HoleCall):
+            nested_hole(part.place)
     return argument
 
 
@@ -276,13 +293,20 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
         if meaning is not None:
             reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`", FUNCTIONS, "leave it out")
     if isinstance(function, ast.Name) and (function.id in reader.bound or reader.scope.is_local(function.id)):
-        reader.mistake(function, f"{function.id} is not a function", "a call of a function of the language")
+        hidden = isinstance(reader.kernel.environment.get(function.id), DeviceFunction)
+        reader.mistake(
+            function,
+            f"{function.id} is a variable here, and not a function" if hidden else f"{function.id} is not a function",
+            "a call of a function of the language, or of a device function",
+            f"give the variable another name than the device function {function.id} has" if hidden else "",
+        )
+    devices = [name for name, value in reader.kernel.environment.items() if isinstance(value, DeviceFunction)]
     if isinstance(function, ast.Name) and reader.spelled(function) not in reader.kernel.environment:
         reader.mistake(
             function,
             f"a call of {function.id}, which is not part of the kernel language",
             FUNCTIONS,
-            near(function.id, KERNEL_NAMES) or "write it out in arithmetic",
+            near(function.id, [*KERNEL_NAMES, *devices]) or "write it out in arithmetic",
         )
     reader.unknown(function)
 
@@ -297,7 +321,7 @@ def _foreign(reader: ExpressionReader, node: ast.Call, found: object) -> NoRetur
     elif found is float:
         mend = "write f32(...), or another dtype"
     elif inspect.isfunction(found) or isinstance(found, SequentialFunction):
-        mend = f"a kernel calls nothing outside the language: write the body of {spelled} here"
+        mend = f"write @cuda.jit(device=True) above the `def` of {spelled}"
     else:
         mend = near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES) or "use the language's functions, or write it out here"
     reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", FUNCTIONS, mend)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swizzle.element_types import checked_shape
 from swizzle.frontend import calls, operators
@@ -14,6 +15,7 @@ from swizzle.frontend.names import MISSING, NameReader, element, spell
 from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
 from swizzle.frontend.outside import EXPRESSIONS, NOT_EXPRESSIONS
 from swizzle.frontend.scope import AccumulatorName, ArrayName
+from symbolic.errors import Place
 from symbolic.program import (
     AccumulatorValue,
     BinaryOp,
@@ -24,8 +26,12 @@ from symbolic.program import (
     Hole,
     HoleCall,
     Load,
+    Stmt,
     UnaryOp,
 )
+
+if TYPE_CHECKING:
+    from swizzle.frontend.device_calls import DeviceCalls
 
 BINARY_OPS: Final[dict[type[ast.operator], BinaryOp]] = {
     ast.Add: "+",
@@ -53,9 +59,53 @@ _UNARY_OPS: Final[dict[type[ast.unaryop], UnaryOp]] = {ast.USub: "-", ast.Invert
 
 @dataclass(slots=True)
 class ExpressionReader(NameReader):
-    """Reads the expressions of one kernel; collects its holes in source order."""
+    """Reads the expressions of one kernel and of the device functions that it calls; collects its holes.
+
+    `before` collects the statements of device functions, which come before the statement that is being read. Where
+    none can, it is a text that says where that is.
+    """
 
     holes: list[Hole] = field(default_factory=list)
+    before: list[Stmt] | str = field(default_factory=list)
+    devices: DeviceCalls | None = None
+
+    @contextmanager
+    def expressions_only(self, where: str | None) -> Iterator[None]:
+        """Read what is not evaluated once and before everything else: no statements can come before it.
+
+        `where` says what it is, for an error; None makes no difference.
+        """
+        outer = self.before
+        self.before = outer if where is None or isinstance(outer, str) else where
+        yield
+        self.before = outer
+
+    @contextmanager
+    def binding(self, parameters: dict[str, Value]) -> Iterator[None]:
+        """Let a lambda's parameters stand for these values."""
+        outer = self.bound
+        self.bound = {**outer, **parameters}
+        with self.expressions_only("in a lambda"):
+            yield
+        self.bound = outer
+
+    def hole(self, found: Hole, use: Place) -> int:
+        """Return the number of a hole; in a device function it is one hole for all calls."""
+        if use.called_from is None:
+            self.holes.append(found)
+            return len(self.holes) - 1
+        for number, hole in enumerate(self.holes):
+            if hole.place == found.place:
+                if hole.size != found.size:
+                    operators.fail(
+                        use,
+                        f"the size n of a hole is {found.size} in this call and {hole.size} in another",
+                        "one size: a hole of a device function is the same one in all of its calls",
+                        "write a function for each size, or make the size a constant",
+                    )
+                return number
+        self.holes.append(found)
+        return len(self.holes) - 1
 
     # ---- what a use asks for ----
 
@@ -88,7 +138,8 @@ class ExpressionReader(NameReader):
                 condition = self.condition(test, "the condition of `if ... else`")
                 if isinstance(condition, Const):
                     return self.value(body if condition.value else orelse)
-                return operators.select(condition, self.value(body), self.value(orelse), place)
+                with self.expressions_only("inside `... if ... else ...`"):
+                    return operators.select(condition, self.value(body), self.value(orelse), place)
             case ast.Tuple():
                 self.mistake(node, "a tuple where one value is needed", "one value", "assign the elements one by one")
             case _:
@@ -193,7 +244,7 @@ class ExpressionReader(NameReader):
                     "`value`, and the statement `accumulate(...)`",
                 )
             indices = self.accumulator_indices(base)
-            return AccumulatorValue(name, indices, meaning.dtype, place)
+            return AccumulatorValue(self.scope.named(name), indices, meaning.dtype, place)
         if isinstance(meaning, ArrayName) and isinstance(base, ast.Name):
             if node.attr == "size":
                 return Const(prod(meaning.shape), INDEX, place)
@@ -216,8 +267,9 @@ class ExpressionReader(NameReader):
             self.mistake(node, "an accumulator where one value is needed", f"its value: {spell(node)}.value")
         if isinstance(base, ast.Subscript):
             self.mistake(node, "two subscripts in a row", "one subscript with all indices", "write a[i, j] for a[i][j]")
-        if isinstance(base, ast.Name) and self.scope.is_local(base.id):
-            self.local(base)
+        if isinstance(base, ast.Name) and (base.id in self.bound or self.scope.is_local(base.id)):
+            if base.id not in self.bound:
+                self.local(base)
             self.mistake(
                 node, f"{base.id} is not an array", "an array parameter, or cuda.local.array or cuda.shared.array"
             )
@@ -235,13 +287,13 @@ class ExpressionReader(NameReader):
         """Read an array element."""
         name, meaning, indices = self.array_element(node)
         self.require_readable(node, name, meaning)
-        return Load(name, indices, meaning.dtype, self.kernel.source.place(node))
+        return Load(self.scope.named(name), indices, meaning.dtype, self.kernel.source.place(node))
 
     def require_readable(self, node: ast.AST, name: str, meaning: ArrayName) -> None:
         """Refuse to read an out parameter."""
         if not meaning.is_readable:
             shape = ", ".join(map(str, meaning.shape))
-            mend = f"declare it {name}={meaning.dtype.value}.inout[{shape}] in @sketch(...)"
+            mend = f"declare it {self.scope.named(name)}={meaning.dtype.value}.inout[{shape}] in @sketch(...)"
             self.mistake(node, f"a read of the out parameter {name}", "an in, const or inout array", mend)
 
     def array_element(self, node: ast.Subscript) -> tuple[str, ArrayName, tuple[Expr, ...]]:
@@ -291,7 +343,7 @@ class ExpressionReader(NameReader):
             self.mistake(
                 node, f"{base.id} is an array of accumulators", f"one of them: {element(base.id, meaning.shape)}"
             )
-        return ()
+        return meaning.at
 
     # ---- conditions ----
 

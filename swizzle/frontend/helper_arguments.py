@@ -93,7 +93,7 @@ def read_array(reader: ExpressionReader, node: ast.expr, what: str) -> tuple[str
         reader.mistake(node, f"{what} is not an array", "the name of an array", "declare one, or name a parameter")
     if node.id not in reader.scope.assigned:
         reader.scalar(node)
-    return node.id, meaning
+    return reader.scope.named(node.id), meaning
 
 
 # ---- the team --------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from functools import reduce
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX
-from swizzle.frontend.scope import ScalarName
 from symbolic.errors import Place
 from symbolic.program import Assign, BinaryOp, Compare, Const, Expr, For, Logic, Stmt, Var
 
@@ -33,7 +32,6 @@ class IndexLoops:
     def named(self, wish: str, value: Expr) -> tuple[Var, Assign]:
         """Return a new index variable and the assignment that gives it its value."""
         name = self.reader.scope.fresh(wish)
-        self.reader.scope.declare(name, ScalarName(INDEX))
         return Var(name, INDEX, self.place), Assign(name, value, self.place)
 
     def add(self, left: Expr, right: Expr) -> Expr:

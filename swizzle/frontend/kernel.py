@@ -55,9 +55,17 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
 
 
 def _in_source_order(program: Program) -> Program:
-    """Number the holes as the text has them: an assignment's value is read before its target."""
+    """Number the holes as the text has them: an assignment's value is read before its target.
+
+    Those in device functions of another file come last.
+    """
     holes = program.holes
-    order = sorted(range(len(holes)), key=lambda n: (holes[n].place.line, holes[n].place.column))
+
+    def position(number: int) -> tuple[bool, str, int, int]:
+        place = holes[number].place
+        return place.file != program.place.file, place.file, place.line, place.column
+
+    order = sorted(range(len(holes)), key=position)
     counts = {kind: count(1) for kind in ("xform", "part", "cond")}
     named = tuple(replace(holes[n], name=f"{holes[n].kind}{next(counts[holes[n].kind])}") for n in order)
     renumbered = {old: new for new, old in enumerate(order)}

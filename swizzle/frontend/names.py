@@ -7,8 +7,6 @@ every thread.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from types import ModuleType
@@ -45,20 +43,13 @@ class Launch:
 
 @dataclass(slots=True)
 class NameReader:
-    """Resolves the names of one kernel; `bound` holds the parameters of the lambdas around."""
+    """Resolves the names of one function; `bound` holds names that stand for values: parameters of the lambdas around,
+    and of a device function."""
 
     kernel: KernelSource
     scope: Scope
     launch: Launch
     bound: dict[str, Value] = field(default_factory=dict)
-
-    @contextmanager
-    def binding(self, parameters: dict[str, Value]) -> Iterator[None]:
-        """Let a lambda's parameters stand for these values."""
-        outer = self.bound
-        self.bound = {**outer, **parameters}
-        yield
-        self.bound = outer
 
     def mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
         """Raise the user's mistake at `node`."""
@@ -94,9 +85,9 @@ class NameReader:
             )
         match meaning:
             case ScalarName(dtype=dtype):
-                return Var(name, dtype, place)
+                return Var(self.scope.named(name), dtype, place)
             case LoopName():
-                return Var(name, INDEX, place)
+                return Var(self.scope.named(name), INDEX, place)
             case ArrayName(shape=shape):
                 self.mistake(
                     node, f"the array {name} where one value is needed", "one value", f"write {element(name, shape)}"
@@ -172,7 +163,8 @@ class NameReader:
             self.mistake(node, f"`{spell(node)}` is not part of the kernel language", EXPRESSIONS, "leave it out")
         constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
-        mend = near(name, names) or "define it at module level, before the sketch"
+        inside = "give it to the device function as a parameter" if self.kernel.source.called_from else ""
+        mend = near(name, names) or inside or "define it at module level, before the sketch"
         self.mistake(root, f"{name} is not defined", "a local, a parameter, a constant or a name of the language", mend)
 
     def _is_unknown(self, node: ast.Name) -> bool:

@@ -3,6 +3,9 @@
 Every name has one meaning in the whole kernel, as a declaration in C has. `assigned` holds the names that have a
 value on every path to the statement being read, `steady` the scalars that are the same for every thread, and
 `known` those of them that are plain constants.
+
+A call of a device function is written out where it stands, with a scope of its own: its names are renamed apart from
+all others in the program.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal, TypeAlias
 
-from symbolic.program import DType, Role
+from symbolic.program import DType, Expr, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,15 @@ class ArrayName:
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorName:
-    """An accumulator, or an array of them; `inner` says whether it has an inner operator."""
+    """An accumulator, or an array of them; `inner` says whether it has an inner operator.
+
+    In a device function, `at` says which one of an array of accumulators the call has given.
+    """
 
     dtype: DType
     shape: tuple[int, ...]
     inner: bool
+    at: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,12 @@ Meaning: TypeAlias = ArrayName | AccumulatorName | ScalarName | LoopName | Stati
 
 @dataclass(slots=True)
 class Scope:
-    """The state of the names while the kernel's statements are read in order."""
+    """The state of the names of one function while its statements are read in order.
+
+    Names are the function's own words in `bindings`, `meanings`, `assigned` and `renamed`; they are the program's in
+    `taken`, `steady`, `known`, `counters` and `running`, which the kernel and the calls in it share. `counters` are
+    the names that stand for loop variables only: two loops may have the same one, unless one runs in the other.
+    """
 
     bindings: Counter[str]
     taken: set[str]
@@ -76,23 +89,46 @@ class Scope:
     assigned: set[str] = field(default_factory=set)
     steady: set[str] = field(default_factory=set)
     known: dict[str, int] = field(default_factory=dict)
+    counters: set[str] = field(default_factory=set)
+    running: list[str] = field(default_factory=list)
+    renamed: dict[str, str] | None = None
 
     @staticmethod
     def of(definition: ast.FunctionDef) -> Scope:
         """Return the scope of a kernel, before its first statement."""
         nodes = [node for statement in definition.body for node in ast.walk(statement)]
         names = [node for node in nodes if isinstance(node, ast.Name)]
-        bindings = Counter(name.id for name in names if not isinstance(name.ctx, ast.Load))
-        bindings.update(argument.arg for argument in definition.args.args)
-        return Scope(bindings, {name.id for name in names} | {a.arg for n in nodes for a in _arguments(n)})
+        bindings = _bindings(definition)
+        counted = Counter(n.target.id for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
+        taken = {name.id for name in names} | {a.arg for n in nodes for a in _arguments(n)} | set(bindings)
+        return Scope(bindings, taken, counters={name for name, times in counted.items() if bindings[name] == times})
+
+    def call(self, definition: ast.FunctionDef) -> Scope:
+        """Return the scope of a call of a device function that stands where this scope's statements are read."""
+        shared = (self.steady, self.known, self.counters, self.running)
+        return Scope(_bindings(definition), self.taken, {}, set(), *shared, renamed={})
 
     def is_local(self, name: str) -> bool:
-        """Say whether the kernel binds `name` itself, anywhere."""
+        """Say whether the function binds `name` itself, anywhere."""
         return name in self.bindings or name in self.meanings
 
     def is_bound_once(self, name: str) -> bool:
-        """Say whether only one place in the kernel gives `name` a value."""
+        """Say whether only one place in the function gives `name` a value."""
         return self.bindings[name] <= 1
+
+    def named(self, name: str) -> str:
+        """Return what the program calls a local name."""
+        if self.renamed is None:
+            return name
+        if name not in self.renamed:
+            self.renamed[name] = self.fresh(name)
+        return self.renamed[name]
+
+    def alias(self, name: str, meaning: Meaning, program_name: str) -> None:
+        """Let `name` stand for an array or an accumulator of the caller."""
+        assert self.renamed is not None
+        self.renamed[name] = program_name
+        self.declare(name, meaning)
 
     def declare(self, name: str, meaning: Meaning) -> None:
         """Give `name` its meaning and count it as having a value."""
@@ -100,23 +136,52 @@ class Scope:
         self.assigned.add(name)
 
     def fresh(self, wish: str) -> str:
-        """Return a name like `wish` that the kernel does not use, and take it."""
-        candidates = [wish, *(f"{wish}_{n}" for n in range(1, len(self.taken) + len(self.bindings) + 2))]
-        name = next(c for c in candidates if c not in self.taken and c not in self.bindings)
+        """Return a name like `wish` that the program does not use, and take it."""
+        name = next(c for c in _candidates(wish) if c not in self.taken)
         self.taken.add(name)
         return name
 
     @contextmanager
-    def loop(self, variable: str, runs: bool) -> Iterator[None]:
-        """Read a loop's body: its assignments count afterwards only if it `runs` at least once."""
+    def loop(self, variable: str, runs: bool) -> Iterator[str]:
+        """Read a loop's body: its assignments count afterwards only if it `runs` at least once.
+
+        Gives what the program calls the loop variable.
+        """
         before = set(self.assigned)
+        if self.renamed is not None:
+            self.renamed[variable] = self._counter(variable)
+        name = self.named(variable)
         self.declare(variable, LoopName())
-        yield
+        self.steady.add(name)
+        self.running.append(name)
+        yield name
+        self.running.pop()
         self.assigned = (self.assigned if runs else before & self.assigned) - {variable}
+
+    def _counter(self, wish: str) -> str:
+        """Return a name for a loop variable, one that a loop had which is over where there is one like `wish`."""
+        free = (c for c in _candidates(wish) if c not in self.taken or (c in self.counters and c not in self.running))
+        name = next(free)
+        self.taken.add(name)
+        self.counters.add(name)
+        return name
 
     def join(self, branches: Iterable[set[str]]) -> None:
         """Keep what every branch has assigned."""
         self.assigned = set.intersection(*branches)
+
+
+def _bindings(definition: ast.FunctionDef) -> Counter[str]:
+    """Count the places of a function that give each name a value, its parameters among them."""
+    nodes = [node for statement in definition.body for node in ast.walk(statement)]
+    bindings = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    bindings.update(argument.arg for argument in definition.args.args)
+    return bindings
+
+
+def _candidates(wish: str) -> Iterator[str]:
+    yield wish
+    yield from (f"{wish}_{n}" for n in count(1))
 
 
 def _arguments(node: ast.AST) -> list[ast.arg]:

@@ -13,11 +13,16 @@ from symbolic.errors import Place, SwizzleError
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file's text. `marks` holds the (line, column) of each hole's `?` in a `.swz` file; None for Python."""
+    """One file's text. `marks` holds the (line, column) of each hole's `?` in a `.swz` file; None for Python.
+
+    While the text of the device function `function` is read for a call, `called_from` is the place of the call.
+    """
 
     file: str
     lines: tuple[str, ...]
     marks: frozenset[tuple[int, int]] | None = None
+    called_from: Place | None = None
+    function: str = ""
 
     def place(self, node: ast.AST) -> Place:
         """Return the span of `node` (its first line, when it has several)."""
@@ -26,7 +31,7 @@ class Source:
         start = _characters(text, getattr(node, "col_offset", 0))
         end_line: int = getattr(node, "end_lineno", None) or line
         end = _characters(text, getattr(node, "end_col_offset", 0)) if end_line == line else len(text.rstrip())
-        return Place(self.file, line, start + 1, max(end, start + 1) + 1)
+        return Place(self.file, line, start + 1, max(end, start + 1) + 1, self.called_from, self.function)
 
     def is_marked(self, node: ast.AST) -> bool:
         """Say whether `node` begins with a hole's `?`."""
@@ -40,7 +45,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """A kernel as text: its definition, the `@sketch(...)` call above it, and what its free names stand for."""
+    """A kernel or device function as text: its definition, the `@sketch(...)` call above a kernel, and what its free
+    names stand for."""
 
     source: Source
     definition: ast.FunctionDef
@@ -56,7 +62,7 @@ class KernelSource:
 
     @property
     def place(self) -> Place:
-        """The place of the kernel's name."""
+        """The place of the function's name."""
         header = self.source.place(self.definition)
         column = header.column + len("def ")
         return Place(header.file, header.line, column, column + len(self.definition.name))

@@ -9,7 +9,8 @@ from typing import Literal, NoReturn
 
 from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
 from swizzle.frontend.assignments import assign_tuple, augmented, kind, store
-from swizzle.frontend.calls import DECLARATIONS, bind, called, read_mask
+from swizzle.frontend.calls import DECLARATIONS, bind, called, device_called, read_mask
+from swizzle.frontend.device_calls import DeviceCalls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.names import MISSING
@@ -23,25 +24,36 @@ from symbolic.program import Barrier, Const, DeclareArray, For, If, Stmt
 
 @dataclass(slots=True)
 class StatementReader:
-    """Reads a kernel's statements; `depth` counts the loops and conditions around the one being read.
+    """Reads a function's statements; `depth` counts the loops and conditions around the one being read.
 
-    `scratch` collects the arrays that helpers need besides the kernel's own; they belong to the top of the kernel.
+    `conditions` counts those in the callers too. `scratch` collects the arrays that helpers and device functions need
+    besides the kernel's own; they belong to the top of the kernel.
     """
 
     expressions: ExpressionReader
     depth: int = 0
     conditions: int = 0
     scratch: list[DeclareArray] = field(default_factory=list)
+    devices: DeviceCalls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.expressions.devices = self.devices = DeviceCalls(self)
 
     @property
     def scope(self) -> Scope:
         return self.expressions.scope
 
     def block(self, nodes: Sequence[ast.stmt]) -> tuple[Stmt, ...]:
-        """Read the statements of one block."""
-        return tuple(
-            statement for position, node in enumerate(nodes) for statement in self._statement(node, nodes, position)
-        )
+        """Read the statements of one block, each after those of the device functions that it calls."""
+        reader, read = self.expressions, list[Stmt]()
+        outer = reader.before
+        for position, node in enumerate(nodes):
+            before: list[Stmt] = []
+            reader.before = before
+            statements = self._statement(node, nodes, position)
+            read += [*before, *statements]
+        reader.before = outer
+        return tuple(read)
 
     def _statement(self, node: ast.stmt, nodes: Sequence[ast.stmt], position: int) -> tuple[Stmt, ...]:
         match node:
@@ -61,6 +73,14 @@ class StatementReader:
                 return (self._for(node),)
             case ast.If():
                 return self._if(node)
+            case ast.Return() if self.devices.active:
+                function = self.devices.active[-1].name
+                self._mistake(
+                    node,
+                    f"a `return` in the middle of {function}",
+                    "one `return`, the last statement of a device function",
+                    "keep the value in a variable, with `if`, and return that at the end",
+                )
             case ast.Return(value=None) if self.depth == 0 and position == len(nodes) - 1:
                 return ()
             case ast.Return(value=None):
@@ -98,6 +118,19 @@ class StatementReader:
             base = function.value.value if isinstance(function.value, ast.Subscript) else function.value
             if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), AccumulatorName):
                 return (read_accumulate(reader, node),)
+        device = device_called(reader, node)
+        if device is not None:
+            self.devices.alone = node
+            count = len(reader.before)
+            self.devices.call(node, device)
+            if device.result is not None and len(reader.before) == count:
+                self._mistake(
+                    node,
+                    f"the value of {device.name}(...) is not used, and it does nothing else",
+                    f"an assignment: v = {device.name}(...)",
+                    "leave the call out",
+                )
+            return ()
         name, found = called(reader, node)
         if name in LOAD_STORE:
             return lower_load_store(reader, name, bind(reader, name, found, node), node)
@@ -125,7 +158,7 @@ class StatementReader:
         name = FUNCTION_NAMES.get(id(found)) if found is not MISSING else None
         return name if name in DECLARATIONS else None
 
-    def _declare(self, target: ast.expr, value: ast.expr, what: str, node: ast.stmt) -> Stmt:
+    def _declare(self, target: ast.expr, value: ast.expr, what: str, node: ast.stmt) -> tuple[Stmt, ...]:
         reader = self.expressions
         if not isinstance(target, ast.Name):
             self._mistake(target, f"{what}(...) stored in an element", f"a name of its own: a_name = {what}(...)")
@@ -141,10 +174,17 @@ class StatementReader:
         place = reader.kernel.source.place(node)
         if what == "accumulator":
             if self.conditions:
-                self._mistake(node, "an accumulator declared under `if`", mend="declare it before the `if`")
-            declared = read_accumulator(reader, target.id, arguments, node)
+                self._mistake(
+                    node,
+                    "an accumulator declared under `if`",
+                    "an accumulator that every thread has",
+                    "call it outside the `if`, or give it an accumulator of the kernel"
+                    if self.devices.active
+                    else "declare it before the `if`",
+                )
+            declared = read_accumulator(reader, self.scope.named(target.id), arguments, node)
             self.scope.declare(target.id, AccumulatorName(declared.dtype, declared.shape, declared.inner is not None))
-            return declared
+            return (declared,)
         if self.depth:
             self._mistake(
                 node, f"{what}(...) inside a loop or an `if`", "one array for the whole kernel", "declare it at the top"
@@ -152,15 +192,22 @@ class StatementReader:
         memory: Literal["local", "shared"] = "local" if what == "cuda.local.array" else "shared"
         shape = reader.shape(arguments["shape"], f"a {memory} array")
         dtype = read_element_type(reader, arguments["dtype"])
+        if self.devices.active and memory == "shared" and self.devices.declared_shared(target.id, shape, dtype):
+            return ()
         self.scope.declare(target.id, ArrayName(dtype, shape, memory))
-        return DeclareArray(target.id, memory, shape, dtype, place)
+        array = DeclareArray(self.scope.named(target.id), memory, shape, dtype, place)
+        if not self.devices.active:
+            return (array,)
+        self.scratch.append(array)
+        return ()
 
     # ---- assignments ----
 
     def _assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> tuple[Stmt, ...]:
         what = self._declaration(value)
         if what is not None:
-            return (self._declare(target, value, what, node),)
+            return self._declare(target, value, what, node)
+        self.devices.alone = value
         if isinstance(target, ast.Tuple | ast.List):
             return assign_tuple(self.expressions, target, value, node)
         return (store(self.expressions, target, self.expressions.value(value), node),)
@@ -201,11 +248,10 @@ class StatementReader:
         numbers = [reader.known(expr) for expr in (start, stop, step)]
         runs = None not in numbers and len(range(*numbers)) > 0  # type: ignore[arg-type]
         self.depth += 1
-        with self.scope.loop(variable, runs):
-            self.scope.steady.add(variable)
+        with self.scope.loop(variable, runs) as name:
             body = self.block(node.body)
         self.depth -= 1
-        return For(variable, start, stop, step, body, place)
+        return For(name, start, stop, step, body, place)
 
     def _if(self, node: ast.If) -> tuple[Stmt, ...]:
         condition = self.expressions.condition(node.test, "the condition of `if`")

@@ -1,7 +1,7 @@
 """`.swz` files: the language in a file of its own, holes spelled with the paper's question mark.
 
 The file is parsed and interpreted, never imported or executed. Its top level has parameters, constants, functions of
-the sequential part, and sketches; the language's names are built in.
+the sequential part, device functions, and sketches; the language's names are built in.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from swizzle.element_types import ArrayType, checked_shape
+from swizzle.frontend.device_function import device_function
 from swizzle.frontend.hole_marks import find_marks
 from swizzle.frontend.source import KernelSource, Source, parse, split_lines
 from swizzle.frontend.suggest import near
@@ -36,7 +37,9 @@ def read_swz(text: str, file: str, parameters: Parameters) -> list[Sketch]:
     return reader.sketches
 
 
-TOP_LEVEL: Final = "parameters, constants, functions, @spec functions and @sketch(...) kernels"
+TOP_LEVEL: Final = (
+    "parameters, constants, functions, @spec functions, @cuda.jit(device=True) functions and @sketch(...) kernels"
+)
 ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "out": "out", "inout": "inout"}
 
 
@@ -119,12 +122,29 @@ class SwzReader:
                 self.specs.add(node.name)
             case [ast.Call(func=ast.Name(id="sketch")) as decorator]:
                 self._sketch(node, decorator)
+            case [ast.Call(func=ast.Attribute(value=ast.Name(id="cuda"), attr="jit")) as decorator]:
+                self._device(node, decorator)
             case [ast.Name(id="sketch") as bare]:
                 self._fail(bare, "@sketch without its arguments", "@sketch(spec=..., block=..., y=f32.out[128])")
             case [first, *_]:
                 self._fail(
-                    first, f"the decorator {ast.unparse(first)}", "@spec or @sketch(...), one of them", "leave it out"
+                    first,
+                    f"the decorator {ast.unparse(first)}",
+                    "@spec, @sketch(...) or @cuda.jit(device=True), one of them",
+                    "leave it out",
                 )
+
+    def _device(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
+        options = {keyword.arg: ast.unparse(keyword.value) for keyword in decorator.keywords}
+        if decorator.args or options != {"device": "True"}:
+            self._fail(
+                decorator,
+                f"the decorator {ast.unparse(decorator)}",
+                "@cuda.jit(device=True) for a function that kernels call, @sketch(...) for a kernel",
+                "leave out signatures and options: the types come from the call",
+            )
+        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES)
+        self._bind(node.name, device_function(KernelSource(self.source, node, decorator, environment)), node)
 
     def _sketch(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
         if decorator.args:
@@ -141,6 +161,8 @@ class SwzReader:
                 self._fail(keyword, "`**` in @sketch(...)", "named arguments", "write the arguments one by one")
             if keyword.arg == "spec":
                 options["spec"] = self._spec(keyword.value)
+            elif keyword.arg == "filled_from":
+                options["filled_from"] = self._sources(keyword.value)
             else:
                 into = options if keyword.arg in OPTIONS else arguments
                 into[keyword.arg] = self._option(keyword.value)
@@ -164,6 +186,20 @@ class SwzReader:
         function = self.names[name]
         assert isinstance(function, SequentialFunction)
         return function
+
+    def _sources(self, node: ast.expr) -> tuple[Sketch, ...]:
+        """Return the sketches of the file that `filled_from` names."""
+        nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+        above = {made.name: made for made in self.sketches}
+        for part in nodes:
+            if not isinstance(part, ast.Name) or part.id not in above:
+                self._fail(
+                    part,
+                    f"{ast.unparse(part)} is not a sketch",
+                    "the name of a sketch above, or several in a tuple",
+                    near(part.id if isinstance(part, ast.Name) else "", above) or "write the sketch above this one",
+                )
+        return tuple(above[part.id] for part in nodes if isinstance(part, ast.Name))
 
     def _option(self, node: ast.expr) -> Any:
         """Evaluate a sketch's argument: an array type, or an int or tuple of ints."""

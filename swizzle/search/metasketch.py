@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from swizzle.filling import completed, solve_filled
 from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.floor import floor
@@ -309,7 +310,8 @@ class _Search:
             HoleFormula(h.name, h.kind, h.place, formula(h, t, c), constants(t, c))
             for h, t, c in zip(program.holes, templates, choices, strict=True)
         )
-        return Solution(fill(program, templates, choices), holes, {"accumulates": candidate.cost}, program, self.sketch)
+        whole, cost = fill(program, templates, choices), {"accumulates": candidate.cost}
+        return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
 
     def _verify(self, solutions: tuple[Solution, ...]) -> Mapping[str, Any]:
         """Run every printed solution against the specification, on all outputs."""
@@ -357,10 +359,12 @@ def solve(
 ) -> Result:
     """Fill the holes of a sketch so that it equals its specification, at the least cost.
 
-    `meaning` is the specification's, where it is known already.
+    The sketches that it is filled from are solved first. `meaning` is the specification's, where it is known already.
     Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
     Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
+    if sketch.filled_from:
+        return solve_filled(sketch, limits or Limits(), progress, solve)
     search = _Search(sketch, limits or Limits(), progress, meaning)
     if search.limits.canonical:
         return search.run()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
+from swizzle.frontend.device_function import DeviceFunction
 from swizzle.frontend.source import Source
 from swizzle.frontend.suggest import near
 from swizzle.sequential.builtins import BUILTINS, Builtin, call_builtin, kind, shape_of
@@ -435,6 +436,13 @@ class Run:
         keywords = {str(keyword.arg): self.value(keyword.value, frame) for keyword in node.keywords}
         if isinstance(called, Builtin):
             return call_builtin(self, called.name, arguments, keywords, node)
+        if isinstance(called, DeviceFunction):
+            self.fail(
+                function,
+                f"a call of the device function {called.name} outside a kernel",
+                "a function of the sequential part",
+                "write a function without a decorator for the specification",
+            )
         if not isinstance(called, SequentialFunction):
             self.fail(function, f"a call of {kind(called)}", "a function of the sequential part")
         return self.call(called, arguments, keywords, node)

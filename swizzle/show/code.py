@@ -14,7 +14,7 @@ def sketch_lines(program: Program) -> tuple[int, list[str]]:
     """Return the number of the kernel's first line, and its lines; none where its text is not at hand."""
     linecache.checkcache(program.place.file)
     lines = [line.rstrip("\n") for line in linecache.getlines(program.place.file)]
-    own = [statement.place.line for statement in statements(program.body)]
+    own = [statement.place.seen_from(program.place.file).line for statement in statements(program.body)]
     first, last = min([program.place.line, *own]), max([program.place.line, *own])
     while (
         first > 1
@@ -35,4 +35,5 @@ def cuda_lines(program: Program) -> tuple[list[str], list[int]]:
     except SwizzleError as error:
         return [f"// not printed: {error.found}"], [0]
     lines = source.text.splitlines()
-    return lines, [place.line if place else 0 for place in source.origins]
+    file = program.place.file
+    return lines, [place.seen_from(file).line if place else 0 for place in source.origins]

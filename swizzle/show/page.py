@@ -148,7 +148,7 @@ class _Warp:
     def _panel(self, panel: Panel) -> dict[str, Any]:
         return {
             "title": panel.title,
-            "line": panel.place.line,
+            "line": panel.place.seen_from(self.picture.program.place.file).line,
             "strips": [self._strip(strip) for strip in panel.strips],
             "accesses": list(panel.accesses),
             "rows": list(panel.rows),
@@ -178,7 +178,7 @@ class _Warp:
         found: dict[str, Any] = {
             "kind": KINDS.index(row.kind),
             "title": row.title,
-            "line": row.place.line,
+            "line": row.place.seen_from(self.picture.program.place.file).line,
             "terms": self._term_set(np.where(row.on, row.terms, -1).tolist()),
         }
         if row.sources:

@@ -167,6 +167,15 @@ def test_symbolic_arrays() -> None:
     assert [value.text for value in made(Symbols())] == ["0+x0+x1+x2", "max(x0,x1)", "min(x0,2)", "max(max(x0,x1),x2)"]
 
 
+def test_extremes_of_several_values_are_those_of_python_specifications() -> None:
+    """`minimum` and `maximum` take as many values in a `.swz` file as in a `.py` file."""
+    x, y, z = Symbols()[0], Symbols()[1], Symbols()[2]
+    made = function("def f(x):\n    return minimum(x[0], x[1], x[2]), maximum(x[0], x[1], 3), minimum(2, 1, 3)")
+    found = made(Symbols())
+    wanted = minimum(x, y, z), maximum(x, y, 3), minimum(2, 1, 3)
+    assert [found[0].text, found[1].text, found[2]] == [wanted[0].text, wanted[1].text, wanted[2]]
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
