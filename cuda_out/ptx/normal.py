@@ -13,6 +13,7 @@ truncation is no operator. An input element stands for its own value, extended b
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
@@ -41,18 +42,16 @@ _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 
 
 class Normal:
-    """Arithmetic on written-out terms; `kinds` are the types of the input arrays' elements.
-
-    `memo` is for what is computed from terms elsewhere, to live as long as they do.
-    """
+    """Arithmetic on written-out terms; `kinds` are the types of the input arrays' elements."""
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
         self.terms, self.kinds = terms, kinds
-        self.memo: dict[Any, Any] = {}
         self._sums: dict[Term, Polynomial] = {}
         self._masks: dict[Term, Polynomial] = {}
         self._real: dict[Term, bool] = {}
         self._narrowed: dict[tuple[int, Term], Term] = {}
+        self._narrow_factors: defaultdict[int, set[Term]] = defaultdict(set)
+        self._products: dict[tuple[str, Any, Factors], Term] = {}
 
     # -- constants ---------------------------------------------------------------------------------------------
 
@@ -125,8 +124,11 @@ class Normal:
     def _narrow(self, kind: str, term: Term) -> Term:
         op, _ = self.terms.nodes[term]
         if op in ("^", "&"):
+            masks = self._as_masks(term)
+            if all(mask == -1 and self._are_narrow(kind, factors) for factors, mask in masks.items()):
+                return term
             total: Polynomial = {}
-            for factors, mask in self._as_masks(term).items():
+            for factors, mask in masks.items():
                 product: Polynomial = {(): mask}
                 for factor in factors:
                     product = conjunction_of(product, self._as_masks(self._low(kind, factor)))
@@ -139,6 +141,14 @@ class Normal:
                 part = product_of(part, self._as_sum(self._low(kind, factor)))
             add_to(found, part)
         return self._sum_term(kind, found)
+
+    def _are_narrow(self, kind: str, factors: Factors) -> bool:
+        """Tell whether a type reads these factors as they are."""
+        narrow = self._narrow_factors[width(kind)]
+        if narrow.issuperset(factors):
+            return True
+        narrow.update(factor for factor in factors if self._low(kind, factor) == factor)
+        return narrow.issuperset(factors)
 
     def _low(self, kind: str, factor: Term) -> Term:
         op, args = self.terms.nodes[factor]
@@ -207,12 +217,27 @@ class Normal:
         return rest, exact(nodes[constants[0]][1][0]) if constants else neutral
 
     def _sum_term(self, kind: str, total: Polynomial) -> Term:
-        parts = []
+        kept: Polynomial = {}
         for factors, coefficient in total.items():
-            value = number(Fraction(coefficient)) if is_float(kind) else signed(int(coefficient), width(kind))
+            value = coefficient if is_float(kind) else signed(int(coefficient), width(kind))
             if value != 0:
-                parts.append(self.terms.apply("*", (self.terms.const(value), *factors)))
-        return self.terms.apply("+", parts)
+                kept[factors] = value
+        return self._joined("+", "*", kept, self._sums)
+
+    def _joined(self, outer: str, inner: str, kept: Polynomial, polynomials: dict[Term, Polynomial]) -> Term:
+        """Return the term of a polynomial without zeros, and remember that it is its polynomial."""
+        neutral, parts = 1 if inner == "*" else -1, []
+        for factors, coefficient in kept.items():
+            key = inner, coefficient, factors
+            part = self._products.get(key)
+            if part is None:
+                value = coefficient if isinstance(coefficient, int) else number(coefficient)
+                constant = () if coefficient == neutral and factors else (self.terms.const(value),)
+                part = self._products[key] = self.terms.apply(inner, (*constant, *factors))
+            parts.append(part)
+        term = self.terms.apply(outer, parts)
+        polynomials.setdefault(term, kept)
+        return term
 
     # -- exclusive-ors of conjunctions -------------------------------------------------------------------------
 
@@ -224,8 +249,10 @@ class Normal:
 
     def conjunction(self, kind: str, a: Term, b: Term) -> Term:
         left, right = self._as_masks(a), self._as_masks(b)
+        if a == b:
+            return self._mask_term(kind, left)
         if len(left) * len(right) > LIMIT:
-            return self._mask_term(kind, {tuple(sorted({a, b})): -1})
+            return self._mask_term(kind, {tuple(sorted((a, b))): -1})
         return self._mask_term(kind, conjunction_of(left, right))
 
     def disjunction(self, kind: str, a: Term, b: Term) -> Term:
@@ -246,21 +273,26 @@ class Normal:
         return found
 
     def _mask_term(self, kind: str, total: Polynomial) -> Term:
-        parts = []
+        size, kept = width(kind), dict[Factors, Any]()
         for factors, mask in self._demanded(kind, total).items():
-            value = signed(mask, width(kind))
+            value = mask if mask == -1 else signed(mask, size)
             if value != 0:
-                parts.append(self.terms.apply("&", (self.terms.const(value), *factors)))
-        return self.terms.apply("^", parts)
+                kept[factors] = value
+        return self._joined("^", "&", kept, self._masks)
 
     def _demanded(self, kind: str, total: Polynomial) -> Polynomial:
         """Read what stands under a mask of low bits in those bits only."""
+        if all(mask == -1 for mask in total.values()):
+            return total
         found: Polynomial = {}
         for factors, mask in total.items():
             low = signed(mask, width(kind))
+            if low <= 0:
+                merge_masks(found, {factors: mask})
+                continue
             product: Polynomial = {(): mask}
             for factor in factors:
-                narrow = self._low(f"u{low.bit_length()}", factor) if low > 0 else factor
+                narrow = self._low(f"u{low.bit_length()}", factor)
                 product = conjunction_of(product, {(factor,): -1} if narrow == factor else self._as_masks(narrow))
             merge_masks(found, product)
         return found

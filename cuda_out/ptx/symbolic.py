@@ -6,7 +6,9 @@ there. An operation without a reading here is an opaque operator of its operands
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, TypeAlias
 
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import is_float, width
@@ -18,10 +20,7 @@ Value: TypeAlias = tuple[int, Term]
 
 
 def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Value:
-    """Return what an operation gives for operands of which at least one is a term."""
-    for _, term in row:
-        if term < 0:
-            return 0, term
+    """Return what an operation that is no sum gives for operands of which at least one is a term."""
     if operation.name == "selp":
         kind = operation.result
         if any(term and normal.is_real(term) for _, term in row[:2]) and not is_float(kind):
@@ -30,6 +29,40 @@ def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Va
         return _result(normal, kind, normal.select(kind, _read(normal, "pred", row[2]), yes, no))
     values = [_read(normal, kind, value) for kind, value in zip(operation.sources, row, strict=True)]
     return _result(normal, operation.result, _apply(normal, operation, values))
+
+
+_SUMMANDS: Final[dict[str, tuple[int, ...]]] = {"xor": (0, 1), "add": (0, 1), "sub": (0,), "mad": (2,)}
+"""The operands of a sum that count as they are."""
+
+
+@cache
+def ring(operation: Operation) -> tuple[str, bool, int] | None:
+    """Return which sums an instruction is one of, and may be a summand of; None if it is no sum."""
+    if operation.name not in _SUMMANDS:
+        return None
+    kind = operation.result
+    return "^" if operation.name == "xor" else "+", is_float(kind), width(kind)
+
+
+def summands(operation: Operation) -> tuple[int, ...]:
+    """Return the places of a sum's operands that count as they are."""
+    return _SUMMANDS.get(operation.name, ())
+
+
+def evaluate_sum(normal: Normal, sums: Sequence[tuple[Operation, tuple[Value | None, ...]]]) -> Value:
+    """Return what sums of one ring come to together; None stands for an operand that is another one of them."""
+    kind, parts = sums[0][0].result, list[Term]()
+    for operation, row in sums:
+        v = [None if value is None else _read(normal, kind, value) for value in row]
+        if operation.name == "mad":
+            assert v[0] is not None and v[1] is not None
+            v[:2] = [normal.multiply(kind, v[0], v[1])]
+        elif operation.name == "sub":
+            assert v[1] is not None
+            v[1] = normal.scaled(kind, -1, v[1])
+        parts += [term for term in v if term is not None]
+    total = normal.exclusive_or(kind, *parts) if sums[0][0].name == "xor" else normal.add(kind, *parts)
+    return _result(normal, kind, total)
 
 
 def _read(normal: Normal, kind: str, value: Value) -> Term:
@@ -46,14 +79,8 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     head, _, rest = operation.name.partition(".")
     kind = operation.result
     match head:
-        case "add":
-            return normal.add(kind, *v) if not rest else _opaque(normal, operation, v)
-        case "sub" if not rest:
-            return normal.add(kind, v[0], normal.scaled(kind, -1, v[1]))
         case "mul" if not rest:
             return normal.multiply(kind, v[0], v[1])
-        case "mad" if not rest:
-            return normal.add(kind, normal.multiply(kind, v[0], v[1]), v[2])
         case "mul" | "mad" if rest.startswith("wide."):
             source = rest[5:]
             product = normal.multiply(kind, normal.extended(source, v[0]), normal.extended(source, v[1]))
@@ -64,8 +91,6 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             return normal.conjunction(kind, v[0], v[1])
         case "or":
             return normal.disjunction(kind, v[0], v[1])
-        case "xor":
-            return normal.exclusive_or(kind, v[0], v[1])
         case "not":
             return normal.inverted(kind, v[0])
         case "min" | "max":

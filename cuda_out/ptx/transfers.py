@@ -45,8 +45,8 @@ class Transfers:
             return np.full(len(at), self.registers.symbols[operand.base] + operand.offset, np.int64)
         if operand.base.lstrip("-").isdigit():
             return np.full(len(at), int(operand.base) + operand.offset, np.int64)
-        bits, terms = self.registers.read(Name(operand.base), "u64", at)
-        self.registers.known(instruction, terms, at, "an address")
+        value = self.registers.read(Name(operand.base), "u64", at)
+        bits = self.registers.known(instruction, value, at, "an address")
         found: Lanes = bits.astype(np.int64) + operand.offset
         return found
 
@@ -114,8 +114,7 @@ class Transfers:
                     region.writer[cells], region.thread[cells] = place, at[some]
 
     def mask(self, instruction: Instruction, at: Lanes) -> Lanes:
-        bits, terms = self.registers.read(instruction.operands[-1], "b32", at)
-        self.registers.known(instruction, terms, at, "a mask")
+        bits = self.registers.known(instruction, self.registers.read(instruction.operands[-1], "b32", at), at, "a mask")
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return found
 
@@ -163,7 +162,6 @@ class Transfers:
             self.registers.write(predicate, (inside.astype(np.uint64), np.zeros(len(at), np.int64)), at)
 
     def _steering(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
-        bits, terms = self.registers.read(operand, "b32", at)
-        self.registers.known(instruction, terms, at, "a lane")
+        bits = self.registers.known(instruction, self.registers.read(operand, "b32", at), at, "a lane")
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return found

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, width
 from cuda_out.ptx.machine import Argument, Machine
@@ -53,8 +54,8 @@ class Validator:
     def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], terms: Terms) -> None:
         self.program, self.wanted = program, wanted
         kinds = {p.name: KIND_OF[p.dtype] for p in program.parameters}
-        self.normal = Normal(terms, kinds)
-        self.expected = Expected(self.normal, {p.name: p.dtype for p in program.parameters})
+        self.deferred = Deferred(Normal(terms, kinds))
+        self.expected = Expected(self.deferred.normal, {p.name: p.dtype for p in program.parameters})
         self.outputs = sum(len(values) for values in wanted.values())
         self.arguments = []
         for parameter in program.parameters:
@@ -68,7 +69,7 @@ class Validator:
         """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""
         shape = launch_shape(self.program.grid, self.program.block)
         try:
-            machine = Machine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.normal)
+            machine = Machine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.deferred)
             machine.run()
         except NotInterpreted as error:
             return Validation("unknown", self.outputs, (f"not interpreted: {error}",))
@@ -92,20 +93,21 @@ def validate(
 def _compare(
     program: Program, machine: Machine, wanted: Mapping[str, Sequence[Term]], expected: Expected
 ) -> tuple[list[str], bool]:
-    findings, broken, normal = [], False, machine.normal
+    findings, broken, normal = [], False, machine.deferred.normal
     for parameter in program.parameters:
         if parameter.role not in ("out", "inout"):
             continue
         kind, region = KIND_OF[parameter.dtype], machine.arrays[parameter.name]
+        bits, terms = machine.contents(parameter.name)
         tolerance = ROUNDING * 2.0 ** -_DIGITS[width(kind)]
         for cell, want in enumerate(wanted[parameter.name]):
-            term = int(region.terms[cell])
+            term = int(terms[cell])
             if want == UNWRITTEN and term == NEVER:
                 continue
             if term < 0:
                 found, broken = machine.memory.account(term), True
             else:
-                got = normal.of_kind(kind, term) if term else normal.lifted(kind, int(region.bits[cell]))
+                got = normal.of_kind(kind, term) if term else normal.lifted(kind, int(bits[cell]))
                 goal = expected.written_out(kind, want)
                 if got == goal or (kind[0] == "f" and normal.close(got, goal, tolerance)):
                     continue
