@@ -80,8 +80,12 @@ class Terms:
             if op.startswith(WIDEN) and self.nodes[args[0]][0] in ("atom", "const"):
                 return args[0]
             return self._intern(op, tuple(args))
-        constant = reduction.identity
         nodes, constants = self.nodes, self._constants
+        if len(args) == 2:  # the common case, and one in which there is nothing to do
+            a, b = args
+            if nodes[a][0] != op and nodes[b][0] != op and a not in constants and b not in constants and a != b:
+                return self._intern(op, (a, b) if a < b else (b, a))
+        constant = reduction.identity
         items: list[Term] = []
         for arg in args:
             inner, found = nodes[arg]

@@ -18,7 +18,7 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import Bits
 from cuda_out.ptx.memory import Lanes
 from cuda_out.ptx.normal import Normal
-from cuda_out.ptx.symbolic import Value, evaluate, evaluate_sum, ring, summands
+from cuda_out.ptx.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
 from symbolic.terms import Term
 
 FIRST: Final = 1 << 40
@@ -32,7 +32,7 @@ class Deferred:
 
     def __init__(self, normal: Normal) -> None:
         self.normal = normal
-        self._notes: list[tuple[Operation, Operands]] = []
+        self._notes: list[tuple[Operation, Ring | None, Operands]] = []
         self._known: dict[tuple[str, tuple[str, ...], str], dict[Operands, Term]] = {}
         self._numbers: list[int] = []
         self._number: dict[int, int] = {}
@@ -41,13 +41,14 @@ class Deferred:
     def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
         rows = zip(*(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
+        sums = ring(operation)
         known = self._known.setdefault((operation.name, operation.sources, operation.result), {})
         found = []
         for row in rows:
             term = known.get(row)
             if term is None:
                 term = known[row] = FIRST + len(self._notes)
-                self._notes.append((operation, row))
+                self._notes.append((operation, sums, row))
             found.append(term)
         result: Lanes = np.array(found, np.int64)
         for _, terms in reversed(operands):  # what was never written, of the first operand that is so
@@ -82,21 +83,21 @@ class Deferred:
 
     def _write_out(self, asked: Iterable[Term]) -> None:
         notes, written = self._notes, self._written
-        uses, inner = Counter(asked), dict[Term, Term]()
+        uses, inner = Counter(asked), set[Term]()
         waiting = list(uses)
         needed = set(waiting)
         while waiting:
             term = waiting.pop()
             if term in written:
                 continue
-            operation, row = notes[term - FIRST]
-            open_to = summands(operation)
+            operation, sums, row = notes[term - FIRST]
+            open_to = summands(operation) if sums else ()
             for place, operand in enumerate(row):
                 if operand < FIRST or operand in written:
                     continue
                 uses[operand] += 1
-                if place in open_to and ring(notes[operand - FIRST][0]) == ring(operation):
-                    inner[operand] = term
+                if place in open_to and notes[operand - FIRST][1] == sums:
+                    inner.add(operand)
                 if operand not in needed:
                     needed.add(operand)
                     waiting.append(operand)
@@ -106,20 +107,15 @@ class Deferred:
                 written[term] = self._evaluate(term, inside)
 
     def _evaluate(self, term: Term, inside: set[Term]) -> Value:
-        operation, row = self._notes[term - FIRST]
-        if ring(operation) is None:
-            return evaluate(self.normal, operation, self._operands(row))
+        operation, ring, row = self._notes[term - FIRST]
+        if ring is None:
+            return evaluate(self.normal, operation, tuple(map(self._operand, row)))
         sums, waiting = [], [term]
         while waiting:
-            operation, row = self._notes[waiting.pop() - FIRST]
-            chained = [operand for operand in row if operand in inside]
-            waiting += chained
-            known = tuple(None if operand in inside else self._operand(operand) for operand in row)
-            sums.append((operation, known))
+            operation, _, row = self._notes[waiting.pop() - FIRST]
+            waiting += [operand for operand in row if operand in inside]
+            sums.append((operation, tuple(None if term in inside else self._operand(term) for term in row)))
         return evaluate_sum(self.normal, sums)
-
-    def _operands(self, row: Operands) -> tuple[Value, ...]:
-        return tuple(map(self._operand, row))
 
     def _operand(self, code: int) -> Value:
         if code < 0:

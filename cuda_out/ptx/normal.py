@@ -49,6 +49,7 @@ class Normal:
         self._sums: dict[Term, Polynomial] = {}
         self._masks: dict[Term, Polynomial] = {}
         self._real: dict[Term, bool] = {}
+        self._read: dict[tuple[str, Term], Term] = {}
         self._narrowed: dict[tuple[int, Term], Term] = {}
         self._narrow_factors: defaultdict[int, set[Term]] = defaultdict(set)
         self._products: dict[tuple[str, Any, Factors], Term] = {}
@@ -87,6 +88,12 @@ class Normal:
 
     def of_kind(self, kind: str, term: Term) -> Term:
         """Return the term that a type reads in a register's bits: floats and integers are never confused."""
+        found = self._read.get((kind, term))
+        if found is None:
+            found = self._read[kind, term] = self._of_kind(kind, term)
+        return found
+
+    def _of_kind(self, kind: str, term: Term) -> Term:
         op, args = self.terms.nodes[term]
         if op == "const":
             return term
@@ -235,7 +242,7 @@ class Normal:
                 constant = () if coefficient == neutral and factors else (self.terms.const(value),)
                 part = self._products[key] = self.terms.apply(inner, (*constant, *factors))
             parts.append(part)
-        term = self.terms.apply(outer, parts)
+        term = parts[0] if len(parts) == 1 else self.terms.apply(outer, parts)
         polynomials.setdefault(term, kept)
         return term
 
@@ -244,7 +251,8 @@ class Normal:
     def exclusive_or(self, kind: str, *values: Term) -> Term:
         total: Polynomial = {}
         for value in values:
-            merge_masks(total, self._as_masks(value))
+            for factors, mask in self._as_masks(value).items():
+                total[factors] = total.get(factors, 0) ^ mask
         return self._mask_term(kind, total)
 
     def conjunction(self, kind: str, a: Term, b: Term) -> Term:
@@ -253,6 +261,10 @@ class Normal:
             return self._mask_term(kind, left)
         if len(left) * len(right) > LIMIT:
             return self._mask_term(kind, {tuple(sorted((a, b))): -1})
+        if len(left) == len(right) == 1:
+            ((factors, x),), ((more, y),) = left.items(), right.items()
+            if x == y == -1:
+                return self._joined("^", "&", {tuple(sorted({*factors, *more})): -1}, self._masks)
         return self._mask_term(kind, conjunction_of(left, right))
 
     def disjunction(self, kind: str, a: Term, b: Term) -> Term:

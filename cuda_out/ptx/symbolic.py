@@ -17,6 +17,8 @@ from cuda_out.ptx.parse import NotInterpreted
 from symbolic.terms import Term
 
 Value: TypeAlias = tuple[int, Term]
+Ring: TypeAlias = tuple[str, bool, int]
+"""Sums that may be taken together: the operator, whether of floats, and of how many bits."""
 
 
 def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Value:
@@ -36,7 +38,7 @@ _SUMMANDS: Final[dict[str, tuple[int, ...]]] = {"xor": (0, 1), "add": (0, 1), "s
 
 
 @cache
-def ring(operation: Operation) -> tuple[str, bool, int] | None:
+def ring(operation: Operation) -> Ring | None:
     """Return which sums an instruction is one of, and may be a summand of; None if it is no sum."""
     if operation.name not in _SUMMANDS:
         return None

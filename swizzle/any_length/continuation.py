@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from cuda_out.tiling import Tiling
-from swizzle.search.specification import outputs, postcondition
+from swizzle.search.specification import Meaning, outputs
 from symbolic.errors import SwizzleError
 from symbolic.program import Axis, Program
 from symbolic.terms import UNWRITTEN, Term, Terms
@@ -42,7 +42,7 @@ def index_of(number: int, dimensions: int) -> Index:
 
 @dataclass(frozen=True)
 class Told:
-    """What a specification says at some lengths: the term of each output element, row-major, in a table of its own."""
+    """What a specification says at some lengths: the term of each output element, row-major, in a table."""
 
     lengths: Lengths
     program: Program
@@ -56,11 +56,12 @@ class Told:
 
 def told(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> Told | None:
     """Ask a specification at some lengths; None when it is not made for them."""
-    terms, at = Terms(), tiling.at(program, lengths)
+    at = tiling.at(program, lengths)
     try:
-        return Told(dict(lengths), at, terms, postcondition(at, spec, terms))
+        meaning = Meaning.of(at, spec)
     except SwizzleError:
         return None
+    return Told(dict(lengths), at, meaning.terms, meaning.wanted)
 
 
 class World:
@@ -100,8 +101,8 @@ class World:
                 index = tuple(i - d for i, d in zip(unravel(flat, source.shapes[name]), by[name], strict=True))
                 return self.atom(name, index) if min(index) >= 0 else None
             case _:
-                known = [part for arg in args if (part := memo[arg]) is not None]
-                return self.terms.apply(op, known) if len(known) == len(args) else None
+                known = [memo[arg] for arg in args]
+                return None if None in known else self.terms.apply(op, known)  # type: ignore[arg-type]
 
     def elements(self, term: Term) -> Iterator[tuple[str, int]]:
         """Yield the array and the index's code of each input element in a term."""
