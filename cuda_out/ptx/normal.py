@@ -33,7 +33,7 @@ from cuda_out.ptx.polynomials import (
     product_of,
     signed,
 )
-from symbolic.terms import Term, Terms
+from symbolic.terms import REDUCTIONS, Term, Terms
 
 LIMIT: Final = 4096
 """Monomials that a product is written out to; a larger one stays a product of sums."""
@@ -51,7 +51,9 @@ class Normal:
         self._real: dict[Term, bool] = {}
         self._read: dict[tuple[str, Term], Term] = {}
         self._narrowed: dict[tuple[int, Term], Term] = {}
-        self._narrow_factors: defaultdict[int, set[Term]] = defaultdict(set)
+        self._narrow: defaultdict[int, set[Term]] = defaultdict(set)
+        self._plain: set[Term] = set()
+        self._zero = terms.const(0)
         self._products: dict[tuple[str, Any, Factors], Term] = {}
 
     # -- constants ---------------------------------------------------------------------------------------------
@@ -122,18 +124,24 @@ class Normal:
 
     def narrowed(self, kind: str, term: Term) -> Term:
         """Return an integer term modulo the bits of a type, where extensions of as many bits change nothing."""
-        key = (width(kind), term)
-        found = self._narrowed.get(key)
+        size = width(kind)
+        if term in self._narrow[size]:
+            return term
+        found = self._narrowed.get((size, term))
         if found is None:
-            found = self._narrowed[key] = self._narrow(kind, term)
+            found = self._narrowed[size, term] = self._modulo(kind, term)
+            if found == term:
+                self._narrow[size].add(term)
         return found
 
-    def _narrow(self, kind: str, term: Term) -> Term:
-        op, _ = self.terms.nodes[term]
+    def _modulo(self, kind: str, term: Term) -> Term:
+        op, args = self.terms.nodes[term]
+        if op in REDUCTIONS:
+            narrow = self._narrow[width(kind)]
+            if narrow.issuperset(args) or all(self.narrowed(kind, arg) == arg for arg in args):
+                return term
         if op in ("^", "&"):
             masks = self._as_masks(term)
-            if all(mask == -1 and self._are_narrow(kind, factors) for factors, mask in masks.items()):
-                return term
             total: Polynomial = {}
             for factors, mask in masks.items():
                 product: Polynomial = {(): mask}
@@ -148,14 +156,6 @@ class Normal:
                 part = product_of(part, self._as_sum(self._low(kind, factor)))
             add_to(found, part)
         return self._sum_term(kind, found)
-
-    def _are_narrow(self, kind: str, factors: Factors) -> bool:
-        """Tell whether a type reads these factors as they are."""
-        narrow = self._narrow_factors[width(kind)]
-        if narrow.issuperset(factors):
-            return True
-        narrow.update(factor for factor in factors if self._low(kind, factor) == factor)
-        return narrow.issuperset(factors)
 
     def _low(self, kind: str, factor: Term) -> Term:
         op, args = self.terms.nodes[factor]
@@ -249,22 +249,40 @@ class Normal:
     # -- exclusive-ors of conjunctions -------------------------------------------------------------------------
 
     def exclusive_or(self, kind: str, *values: Term) -> Term:
+        values = tuple(value for value in values if value != self._zero)
+        if all(map(self._is_plain, values)):
+            odd: set[Term] = set()
+            for value in values:
+                op, args = self.terms.nodes[value]
+                odd.symmetric_difference_update(args if op == "^" else (value,))
+            return self.terms.apply("^", tuple(odd))
         total: Polynomial = {}
         for value in values:
-            for factors, mask in self._as_masks(value).items():
-                total[factors] = total.get(factors, 0) ^ mask
+            merge_masks(total, self._as_masks(value))
         return self._mask_term(kind, total)
 
+    def _is_plain(self, term: Term) -> bool:
+        """Tell whether a term is an exclusive-or of conjunctions without masks."""
+        if term in self._plain:
+            return True
+        op, args = self.terms.nodes[term]
+        if op == "^":
+            found = self._plain.issuperset(args) or all(map(self._is_plain, args))
+        else:
+            found = not self.terms.is_const(term) and (op != "&" or not any(map(self.terms.is_const, args)))
+        if found:
+            self._plain.add(term)
+        return found
+
     def conjunction(self, kind: str, a: Term, b: Term) -> Term:
+        nodes = self.terms.nodes
+        if self._is_plain(a) and self._is_plain(b) and nodes[a][0] != "^" != nodes[b][0]:
+            return self.terms.apply("&", (a, b))
         left, right = self._as_masks(a), self._as_masks(b)
         if a == b:
             return self._mask_term(kind, left)
         if len(left) * len(right) > LIMIT:
             return self._mask_term(kind, {tuple(sorted((a, b))): -1})
-        if len(left) == len(right) == 1:
-            ((factors, x),), ((more, y),) = left.items(), right.items()
-            if x == y == -1:
-                return self._joined("^", "&", {tuple(sorted({*factors, *more})): -1}, self._masks)
         return self._mask_term(kind, conjunction_of(left, right))
 
     def disjunction(self, kind: str, a: Term, b: Term) -> Term:
@@ -294,7 +312,7 @@ class Normal:
 
     def _demanded(self, kind: str, total: Polynomial) -> Polynomial:
         """Read what stands under a mask of low bits in those bits only."""
-        if all(mask == -1 for mask in total.values()):
+        if all(mask in (-1, 0) for mask in total.values()):
             return total
         found: Polynomial = {}
         for factors, mask in total.items():

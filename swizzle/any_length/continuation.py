@@ -69,6 +69,12 @@ class World:
 
     def __init__(self) -> None:
         self.terms = Terms()
+        self._brought: dict[object, dict[Term, Term | None]] = {}
+
+    def brought(self, source: Told, by: Mapping[str, Index]) -> dict[Term, Term | None]:
+        """Return what was brought by a distance, from the same table with the same reading of its flat indices."""
+        inner = tuple((name, shape[1:], by[name]) for name, shape in source.shapes.items())
+        return self._brought.setdefault((source.terms, inner), {})
 
     def atom(self, name: str, index: Index) -> Term:
         """Return the variable for an element."""
@@ -147,8 +153,7 @@ def by_block(
 
     `first_only` leaves all blocks out but block 0.
     """
-    memos: dict[object, dict[Term, Term | None]] = {}
-    moves: dict[object, dict[str, Index]] = {}
+    moves, memos = dict[object, dict[str, Index]](), dict[object, dict[Term, Term | None]]()
     tiles = {each.axis: each.tile for each in tiling.axes}
     for parameter in outputs(source.program):
         ends = [
@@ -161,7 +166,8 @@ def by_block(
             key = tuple(sorted(block.items()))
             if key not in moves:
                 moves[key] = {p.name: distance(tiling, p.name, block) for p in source.program.parameters}
-            by, memo = moves[key], memos.setdefault(key, {})
+                memos[key] = world.brought(source, moves[key])
+            by, memo = moves[key], memos[key]
             local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
             yield parameter.name, index, local, world.bring(source, term, by, memo)
 
