@@ -14,7 +14,7 @@ truncation is no operator. An input element stands for its own value, extended b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from cuda_out.ptx.polynomials import (
     product_of,
     signed,
 )
+from cuda_out.ptx.ranges import Ranges
 from symbolic.terms import REDUCTIONS, Term, Terms
 
 LIMIT: Final = 4096
@@ -54,6 +55,7 @@ class Normal:
         self._narrow: defaultdict[int, set[Term]] = defaultdict(set)
         self._plain: set[Term] = set()
         self._zero = terms.const(0)
+        self.ranges = Ranges(terms, kinds)
         self._products: dict[tuple[str, Any, Factors], Term] = {}
 
     # -- constants ---------------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ class Normal:
 
     def _low(self, kind: str, factor: Term) -> Term:
         op, args = self.terms.nodes[factor]
-        if op.startswith(("zext.", "sext.")) and int(op.rpartition(".")[2][1:]) >= width(kind):
+        if op.startswith("sext.") and int(op.rpartition(".")[2][1:]) >= width(kind):
             return self.narrowed(kind, args[0])
         if op.startswith("shr.s") and width(kind) + self.terms.nodes[args[1]][1][0] <= width(op[4:]):
             return self.terms.apply(f"shr.u{op[5:]}", args)
@@ -174,9 +176,26 @@ class Normal:
             return term if source[0] == "s" else self.terms.const(args[0] & (1 << width(source)) - 1)
         if op == "atom" and self.kinds[args[0]] == source:
             return term
-        if op.startswith("zext."):
+        if source[0] == "s":
+            return self.terms.apply(f"sext.{source}", (term,))
+        if self.ranges.bound(term) <= width(source):
             return term
-        return self.terms.apply(f"{'sext' if source[0] == 's' else 'zext'}.{source}", (term,))
+        return self.conjunction("b64", term, self.terms.const((1 << width(source)) - 1))
+
+    def joined(self, size: int, parts: Sequence[Term]) -> Term:
+        """Return the bits of several values side by side, the first one lowest."""
+        kind = f"b{size * len(parts)}"
+        whole = [self.extended(f"u{size}", self.of_kind(f"b{size}", part)) for part in parts]
+        return self.exclusive_or(
+            kind, *(self.shifted_left(kind, part, place * size) for place, part in enumerate(whole))
+        )
+
+    def split(self, size: int, count: int, whole: Term) -> tuple[Term, ...]:
+        """Return the pieces of a value's bits, the lowest first."""
+        kind = f"u{size * count}"
+        bits = self.of_kind(kind, whole)
+        pieces = (self.shifted_right(kind, bits, place * size) for place in range(count))
+        return tuple(self.narrowed(f"b{size}", piece) for piece in pieces)
 
     # -- sums of products --------------------------------------------------------------------------------------
 
@@ -276,6 +295,8 @@ class Normal:
 
     def conjunction(self, kind: str, a: Term, b: Term) -> Term:
         nodes = self.terms.nodes
+        if self.ranges.apart((a, b)):
+            return self._zero
         if self._is_plain(a) and self._is_plain(b) and nodes[a][0] != "^" != nodes[b][0]:
             return self.terms.apply("&", (a, b))
         left, right = self._as_masks(a), self._as_masks(b)
@@ -283,7 +304,8 @@ class Normal:
             return self._mask_term(kind, left)
         if len(left) * len(right) > LIMIT:
             return self._mask_term(kind, {tuple(sorted((a, b))): -1})
-        return self._mask_term(kind, conjunction_of(left, right))
+        product = conjunction_of(left, right)
+        return self._mask_term(kind, {f: mask for f, mask in product.items() if not self.ranges.apart(f)})
 
     def disjunction(self, kind: str, a: Term, b: Term) -> Term:
         return self.exclusive_or(kind, a, b, self.conjunction(kind, a, b))
@@ -317,15 +339,61 @@ class Normal:
         found: Polynomial = {}
         for factors, mask in total.items():
             low = signed(mask, width(kind))
+            bound = self.ranges.least(factors)
+            if bound < width(kind):
+                low &= (1 << bound) - 1
+                low = -1 if low == (1 << bound) - 1 else low
             if low <= 0:
-                merge_masks(found, {factors: mask})
+                merge_masks(found, {factors: low})
                 continue
-            product: Polynomial = {(): mask}
+            product: Polynomial = {(): low}
             for factor in factors:
                 narrow = self._low(f"u{low.bit_length()}", factor)
                 product = conjunction_of(product, {(factor,): -1} if narrow == factor else self._as_masks(narrow))
             merge_masks(found, product)
         return found
+
+    # -- shifts ------------------------------------------------------------------------------------------------
+
+    def shifted_left(self, kind: str, a: Term, by: int) -> Term:
+        """Return a value times a power of two; what was just shifted down is masked."""
+        size = width(kind)
+        if by >= size:
+            return self._zero
+        op, args = self.terms.nodes[a]
+        if op == f"shr.u{size}" and self.terms.nodes[args[1]][1][0] == by:
+            return self.conjunction(kind, args[0], self.terms.const(-1 << by))
+        return self.scaled(kind, 1 << by, a)
+
+    def shifted_right(self, kind: str, a: Term, by: int) -> Term:
+        """Return an integer's bits moved down, by its type with zeros or its sign; each bit is moved for itself."""
+        size = width(kind)
+        if by >= size and kind[0] != "s":
+            return self._zero
+        by = min(by, size - 1)
+        if by == 0:
+            return self.narrowed(kind, a)
+        total: Polynomial = {}
+        for factors, mask in self._as_masks(a).items():
+            low = signed(mask, size) if kind[0] == "s" else mask & (1 << size) - 1
+            product: Polynomial = {(): -1 if factors and signed(mask, size) == -1 else low >> by}
+            for factor in factors:
+                product = conjunction_of(product, self._as_masks(self._shifted_factor(kind, factor, by)))
+            merge_masks(total, product)
+        return self._mask_term(kind, total)
+
+    def _shifted_factor(self, kind: str, factor: Term, by: int) -> Term:
+        op, args = self.terms.nodes[factor]
+        bound, size = self.ranges.bound(factor), width(kind)
+        if kind[0] == "s" and bound >= size:
+            return self.terms.apply(f"shr.{kind}", (factor, self.terms.const(by)))
+        if op == f"shr.u{size}":
+            by, factor = by + self.terms.nodes[args[1]][1][0], args[0]
+        elif op == "*" and bound <= size and all(c % (1 << by) == 0 for c in self._as_sum(factor).values()):
+            return self._sum_term(kind, {f: c >> by for f, c in self._as_sum(factor).items()})
+        return (
+            self._zero if min(bound, size) <= by else self.terms.apply(f"shr.u{size}", (factor, self.terms.const(by)))
+        )
 
     # -- the rest ----------------------------------------------------------------------------------------------
 
@@ -357,7 +425,8 @@ class Normal:
             return own[0] == "u" and width(own) < width(kind)
         if op == "const":
             return int(args[0]) >= 0
-        return op.startswith("zext.") or (op == f"min.s{width(kind)}" and all(self._positive(kind, a) for a in args))
+        bounded = self.ranges.bound(term) < width(kind)
+        return bounded or (op == f"min.s{width(kind)}" and all(self._positive(kind, a) for a in args))
 
     def less(self, kind: str, a: Term, b: Term) -> Term:
         return self.terms.const(0) if a == b else self.terms.apply(f"lt.{kind}", (a, b))
@@ -399,7 +468,7 @@ class Normal:
             mask = (1 << width(kind)) - 1 if kind[0] == "u" else -1
             return self.terms.const(signed((self.terms.nodes[a][1][0] & mask) // (args[0] & mask), width(kind)))
         if op == "const" and args[0] > 0 and args[0] & args[0] - 1 == 0:
-            return self.terms.apply(f"shr.{kind}", (a, self.terms.const(args[0].bit_length() - 1)))
+            return self.shifted_right(kind, a, args[0].bit_length() - 1)
         return self.terms.apply(f"floordiv.{kind}", (a, b))
 
     def modulo(self, kind: str, a: Term, b: Term) -> Term:

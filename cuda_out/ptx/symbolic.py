@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.normal import Normal
-from cuda_out.ptx.parse import NotInterpreted
 from symbolic.terms import Term
 
 Value: TypeAlias = tuple[int, Term]
@@ -111,7 +110,7 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             return _compare(normal, rest, v)
         case "cvt":
             return _convert(normal, operation, v[0])
-        case "shl" | "shr" | "bfe" | "bfi" | "lop3":
+        case "shl" | "shr" | "shf" | "bfe" | "bfi" | "lop3":
             return _bits(normal, operation, v)
         case _:
             return _opaque(normal, operation, v)
@@ -161,7 +160,7 @@ def _convert(normal: Normal, operation: Operation, a: Term) -> Term:
 def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     """Shifts, fields and tables, where their steering operands are known."""
     nodes, kind = normal.terms.nodes, operation.result
-    steering = v[{"shl": 1, "shr": 1, "bfe": 1, "bfi": 2, "lop": 3}[operation.name[:3]] :]
+    steering = v[{"shl": 1, "shr": 1, "shf": 2, "bfe": 1, "bfi": 2, "lop": 3}[operation.name[:3]] :]
     if any(nodes[s][0] != "const" for s in steering):
         return _opaque(normal, operation, v)
     numbers = [int(nodes[s][1][0]) & (1 << 32) - 1 for s in steering]
@@ -169,18 +168,21 @@ def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     unsigned = f"{'u' if kind[0] == 'b' else kind[0]}{kind[1:]}"
     match operation.name[:3]:
         case "shl":
-            return normal.scaled(kind, 1 << numbers[0], v[0]) if numbers[0] < width(kind) else constant(0)
+            return normal.shifted_left(kind, v[0], numbers[0])
         case "shr":
-            if numbers[0] >= width(kind) and kind[0] != "s":
-                return constant(0)
-            by = min(numbers[0], width(kind) - 1)
-            return normal.terms.apply(f"shr.{unsigned}", (v[0], constant(by))) if by else v[0]
+            return normal.shifted_right(unsigned, v[0], numbers[0])
+        case "shf" if operation.name.split(".")[2] == "wrap":
+            left = numbers[0] & 31 if ".l." in operation.name else -numbers[0] & 31
+            if left == 0:
+                return v[1] if ".l." in operation.name else v[0]
+            high, low = normal.shifted_left(kind, v[1], left), normal.shifted_right("u32", v[0], 32 - left)
+            return normal.exclusive_or(kind, high, low)
         case "bfe" if kind[0] == "u" and numbers[1] > 0 and numbers[0] + numbers[1] <= width(kind):
-            moved = normal.terms.apply(f"shr.{kind}", (v[0], constant(numbers[0]))) if numbers[0] else v[0]
+            moved = normal.shifted_right(kind, v[0], numbers[0])
             return normal.conjunction(kind, moved, constant((1 << numbers[1]) - 1))
         case "bfi" if numbers[0] + numbers[1] <= width(kind):
             mask = constant(((1 << numbers[1]) - 1) << numbers[0])
-            new = normal.conjunction(kind, normal.scaled(kind, 1 << numbers[0], v[0]), mask)
+            new = normal.conjunction(kind, normal.shifted_left(kind, v[0], numbers[0]), mask)
             return normal.exclusive_or(kind, new, normal.conjunction(kind, v[1], normal.inverted(kind, mask)))
         case "lop":
             total = constant(0)
@@ -201,12 +203,8 @@ def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:
             return 0, term
     if not any(term for _, term in parts):
         return sum((bits & (1 << size) - 1) << place * size for place, (bits, _) in enumerate(parts)), 0
-    nodes = normal.terms.nodes
-    origins = {nodes[term][1][0] if nodes[term][0].startswith("part") else None for _, term in parts}
-    whole = origins.pop() if len(origins) == 1 else None
-    if whole is not None and all(term == _part(normal, whole, p, size) for p, (_, term) in enumerate(parts)):
-        return 0, whole
-    return 0, normal.terms.apply(f"pack{size}", tuple(_read(normal, f"b{size}", value) for value in parts))
+    whole = normal.joined(size, [_read(normal, f"b{size}", value) for value in parts])
+    return _result(normal, f"b{size * len(parts)}", whole)
 
 
 def unpack(normal: Normal, value: Value, size: int, count: int) -> tuple[Value, ...]:
@@ -216,13 +214,4 @@ def unpack(normal: Normal, value: Value, size: int, count: int) -> tuple[Value, 
         return tuple((bits >> place * size & (1 << size) - 1, 0) for place in range(count))
     if term < 0:
         return ((0, term),) * count
-    op, args = normal.terms.nodes[term]
-    if op == f"pack{size}":
-        return tuple(_result(normal, f"b{size}", normal.of_kind(f"b{size}", arg)) for arg in args)
-    if op == "unwritten":
-        raise NotInterpreted("a part of an unwritten value")
-    return tuple((0, _part(normal, term, place, size)) for place in range(count))
-
-
-def _part(normal: Normal, term: Term, place: int, size: int) -> Term:
-    return normal.terms.apply(f"part{size}", (term, normal.terms.const(place)))
+    return tuple(_result(normal, f"b{size}", piece) for piece in normal.split(size, count, term))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.kinds import KINDS, typed, untyped, width
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes
 from cuda_out.ptx.parse import Address, Group, Instruction, Name, NotInterpreted, Operand
@@ -88,9 +89,10 @@ class Transfers:
         if kind in ("s8", "s16"):
             results = [(untyped(typed(bits, kind), kind), terms) for bits, terms in results]
         targets = target.items if isinstance(target, Group) else (target,)
-        if item < 8 and any(isinstance(name, Name) and name.text.startswith("%rd") for name in targets):
-            raise NotInterpreted(f"{instruction}, a load that extends to 64 bits")
         for name, result in zip(targets, results, strict=True):
+            if item == 4 and isinstance(name, Name) and name.text.startswith("%rd"):
+                extension = ("s64", "s32") if kind[0] == "s" else ("u64", "u32")
+                result = self.registers.apply(decode(("cvt", *extension)), [result], at)
             self.registers.write(name, result, at)
 
     def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
