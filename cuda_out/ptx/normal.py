@@ -398,7 +398,8 @@ class Normal:
     # -- the rest ----------------------------------------------------------------------------------------------
 
     def extreme(self, op: str, kind: str, a: Term, b: Term) -> Term:
-        """Return min or max, flat, with what the type bounds dropped."""
+        """Return min or max, flat, with what the type bounds dropped; those of reals are the same in every type."""
+        kind = "f64" if is_float(kind) else kind
         kind = f"s{kind[1:]}" if kind[0] == "u" and self._positive(kind, a) and self._positive(kind, b) else kind
         name = f"{op}.{kind}"
         items = {i for v in (a, b) for i in (self.terms.nodes[v][1] if self.terms.nodes[v][0] == name else (v,))}
@@ -457,7 +458,7 @@ class Normal:
     def absolute(self, kind: str, a: Term) -> Term:
         """Return |a|; of `a` and `-a` one stands for both."""
         negative = self.scaled(kind, -1, a)
-        return self.terms.apply(f"abs.{kind}", (min(a, negative),))
+        return self.terms.apply(f"abs.{'f64' if is_float(kind) else kind}", (min(a, negative),))
 
     def floor_divide(self, kind: str, a: Term, b: Term) -> Term:
         """Return the floored quotient of integers; by a power of two it is a shift."""
