@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 from typing_extensions import assert_never
 
 from cuda_out.c_types import C_TYPE, is_unsigned, literal
@@ -175,12 +176,20 @@ class ExpressionPrinter:
             call = {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
             left, right = self._alike(expr, facts)
             return Text(f"{call}({left.text}, {right.text})", PRIMARY)
+        if op == "/" and dtype is DType.F16:  # rounds as __hdiv does, which branches on its operands
+            left, right = (self._as_float(side, facts) for side in (expr.left, expr.right))
+            return Text(f"__float2half({self._infix('/', left, right).text})", PRIMARY)
         if op in ("//", "%") and not is_unsigned(dtype):
             return self._floored(expr, facts)
         if dtype in UNSIGNED and op in WRAPPING:
             return Text(converted(self.modular(expr, facts).text, dtype), PRIMARY)
         left, right = self.print(expr.left, facts), self.print(expr.right, facts)
         return self._infix(op, self._widened(expr.left, left) if self._widens(expr, facts) else left, right)
+
+    def _as_float(self, half: Expr, facts: Facts) -> Text:
+        if isinstance(half, ir.Const):
+            return Text(literal(float(np.float16(half.value)), DType.F32), PRIMARY if half.value >= 0 else UNARY)
+        return Text(f"__half2float({self.text(half, facts)})", PRIMARY)
 
     def _widens(self, expr: ir.Binary, facts: Facts) -> bool:
         """Say whether an operation on two ints needs 64 bits."""

@@ -13,7 +13,7 @@ from cuda_out.emitter import Emitter
 from cuda_out.facts import Facts, after, assume, decide, launch_facts, loop_facts, range_of
 from cuda_out.helpers import coordinate_text
 from cuda_out.names import c_names
-from cuda_out.placement import Path, Scalar, Site, placements
+from cuda_out.placement import Path, Scalar, Site, declarations, placements
 from cuda_out.tile_text import tile_text
 from cuda_out.tiling import Tiling
 from cuda_out.unroll import loops_to_unroll
@@ -41,13 +41,14 @@ class StatementPrinter:
         self.taken = (*taken, *tiles.taken) if tiles else taken
         self.scalars, self.arrays = placements(program)
         self.unrolled = loops_to_unroll(program)
+        tiled = {parameter.name for parameter in program.parameters}
         self.vectors = {
             loop: vector
             for loop, vector in vector_accesses(program).items()
-            if tiles is None or tiles.step(vector.array) % vector.width == 0
+            if tiles is None or vector.array not in tiled or tiles.step(vector.array) % vector.width == 0
         }
         self.vector_names: list[str] = []
-        self.declared: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
+        self.declared = declarations(program)
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
         self.out = out
         self.within: Place | None = None
@@ -59,16 +60,6 @@ class StatementPrinter:
             tiles=tiles,
             wide=wide_names(program),
         )
-        for stmt in statements(program.body):
-            if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
-                first = self.declared.setdefault(stmt.name, stmt)
-                if (first.shape, first.dtype) != (stmt.shape, stmt.dtype):
-                    raise SwizzleError(
-                        f"'{stmt.name}' is declared twice, with different shapes or types",
-                        place=stmt.place,
-                        expected=f"{first.dtype.value}{list(first.shape)}, as at {first.place}",
-                        mend="give the second array a name of its own",
-                    )
 
     def kernel_body(self) -> None:
         """Print the whole kernel, without its braces."""
@@ -82,7 +73,7 @@ class StatementPrinter:
         return fixed and value.name in COORDINATE_NAMES
 
     def alignment(self, array: str) -> int:
-        """Return the bytes that a parameter's first element must be aligned to, for vector accesses; 1 for none."""
+        """Return the bytes that an array's first element must be aligned to, for vector accesses; 1 for none."""
         return max((vector.bytes for vector in self.vectors.values() if vector.array == array), default=1)
 
     def _named_by_program(self, coordinate: str, axis: str) -> bool:
@@ -168,6 +159,8 @@ class StatementPrinter:
 
     def _declare(self, stmt: ir.DeclareArray | ir.DeclareAccumulator, start: str = "") -> None:
         shared = "__shared__ " if isinstance(stmt, ir.DeclareArray) and stmt.memory == "shared" else ""
+        if shared and (bytes_ := self.alignment(stmt.name)) > 1:
+            shared += f"__align__({bytes_}) "
         extents = "".join(f"[{extent}]" for extent in stmt.shape)
         unread = "" if self._is_read(stmt.name) else "[[maybe_unused]] "
         self.out.line(f"{unread}{shared}{C_TYPE[stmt.dtype]} {self.names[stmt.name]}{extents}{start};")

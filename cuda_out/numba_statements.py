@@ -7,10 +7,9 @@ from typing_extensions import assert_never
 from cuda_out.facts import Facts, after, assume, decide, launch_facts, loop_facts
 from cuda_out.numba_expressions import NumbaExpressions
 from cuda_out.numba_lines import PythonLines
-from cuda_out.placement import Path, Site, placements
-from cuda_out.walk import Body, FreshNames, statements, subexpressions
+from cuda_out.placement import Path, Site, declarations, placements
+from cuda_out.walk import Body, FreshNames, subexpressions
 from symbolic import program as ir
-from symbolic.errors import SwizzleError
 from symbolic.program import Program, Stmt
 
 
@@ -21,18 +20,8 @@ class NumbaStatements:
         self.program, self.out, self.expressions, self.fresh = program, out, expressions, fresh
         self.names = expressions.names
         self.scalars, self.arrays = placements(program)
-        self.declared: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
+        self.declared = declarations(program)
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
-        for stmt in statements(program.body):
-            if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
-                first = self.declared.setdefault(stmt.name, stmt)
-                if (first.shape, first.dtype) != (stmt.shape, stmt.dtype):
-                    raise SwizzleError(
-                        f"'{stmt.name}' is declared twice, with different shapes or types",
-                        place=stmt.place,
-                        expected=f"{first.dtype.value}{list(first.shape)}, as at {first.place}",
-                        mend="give the second array a name of its own",
-                    )
 
     def kernel_body(self) -> None:
         self._body(self.program.body, (), launch_facts(self.program))

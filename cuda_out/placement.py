@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cuda_out.walk import Body, names_in, own_expressions
+from cuda_out.walk import Body, names_in, own_expressions, statements
 from symbolic import program as ir
 from symbolic.errors import SwizzleError
 from symbolic.program import DType, Program, Stmt
@@ -37,6 +37,22 @@ class Scalar:
     site: Site
     constant: bool
     read: bool
+
+
+def declarations(program: Program) -> dict[str, ir.DeclareArray | ir.DeclareAccumulator]:
+    """Return what declares each array and accumulator, by name; raises SwizzleError where two do, differently."""
+    found: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
+    for stmt in statements(program.body):
+        if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
+            first = found.setdefault(stmt.name, stmt)
+            if (first.shape, first.dtype) != (stmt.shape, stmt.dtype):
+                raise SwizzleError(
+                    f"'{stmt.name}' is declared twice, with different shapes or types",
+                    place=stmt.place,
+                    expected=f"{first.dtype.value}{list(first.shape)}, as at {first.place}",
+                    mend="give the second array a name of its own",
+                )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ def vector_lines(vector: Vector, element: Element, name: str) -> Iterator[str]:
     registers = [element(each.array, each.indices) for each in vector.registers]
     address, kind = f"&{element(vector.array, vector.indices)}", vector.type_name
     if vector.is_store:
-        yield f"*reinterpret_cast<{kind}*>({address}) = make_{kind}({', '.join(registers)});"
+        yield f"*reinterpret_cast<{kind}*>({address}) = {vector.maker}({', '.join(registers)});"
         return
     yield f"const {kind} {name} = *reinterpret_cast<const {kind}*>({address});"
     for register, word in zip(registers, "xyzw", strict=False):

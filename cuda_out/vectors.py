@@ -1,8 +1,9 @@
-"""Which loops move neighbouring words between global memory and registers, so that one vector access moves them all?
+"""Which loops move neighbouring words between memory and registers, so that one vector access moves them all?
 
 Such a loop runs over 0, 1 or 0 .. 3 and holds one statement, `mine[e] = x[base + e]` or `x[base + e] = mine[e]`. The
 base must be a multiple of the vector's width for every thread: that is proved from the index expression by what its
 parts are multiples of. Arrays begin where cudaMalloc or a multiple of 16 bytes puts them; the launch wrapper checks.
+Shared arrays are declared where their vectors may be. Halves go in pairs.
 """
 
 from __future__ import annotations
@@ -10,24 +11,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from cuda_out.passes.linear import Term, terms_of
 from cuda_out.passes.references import Definitions, define, forget
 from cuda_out.unroll import is_static, register_arrays, static_names
 from cuda_out.values import leaves_in
-from cuda_out.walk import Body, assigned_in, bodies, substitute
+from cuda_out.walk import Body, assigned_in, bodies, statements, substitute
 from symbolic import program as ir
 from symbolic.program import DType, Expr, Parameter, Program
 
 VECTOR: Final[Mapping[DType, str]] = {
     DType.F32: "float", DType.I32: "int", DType.U32: "uint",
-    DType.F64: "double", DType.I64: "longlong", DType.U64: "ulonglong",
+    DType.F64: "double", DType.I64: "longlong", DType.U64: "ulonglong", DType.F16: "half",
 }  # fmt: skip
 WORD: Final[Mapping[DType, int]] = {
-    DType.F32: 4, DType.I32: 4, DType.U32: 4, DType.F64: 8, DType.I64: 8, DType.U64: 8
+    DType.F32: 4, DType.I32: 4, DType.U32: 4, DType.F64: 8, DType.I64: 8, DType.U64: 8, DType.F16: 2
 }  # fmt: skip
-WIDEST: Final = 16  # bytes
+WIDEST: Final[Mapping[DType, int]] = {DType.F16: 4}  # bytes, where they are not 16
+InMemory: TypeAlias = Parameter | ir.DeclareArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,24 @@ class Vector:
 
     @property
     def type_name(self) -> str:
-        return f"{VECTOR[self.dtype]}{self.width}"
+        return f"{'__' if self.dtype is DType.F16 else ''}{VECTOR[self.dtype]}{self.width}"
+
+    @property
+    def maker(self) -> str:
+        return f"make_{VECTOR[self.dtype]}{self.width}"
 
     @property
     def bytes(self) -> int:
         return self.width * WORD[self.dtype]
+
+
+def arrays_in_memory(program: Program) -> dict[str, InMemory]:
+    """Return the parameters and the shared arrays, by name."""
+    found: dict[str, InMemory] = {parameter.name: parameter for parameter in program.parameters}
+    for stmt in statements(program.body):
+        if isinstance(stmt, ir.DeclareArray) and stmt.memory == "shared":
+            found[stmt.name] = stmt
+    return found
 
 
 def vector_accesses(program: Program) -> dict[ir.For, Vector]:
@@ -61,7 +76,7 @@ def vector_accesses(program: Program) -> dict[ir.For, Vector]:
 
 class _Finder:
     def __init__(self, program: Program, found: dict[ir.For, Vector | None]) -> None:
-        self._parameters = {parameter.name: parameter for parameter in program.parameters}
+        self._far = arrays_in_memory(program)
         self._registers = register_arrays(program)
         self._static = static_names(program)
         self._found = found
@@ -87,10 +102,10 @@ class _Finder:
                 return None
         match stmt.body:
             case (ir.Store(array=array, indices=indices, value=ir.Load(array=source, indices=read)),):
-                if array in self._parameters and source in self._registers:
-                    parameter, far, near, register, is_store = self._parameters[array], indices, read, source, True
-                elif array in self._registers and source in self._parameters:
-                    parameter, far, near, register, is_store = self._parameters[source], read, indices, array, False
+                if array in self._far and source in self._registers:
+                    memory, far, near, register, is_store = self._far[array], indices, read, source, True
+                elif array in self._registers and source in self._far:
+                    memory, far, near, register, is_store = self._far[source], read, indices, array, False
                 else:
                     return None
             case _:
@@ -98,14 +113,14 @@ class _Finder:
         variable = frozenset({stmt.variable})
         if not all(is_static(index, self._static | variable) for index in near):
             return None
-        if not is_contiguous(parameter, far, stmt.variable, int(width), known, steps):
+        if not is_contiguous(memory, far, stmt.variable, int(width), known, steps):
             return None
         registers = tuple(
-            ir.Load(register, tuple(_at(index, stmt.variable, e) for index in near), parameter.dtype, stmt.place)
+            ir.Load(register, tuple(_at(index, stmt.variable, e) for index in near), memory.dtype, stmt.place)
             for e in range(int(width))
         )
         first, last = (tuple(_at(index, stmt.variable, e) for index in far) for e in (0, int(width) - 1))
-        return Vector(parameter.name, parameter.dtype, int(width), is_store, first, last, registers)
+        return Vector(memory.name, memory.dtype, int(width), is_store, first, last, registers)
 
 
 def _at(expr: Expr, name: str, value: int) -> Expr:
@@ -123,7 +138,7 @@ def step_of(stmt: ir.For, known: Definitions, steps: Mapping[str, int]) -> int:
 
 
 def is_contiguous(
-    parameter: Parameter,
+    array: InMemory,
     indices: tuple[Expr, ...],
     variable: str,
     width: int,
@@ -131,14 +146,14 @@ def is_contiguous(
     steps: Mapping[str, int],
 ) -> bool:
     """Say whether the element moves on by one word with the variable, from a multiple of the width."""
-    if parameter.dtype not in WORD or width * WORD[parameter.dtype] > WIDEST:
+    if array.dtype not in WORD or width * WORD[array.dtype] > WIDEST.get(array.dtype, 16):
         return False
     stride = 1
     for number, index in enumerate(reversed(indices)):
         rest = without(index, variable) if number == 0 else index
         if rest is None or variable in leaves_in([rest]) or multiple_of(rest, known, steps) * stride % width:
             return False
-        stride *= parameter.shape[-1 - number]
+        stride *= array.shape[-1 - number]
     return True
 
 

@@ -49,7 +49,8 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
 def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Solution]:
     """Read a solution file, read its sketch again and fill the holes; `overrides` win over the saved parameters.
 
-    Raises SwizzleError when the file is not a solution, or its sketch has other holes by now.
+    Raises SwizzleError when the file is not a solution, its sketch has other holes by now, or a hole's formula is not
+    what its constants say.
     """
     content = _content(path)
     sketch_file = path.parent / content["file"]
@@ -69,9 +70,23 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
         solution = refill(sketch.program, constants, content["cost"])
     except ValueError as error:
         raise _no_solution(path, str(error)) from None
+    if sketch.parameters == content["parameters"]:
+        _compare_formulas(path, solution, saved)
     sources = [str(entry.get("found_in", "")) for entry in saved]
     holes = [replace(hole, found_in=source) for hole, source in zip(solution.holes, sources, strict=True)]
     return sketch, replace(solution, holes=tuple(holes))
+
+
+def _compare_formulas(path: Path, solution: Solution, saved: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a file of which one half was edited: it is the constants that count, and the formulas that are read."""
+    for hole, entry in zip(solution.holes, saved, strict=True):
+        if entry["formula"] != hole.formula:
+            raise SwizzleError(
+                f"{path} says {hole.name} = {entry['formula']}, and its constants say {hole.name} = {hole.formula}",
+                place=hole.place,
+                expected="a formula that is the constants in words; a solution is read from its constants",
+                mend=f'write "formula": {json.dumps(hole.formula)}, or solve it again',
+            )
 
 
 def _content(path: Path) -> dict[str, Any]:

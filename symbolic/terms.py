@@ -80,16 +80,23 @@ class Terms:
             if op.startswith(WIDEN) and self.nodes[args[0]][0] in ("atom", "const"):
                 return args[0]
             return self._intern(op, tuple(args))
+        nodes, constants = self.nodes, self._constants
+        if len(args) == 2:  # the common case, and one in which there is nothing to do
+            a, b = args
+            if nodes[a][0] != op and nodes[b][0] != op and a not in constants and b not in constants and a != b:
+                return self._intern(op, (a, b) if a < b else (b, a))
         constant = reduction.identity
         items: list[Term] = []
         for arg in args:
-            found = self.items(arg, op)
-            if self._constants.isdisjoint(found):
+            inner, found = nodes[arg]
+            if inner != op:
+                found = (arg,)
+            if constants.isdisjoint(found):
                 items += found
                 continue
             for item in found:
-                if self.is_const(item):
-                    value = self.nodes[item][1][0]
+                if item in constants:
+                    value = nodes[item][1][0]
                     constant = value if constant is None else reduction.fold(constant, value)
                 else:
                     items.append(item)
@@ -157,10 +164,21 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
         right = self.lift(other)
         if right is None:
             return NotImplemented
-        a, b = (right, self.term) if swap else (self.term, right)
-        return Datum(self.terms, binary(self.terms, op, a, b))
+        a, b = (right, self) if swap else (self, right)
+        if op == "-":
+            return _combined("+", a, Datum(self.terms, unary(self.terms, "-", b.term)))
+        return _combined(op, a, b)
 
     return method
+
+
+def _combined(op: str, a: Datum, b: Datum) -> Datum:
+    """Return `op(a, b)`, for a reduction noted only."""
+    if op not in REDUCTIONS:
+        return Datum(a.terms, a.terms.apply(op, (a.term, b.term)))
+    if a.noted != op:
+        a.term  # noqa: B018  a chain has one operator
+    return Datum(a.terms, None, (op, a, b.term))
 
 
 def unary(terms: Terms, op: str, a: Term) -> Term:
@@ -175,19 +193,43 @@ def binary(terms: Terms, op: str, a: Term, b: Term) -> Term:
     return terms.apply(op, (a, b))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Datum:
-    """A data value that a specification computes with. It is symbolic: it has no truth value and no order."""
+    """A data value that a specification computes with. It is symbolic: it has no truth value and no order.
 
-    terms: Terms = field(repr=False)
-    term: Term
+    A sum that grows by one item at a time is a chain of notes until its term is asked for, so that the terms of
+    partial sums, each as long as what has been summed, are not made.
+    """
 
-    def lift(self, other: Any) -> Term | None:
-        """Return `other` as a term, or None if it is neither a datum nor a number."""
+    __slots__ = ("_chain", "_term", "terms")
+
+    def __init__(self, terms: Terms, term: Term | None, chain: tuple[str, Datum, Term] | None = None) -> None:
+        self.terms, self._term, self._chain = terms, term, chain
+
+    @property
+    def noted(self) -> str:
+        """The operator of a value whose term is not made yet, or ''."""
+        return self._chain[0] if self._chain else ""
+
+    @property
+    def term(self) -> Term:
+        """The canonical term."""
+        if self._term is None:
+            assert self._chain
+            op, at, items = self._chain[0], self, list[Term]()
+            while at._chain:
+                items.append(at._chain[2])
+                at = at._chain[1]
+            assert at._term is not None
+            items.append(at._term)
+            self._term, self._chain = self.terms.apply(op, items[::-1]), None
+        return self._term
+
+    def lift(self, other: Any) -> Datum | None:
+        """Return `other` as a datum, or None if it is neither a datum nor a number."""
         if isinstance(other, Datum):
-            return other.term
+            return other
         if isinstance(other, (int, float)) or hasattr(other, "dtype"):
-            return self.terms.const(other.item() if hasattr(other, "item") else other)
+            return Datum(self.terms, self.terms.const(other.item() if hasattr(other, "item") else other))
         return None
 
     __add__ = _datum_operator("+")
@@ -224,9 +266,9 @@ class Datum:
         right = self.lift(amount)
         if right is None:
             raise TypeError(f"a shift by {amount!r}")
-        if not self.terms.is_const(right):
-            raise Datum(self.terms, right)._shift_by()
-        return Datum(self.terms, binary(self.terms, op, self.term, right))
+        if not self.terms.is_const(right.term):
+            raise right._shift_by()
+        return _combined(op, self, right)
 
     def _shift_by(self) -> SwizzleError:
         return SwizzleError(
@@ -281,7 +323,7 @@ class Datum:
         right = self.lift(other)
         if right is None:
             raise TypeError(f"{op} of data and {other!r}")
-        return Datum(self.terms, self.terms.apply(op, (self.term, right)))
+        return _combined(op, self, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +342,8 @@ class SymbolicArray:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
+        if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
+            return Datum(self.terms, self.terms.atom(self.name, self.offset + key))
         if isinstance(key, tuple):
             found: Any = self
             for part in key:

@@ -95,3 +95,9 @@ inline __half __hfma(__half a, __half b, __half c) { return __half(double(float(
 namespace swizzle_emulation {
 template <> constexpr char kind_of<__half>() { return 'f'; }
 }  // namespace swizzle_emulation
+
+struct __align__(4) __half2 {
+    __half x, y;
+};
+inline __half2 make_half2(__half x, __half y) { return {x, y}; }
+template <> struct swizzle_emulation::Element<__half2> { using type = __half; };

@@ -25,7 +25,7 @@ from cuda_out.passes.references import Definitions, define, forget
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.unroll import is_static, register_arrays, static_names
 from cuda_out.values import is_computable, leaves_in
-from cuda_out.vectors import is_contiguous, multiple_of, step_of, without
+from cuda_out.vectors import arrays_in_memory, is_contiguous, multiple_of, step_of, without
 from cuda_out.walk import (
     Body,
     FreshNames,
@@ -55,7 +55,7 @@ def vectorize(program: Program) -> Program:
 
 class _Vectorizer:
     def __init__(self, program: Program) -> None:
-        self._parameters = {parameter.name: parameter for parameter in program.parameters}
+        self._memory = arrays_in_memory(program)
         self._registers = register_arrays(program)
         self._static = static_names(program)
         self._fresh = FreshNames(all_names(program))
@@ -162,7 +162,7 @@ class _Vectorizer:
         )
 
     def _is_move(self, store: ir.Store, variable: str) -> bool:
-        """Say whether the store moves a word between a parameter and a register at a static index."""
+        """Say whether the store moves a word between memory and a register at a static index."""
         if not isinstance(store.value, ir.Load):
             return False
         names = (store.array, store.value.array)
@@ -171,12 +171,12 @@ class _Vectorizer:
             for each in ((store.array, store.indices), (names[1], store.value.indices))
             if each[0] in self._registers
         ]
-        far = [name for name in names if name in self._parameters]
+        far = [name for name in names if name in self._memory]
         static = self._static | {variable}
         return len(near) == 1 and len(far) == 1 and all(is_static(index, static) for index in near[0][1])
 
     def _far(self, store: ir.Store) -> tuple[str, tuple[Expr, ...]]:
-        if store.array in self._parameters:
+        if store.array in self._memory:
             return store.array, store.indices
         assert isinstance(store.value, ir.Load)
         return store.value.array, store.value.indices
@@ -185,9 +185,9 @@ class _Vectorizer:
         self, far: tuple[str, tuple[Expr, ...]], variable: str, count: int, known: Definitions, steps: Mapping[str, int]
     ) -> int | None:
         """Return the widest vector that the words of a reference fill and are aligned for, if any."""
-        parameter = self._parameters[far[0]]
+        array = self._memory[far[0]]
         for width in (4, 2):
-            if count % width == 0 and is_contiguous(parameter, far[1], variable, width, known, steps):
+            if count % width == 0 and is_contiguous(array, far[1], variable, width, known, steps):
                 return width
         return None
 
@@ -202,7 +202,7 @@ class _Vectorizer:
         stores = [each for each in body if isinstance(each, ir.Store)]
         loads = {part for each in stores for expr in own_expressions(each) for part in _sure_loads(expr)}
         every = {part for each in stores for e in own_expressions(each) for part in subexpressions(e)}
-        written = [each.array for each in stores if each.array in self._parameters]
+        written = [each.array for each in stores if each.array in self._memory]
         read = {part.array for part in every if isinstance(part, ir.Load)}
         before: list[Stmt] = []
         behind: list[Stmt] = []
@@ -213,7 +213,7 @@ class _Vectorizer:
             if alike is not None:
                 into[each] = alike
                 continue
-            if each.array not in self._parameters or each.array in written:
+            if each.array not in self._memory or each.array in written:
                 continue
             if self._width((each.array, each.indices), stmt.variable, count, known, steps) is None:
                 continue
@@ -244,7 +244,7 @@ class _Vectorizer:
 
     def _words(self, array: str, count: int, like: Expr) -> ir.DeclareArray:
         name = self._fresh.take(f"{array}_words")
-        return ir.DeclareArray(name, "local", (count,), self._parameters[array].dtype, like.place)
+        return ir.DeclareArray(name, "local", (count,), self._memory[array].dtype, like.place)
 
 
 def _spelled(stmt: Stmt, known: Definitions) -> Stmt:

@@ -73,8 +73,8 @@ class Expected:
             case "<<" | ">>" if terms.is_const(parts[1]):
                 by = int(terms.nodes[parts[1]][1][0])
                 if op == "<<":
-                    return normal.scaled(kind, 1 << by, parts[0]) if 0 <= by < width(kind) else terms.const(0)
-                return terms.apply(f"shr.{kind}", (parts[0], parts[1])) if by else parts[0]
+                    return normal.shifted_left(kind, parts[0], by)
+                return normal.shifted_right(kind, parts[0], by)
             case _:
                 return terms.apply(f"{op}:{kind}", tuple(parts))
 

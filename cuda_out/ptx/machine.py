@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from cuda_out.ptx.concrete import decode
+from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import KINDS, Bits, width
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, Memory, Region
-from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.parse import Immediate, Instruction, Kernel, Name, NotInterpreted
 from cuda_out.ptx.registers import Registers
 from cuda_out.ptx.transfers import Transfers
@@ -48,11 +48,13 @@ class Argument:
 class Machine:
     """One launch of one kernel."""
 
-    def __init__(self, kernel: Kernel, shape: LaunchShape, arguments: Sequence[Argument | int], normal: Normal) -> None:
+    def __init__(
+        self, kernel: Kernel, shape: LaunchShape, arguments: Sequence[Argument | int], deferred: Deferred
+    ) -> None:
         assert shape.warp_size == HARDWARE_WARP
-        self.kernel, self.shape, self.normal = kernel, shape, normal
+        self.kernel, self.shape, self.deferred = kernel, shape, deferred
         self.memory = Memory(shape)
-        self.registers = Registers(shape, self.memory, normal)
+        self.registers = Registers(shape, self.memory, deferred)
         self.parameters: dict[str, int] = {}
         self.transfers = Transfers(self.registers, self.parameters)
         self.arrays: dict[str, Region] = {}
@@ -138,6 +140,11 @@ class Machine:
             counter[at] += 1
         raise Broken(f"the kernel still runs after {STEPS:,} instructions")
 
+    def contents(self, name: str) -> tuple[Bits, Lanes]:
+        """Return what an array holds: for each element its bits, or a term that is written out."""
+        region = self.arrays[name]
+        return self.deferred.written_out(region.bits, region.terms)
+
     def _target(self, instruction: Instruction) -> int:
         (target,) = instruction.operands[-1:]
         if not isinstance(target, Name) or target.text not in self.kernel.labels:
@@ -177,8 +184,7 @@ class Machine:
         raise Broken(f"{instruction}: {self.shape.describe(first)} waits here for {who}, which never comes")
 
     def _predicate(self, instruction: Instruction, name: Name, at: Lanes) -> Any:
-        bits, terms = self.registers.read(name, "pred", at)
-        self.registers.known(instruction, terms, at, "a branch or predicate")
+        bits = self.registers.known(instruction, self.registers.read(name, "pred", at), at, "a branch or predicate")
         return (bits != 0) ^ name.negated
 
     def _execute(self, instruction: Instruction, place: int, at: Lanes) -> None:

@@ -1,11 +1,9 @@
-"""Terms written out: sums of products, and exclusive-ors of conjunctions, over `symbolic.terms`.
+"""Terms written out, so that what PTX computes and what a specification says can be compared.
 
-A compiler distributes, cancels and folds, so what PTX computes and what a specification says are compared in a
-stronger form than the specification's own. Two rings share the table of terms. Integers of n bits under `+ * <<` are
-polynomials modulo 2^n, floats polynomials over the rationals (they count as real numbers: sums are reordered, a
-fused multiply-add is a product and a sum, a constant is the number that its bits say). Under `& | ^ ~` integers are
-polynomials of the Boolean ring, with a mask as coefficient: `a | b` is `a ^ b ^ a & b`. Everything else is an opaque
-operator, whose name says the type it works in.
+A compiler distributes, cancels and folds, so terms are compared in a stronger form than the specification's own: in
+the two rings of `cuda_out.ptx.rings`. Floats count as real numbers: sums are reordered, a fused multiply-add is a
+product and a sum, a constant is the number that its bits say. Everything else is an opaque operator, whose name says
+the type it works in.
 
 A term is read in the type of its context: fewer bits of an integer are the same polynomial modulo less, so
 truncation is no operator. An input element stands for its own value, extended by its own type.
@@ -13,46 +11,28 @@ truncation is no operator. An input element stands for its own value, extended b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from cuda_out.ptx.kinds import KINDS, is_float, width
-from cuda_out.ptx.polynomials import (
-    Factors,
-    Polynomial,
-    add_to,
-    conjunction_of,
-    exact,
-    merge_masks,
-    near,
-    number,
-    product_of,
-    signed,
-)
+from cuda_out.ptx.polynomials import near, number, signed
+from cuda_out.ptx.rings import Rings
 from symbolic.terms import Term, Terms
 
-LIMIT: Final = 4096
-"""Monomials that a product is written out to; a larger one stays a product of sums."""
 _REAL: Final = frozenset(("real", "float", "inverse", "inf", "-inf", "nan"))
 _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 
 
-class Normal:
-    """Arithmetic on written-out terms; `kinds` are the types of the input arrays' elements.
-
-    `memo` is for what is computed from terms elsewhere, to live as long as they do.
-    """
+class Normal(Rings):
+    """Arithmetic on written-out terms, with the constants, comparisons and choices of both kinds of numbers."""
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
-        self.terms, self.kinds = terms, kinds
-        self.memo: dict[Any, Any] = {}
-        self._sums: dict[Term, Polynomial] = {}
-        self._masks: dict[Term, Polynomial] = {}
+        super().__init__(terms, kinds)
         self._real: dict[Term, bool] = {}
-        self._narrowed: dict[tuple[int, Term], Term] = {}
+        self._read: dict[tuple[str, Term], Term] = {}
 
     # -- constants ---------------------------------------------------------------------------------------------
 
@@ -88,6 +68,12 @@ class Normal:
 
     def of_kind(self, kind: str, term: Term) -> Term:
         """Return the term that a type reads in a register's bits: floats and integers are never confused."""
+        found = self._read.get((kind, term))
+        if found is None:
+            found = self._read[kind, term] = self._of_kind(kind, term)
+        return found
+
+    def _of_kind(self, kind: str, term: Term) -> Term:
         op, args = self.terms.nodes[term]
         if op == "const":
             return term
@@ -114,69 +100,22 @@ class Normal:
             self._real[term] = found
         return found
 
-    def narrowed(self, kind: str, term: Term) -> Term:
-        """Return an integer term modulo the bits of a type, where extensions of as many bits change nothing."""
-        key = (width(kind), term)
-        found = self._narrowed.get(key)
-        if found is None:
-            found = self._narrowed[key] = self._narrow(kind, term)
-        return found
+    def joined(self, size: int, parts: Sequence[Term]) -> Term:
+        """Return the bits of several values side by side, the first one lowest."""
+        kind = f"b{size * len(parts)}"
+        whole = [self.extended(f"u{size}", self.of_kind(f"b{size}", part)) for part in parts]
+        return self.exclusive_or(
+            kind, *(self.shifted_left(kind, part, place * size) for place, part in enumerate(whole))
+        )
 
-    def _narrow(self, kind: str, term: Term) -> Term:
-        op, _ = self.terms.nodes[term]
-        if op in ("^", "&"):
-            total: Polynomial = {}
-            for factors, mask in self._as_masks(term).items():
-                product: Polynomial = {(): mask}
-                for factor in factors:
-                    product = conjunction_of(product, self._as_masks(self._low(kind, factor)))
-                merge_masks(total, product)
-            return self._mask_term(kind, total)
-        found: Polynomial = {}
-        for factors, coefficient in self._as_sum(term).items():
-            part: Polynomial = {(): coefficient}
-            for factor in factors:
-                part = product_of(part, self._as_sum(self._low(kind, factor)))
-            add_to(found, part)
-        return self._sum_term(kind, found)
+    def split(self, size: int, count: int, whole: Term) -> tuple[Term, ...]:
+        """Return the pieces of a value's bits, the lowest first."""
+        kind = f"u{size * count}"
+        bits = self.of_kind(kind, whole)
+        pieces = (self.shifted_right(kind, bits, place * size) for place in range(count))
+        return tuple(self.narrowed(f"b{size}", piece) for piece in pieces)
 
-    def _low(self, kind: str, factor: Term) -> Term:
-        op, args = self.terms.nodes[factor]
-        if op.startswith(("zext.", "sext.")) and int(op.rpartition(".")[2][1:]) >= width(kind):
-            return self.narrowed(kind, args[0])
-        if op.startswith("shr.s") and width(kind) + self.terms.nodes[args[1]][1][0] <= width(op[4:]):
-            return self.terms.apply(f"shr.u{op[5:]}", args)
-        if op in ("^", "&", "+", "*"):
-            return self.narrowed(kind, factor)
-        return factor
-
-    def extended(self, source: str, term: Term) -> Term:
-        """Return an integer term of a type, extended to more bits."""
-        op, args = self.terms.nodes[term]
-        if op == "const":
-            return term if source[0] == "s" else self.terms.const(args[0] & (1 << width(source)) - 1)
-        if op == "atom" and self.kinds[args[0]] == source:
-            return term
-        if op.startswith("zext."):
-            return term
-        return self.terms.apply(f"{'sext' if source[0] == 's' else 'zext'}.{source}", (term,))
-
-    # -- sums of products --------------------------------------------------------------------------------------
-
-    def add(self, kind: str, *values: Term) -> Term:
-        total: Polynomial = {}
-        for value in values:
-            add_to(total, self._as_sum(value))
-        return self._sum_term(kind, total)
-
-    def multiply(self, kind: str, a: Term, b: Term) -> Term:
-        left, right = self._as_sum(a), self._as_sum(b)
-        if len(left) * len(right) > LIMIT:
-            return self._sum_term(kind, {tuple(sorted((a, b))): 1})
-        return self._sum_term(kind, product_of(left, right))
-
-    def scaled(self, kind: str, factor: int | Fraction, a: Term) -> Term:
-        return self._sum_term(kind, {factors: factor * c for factors, c in self._as_sum(a).items()})
+    # -- the rest ----------------------------------------------------------------------------------------------
 
     def inverse(self, kind: str, a: Term) -> Term:
         """Return 1 / a over the reals."""
@@ -185,90 +124,9 @@ class Normal:
             return self.real(1 / Fraction(args[0]))
         return args[0] if op == "inverse" else self.terms.apply("inverse", (a,))
 
-    def _as_sum(self, term: Term) -> Polynomial:
-        found = self._sums.get(term)
-        if found is None:
-            op, args = self.terms.nodes[term]
-            found = {}
-            for part in args if op == "+" else (term,):
-                factors, coefficient = self._split(part, "*", 1)
-                found[factors] = found.get(factors, 0) + coefficient
-            self._sums[term] = found
-        return found
-
-    def _split(self, term: Term, op: str, neutral: int) -> tuple[Factors, Any]:
-        nodes = self.terms.nodes
-        if nodes[term][0] == "const":
-            return (), exact(nodes[term][1][0])
-        if nodes[term][0] != op:
-            return (term,), neutral
-        constants = [a for a in nodes[term][1] if self.terms.is_const(a)]
-        rest = tuple(a for a in nodes[term][1] if not self.terms.is_const(a))
-        return rest, exact(nodes[constants[0]][1][0]) if constants else neutral
-
-    def _sum_term(self, kind: str, total: Polynomial) -> Term:
-        parts = []
-        for factors, coefficient in total.items():
-            value = number(Fraction(coefficient)) if is_float(kind) else signed(int(coefficient), width(kind))
-            if value != 0:
-                parts.append(self.terms.apply("*", (self.terms.const(value), *factors)))
-        return self.terms.apply("+", parts)
-
-    # -- exclusive-ors of conjunctions -------------------------------------------------------------------------
-
-    def exclusive_or(self, kind: str, *values: Term) -> Term:
-        total: Polynomial = {}
-        for value in values:
-            merge_masks(total, self._as_masks(value))
-        return self._mask_term(kind, total)
-
-    def conjunction(self, kind: str, a: Term, b: Term) -> Term:
-        left, right = self._as_masks(a), self._as_masks(b)
-        if len(left) * len(right) > LIMIT:
-            return self._mask_term(kind, {tuple(sorted({a, b})): -1})
-        return self._mask_term(kind, conjunction_of(left, right))
-
-    def disjunction(self, kind: str, a: Term, b: Term) -> Term:
-        return self.exclusive_or(kind, a, b, self.conjunction(kind, a, b))
-
-    def inverted(self, kind: str, a: Term) -> Term:
-        return self.exclusive_or(kind, a, self.terms.const(-1))
-
-    def _as_masks(self, term: Term) -> Polynomial:
-        found = self._masks.get(term)
-        if found is None:
-            op, args = self.terms.nodes[term]
-            found = {}
-            for part in args if op == "^" else (term,):
-                factors, mask = self._split(part, "&", -1)
-                found[factors] = found.get(factors, 0) ^ int(mask)
-            self._masks[term] = found
-        return found
-
-    def _mask_term(self, kind: str, total: Polynomial) -> Term:
-        parts = []
-        for factors, mask in self._demanded(kind, total).items():
-            value = signed(mask, width(kind))
-            if value != 0:
-                parts.append(self.terms.apply("&", (self.terms.const(value), *factors)))
-        return self.terms.apply("^", parts)
-
-    def _demanded(self, kind: str, total: Polynomial) -> Polynomial:
-        """Read what stands under a mask of low bits in those bits only."""
-        found: Polynomial = {}
-        for factors, mask in total.items():
-            low = signed(mask, width(kind))
-            product: Polynomial = {(): mask}
-            for factor in factors:
-                narrow = self._low(f"u{low.bit_length()}", factor) if low > 0 else factor
-                product = conjunction_of(product, {(factor,): -1} if narrow == factor else self._as_masks(narrow))
-            merge_masks(found, product)
-        return found
-
-    # -- the rest ----------------------------------------------------------------------------------------------
-
     def extreme(self, op: str, kind: str, a: Term, b: Term) -> Term:
-        """Return min or max, flat, with what the type bounds dropped."""
+        """Return min or max, flat, with what the type bounds dropped; those of reals are the same in every type."""
+        kind = "f64" if is_float(kind) else kind
         kind = f"s{kind[1:]}" if kind[0] == "u" and self._positive(kind, a) and self._positive(kind, b) else kind
         name = f"{op}.{kind}"
         items = {i for v in (a, b) for i in (self.terms.nodes[v][1] if self.terms.nodes[v][0] == name else (v,))}
@@ -295,7 +153,8 @@ class Normal:
             return own[0] == "u" and width(own) < width(kind)
         if op == "const":
             return int(args[0]) >= 0
-        return op.startswith("zext.") or (op == f"min.s{width(kind)}" and all(self._positive(kind, a) for a in args))
+        bounded = self.ranges.bound(term) < width(kind)
+        return bounded or (op == f"min.s{width(kind)}" and all(self._positive(kind, a) for a in args))
 
     def less(self, kind: str, a: Term, b: Term) -> Term:
         return self.terms.const(0) if a == b else self.terms.apply(f"lt.{kind}", (a, b))
@@ -326,7 +185,7 @@ class Normal:
     def absolute(self, kind: str, a: Term) -> Term:
         """Return |a|; of `a` and `-a` one stands for both."""
         negative = self.scaled(kind, -1, a)
-        return self.terms.apply(f"abs.{kind}", (min(a, negative),))
+        return self.terms.apply(f"abs.{'f64' if is_float(kind) else kind}", (min(a, negative),))
 
     def floor_divide(self, kind: str, a: Term, b: Term) -> Term:
         """Return the floored quotient of integers; by a power of two it is a shift."""
@@ -337,7 +196,7 @@ class Normal:
             mask = (1 << width(kind)) - 1 if kind[0] == "u" else -1
             return self.terms.const(signed((self.terms.nodes[a][1][0] & mask) // (args[0] & mask), width(kind)))
         if op == "const" and args[0] > 0 and args[0] & args[0] - 1 == 0:
-            return self.terms.apply(f"shr.{kind}", (a, self.terms.const(args[0].bit_length() - 1)))
+            return self.shifted_right(kind, a, args[0].bit_length() - 1)
         return self.terms.apply(f"floordiv.{kind}", (a, b))
 
     def modulo(self, kind: str, a: Term, b: Term) -> Term:

@@ -111,7 +111,9 @@ def parse(ptx: str) -> dict[str, Kernel]:
     kernels: dict[str, Kernel] = {}
     outside, at = [], 0
     for entry in _ENTRY.finditer(text):
-        begin = text.index("{", entry.end())
+        begin = text.find("{", entry.end())
+        if begin < 0:
+            raise NotInterpreted("a kernel without its opening brace")
         end = _closing(text, begin)
         outside.append(text[at : entry.start()])
         at = end + 1

@@ -9,9 +9,9 @@ import numpy as np
 
 from cuda_out.ptx import symbolic
 from cuda_out.ptx.concrete import Operation, decode
+from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import Bits, typed, untyped
 from cuda_out.ptx.memory import Broken, Lanes, Memory
-from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.parse import Immediate, Instruction, Name, NotInterpreted, Operand
 from symbolic.errors import Place
 from symbolic.launch_shape import HARDWARE_WARP, LaunchShape
@@ -26,8 +26,8 @@ Register: TypeAlias = "tuple[Bits, Lanes]"
 class Registers:
     """What instructions read and write, for some threads at a time; `symbols` are the addresses of variables."""
 
-    def __init__(self, shape: LaunchShape, memory: Memory, normal: Normal) -> None:
-        self.shape, self.memory, self.normal = shape, memory, normal
+    def __init__(self, shape: LaunchShape, memory: Memory, deferred: Deferred) -> None:
+        self.shape, self.memory, self.deferred = shape, memory, deferred
         self.every: Lanes = shape.thread
         self.symbols: dict[str, int] = {}
         self.registers: dict[str, Register] = {}
@@ -85,8 +85,9 @@ class Registers:
         bits[at], terms[at] = value
         self.registers[operand.text] = bits, terms
 
-    def known(self, instruction: Instruction, terms: Lanes, at: Lanes, what: str) -> None:
-        """Refuse what steers and is no number."""
+    def known(self, instruction: Instruction, value: Register, at: Lanes, what: str) -> Bits:
+        """Return the numbers that a value is, which steers; refuse what is none."""
+        bits, terms = self.deferred.written_out(*value)
         if terms.any():
             bad = int(np.flatnonzero(terms)[0])
             if terms[bad] < 0:
@@ -94,37 +95,37 @@ class Registers:
                     f"{instruction}: {what} of {self.shape.describe(int(at[bad]))} depends on "
                     f"{self.memory.account(int(terms[bad]))}"
                 )
-            shown = self.normal.terms.show(int(terms[bad]))
+            shown = self.deferred.normal.terms.show(int(terms[bad]))
             raise NotInterpreted(f"{instruction}, {what} that depends on data: {shown[:200]}")
+        return bits
 
     def apply(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
-        """Compute an operation: on numbers all lanes at once, on terms each distinct row of operands."""
-        terms = np.stack([t for _, t in values])
+        """Compute an operation: on numbers all lanes at once; on terms it is noted."""
+        data = np.zeros(len(at), np.bool_)
+        for _, terms in values:
+            data |= terms != 0
+        some = bool(data.any())
+        if some and operation.name == "selp" and not values[2][1].any():
+            chosen = typed(values[2][0], "pred")
+            (b, t), (other_b, other_t), _ = values
+            return np.where(chosen, b, other_b), np.where(chosen, t, other_t)
+        if some and data.all():
+            return np.zeros(len(at), np.uint64), self.deferred.apply(operation, values)
         with np.errstate(all="ignore"):
             numbers = [typed(b, kind) for (b, _), kind in zip(values, operation.sources, strict=True)]
             bits = untyped(operation.compute(*numbers), operation.result)
         found = np.zeros(len(at), np.int64)
-        lanes = np.flatnonzero(terms.any(axis=0))
-        if len(lanes) == 0:
-            return bits, found
-        if operation.name == "selp" and not terms[2].any():
-            chosen = numbers[2]
-            return np.where(chosen, values[0][0], values[1][0]), np.where(chosen, terms[0], terms[1])
-        for lane in lanes.tolist():
-            row = tuple((0, int(t)) if t else (int(b), 0) for b, t in ((b[lane], t[lane]) for b, t in values))
-            key = (operation.name, operation.sources, row)
-            value = self.normal.memo.get(key)
-            if value is None:
-                value = self.normal.memo[key] = symbolic.evaluate(self.normal, operation, row)
-            bits[lane], found[lane] = value
+        if some:
+            found[data] = self.deferred.apply(operation, [(b[data], t[data]) for b, t in values])
         return bits, found
 
     def packed(self, parts: list[Register], size: int) -> Register:
-        rows = [symbolic.pack(self.normal, row, size) for row in _rows(parts)]
-        return _columns(rows)
+        parts = [self.deferred.written_out(*part) for part in parts]
+        return _columns([symbolic.pack(self.deferred.normal, row, size) for row in _rows(parts)])
 
     def unpacked(self, value: Register, size: int, count: int) -> list[Register]:
-        rows = [symbolic.unpack(self.normal, row[0], size, count) for row in _rows([value])]
+        value = self.deferred.written_out(*value)
+        rows = [symbolic.unpack(self.deferred.normal, row[0], size, count) for row in _rows([value])]
         return [_columns([row[place] for row in rows]) for place in range(count)]
 
 

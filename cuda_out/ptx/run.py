@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import typed, untyped
 from cuda_out.ptx.machine import Argument, Machine
 from cuda_out.ptx.memory import UNWRITTEN, Broken
@@ -49,7 +50,7 @@ def interpret(
             given.append(Argument(f"argument {number}", kind, bits, terms, True, argument.flags.writeable))
         else:
             given.append(int(bits[0]))
-    machine = Machine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Normal(Terms(), {}))
+    machine = Machine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Deferred(Normal(Terms(), {})))
     machine.run()
     for race in machine.races():
         raise Broken(race)
@@ -57,10 +58,11 @@ def interpret(
         if not isinstance(placed, Argument) or not isinstance(argument, np.ndarray) or not placed.writable:
             continue
         region = machine.arrays[placed.name]
-        bad = np.flatnonzero(region.terms)
+        bits, terms = machine.contents(placed.name)
+        bad = np.flatnonzero(terms)
         if len(bad):
             cell = int(bad[0])
-            term = int(region.terms[cell])
+            term = int(terms[cell])
             assert term < UNWRITTEN
             raise Broken(f"{region.where(cell)} depends on {machine.memory.account(term)}")
-        argument[...] = typed(region.bits, placed.kind).reshape(argument.shape)
+        argument[...] = typed(bits, placed.kind).reshape(argument.shape)

@@ -6,22 +6,22 @@ there. An operation without a reading here is an opaque operator of its operands
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, TypeAlias
 
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.normal import Normal
-from cuda_out.ptx.parse import NotInterpreted
 from symbolic.terms import Term
 
 Value: TypeAlias = tuple[int, Term]
+Ring: TypeAlias = tuple[str, bool, int]
+"""Sums that may be taken together: the operator, whether of floats, and of how many bits."""
 
 
 def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Value:
-    """Return what an operation gives for operands of which at least one is a term."""
-    for _, term in row:
-        if term < 0:
-            return 0, term
+    """Return what an operation that is no sum gives for operands of which at least one is a term."""
     if operation.name == "selp":
         kind = operation.result
         if any(term and normal.is_real(term) for _, term in row[:2]) and not is_float(kind):
@@ -30,6 +30,40 @@ def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Va
         return _result(normal, kind, normal.select(kind, _read(normal, "pred", row[2]), yes, no))
     values = [_read(normal, kind, value) for kind, value in zip(operation.sources, row, strict=True)]
     return _result(normal, operation.result, _apply(normal, operation, values))
+
+
+_SUMMANDS: Final[dict[str, tuple[int, ...]]] = {"xor": (0, 1), "add": (0, 1), "sub": (0,), "mad": (2,)}
+"""The operands of a sum that count as they are."""
+
+
+@cache
+def ring(operation: Operation) -> Ring | None:
+    """Return which sums an instruction is one of, and may be a summand of; None if it is no sum."""
+    if operation.name not in _SUMMANDS:
+        return None
+    kind = operation.result
+    return "^" if operation.name == "xor" else "+", is_float(kind), width(kind)
+
+
+def summands(operation: Operation) -> tuple[int, ...]:
+    """Return the places of a sum's operands that count as they are."""
+    return _SUMMANDS.get(operation.name, ())
+
+
+def evaluate_sum(normal: Normal, sums: Sequence[tuple[Operation, tuple[Value | None, ...]]]) -> Value:
+    """Return what sums of one ring come to together; None stands for an operand that is another one of them."""
+    kind, parts = sums[0][0].result, list[Term]()
+    for operation, row in sums:
+        v = [None if value is None else _read(normal, kind, value) for value in row]
+        if operation.name == "mad":
+            assert v[0] is not None and v[1] is not None
+            v[:2] = [normal.multiply(kind, v[0], v[1])]
+        elif operation.name == "sub":
+            assert v[1] is not None
+            v[1] = normal.scaled(kind, -1, v[1])
+        parts += [term for term in v if term is not None]
+    total = normal.exclusive_or(kind, *parts) if sums[0][0].name == "xor" else normal.add(kind, *parts)
+    return _result(normal, kind, total)
 
 
 def _read(normal: Normal, kind: str, value: Value) -> Term:
@@ -46,14 +80,8 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     head, _, rest = operation.name.partition(".")
     kind = operation.result
     match head:
-        case "add":
-            return normal.add(kind, *v) if not rest else _opaque(normal, operation, v)
-        case "sub" if not rest:
-            return normal.add(kind, v[0], normal.scaled(kind, -1, v[1]))
         case "mul" if not rest:
             return normal.multiply(kind, v[0], v[1])
-        case "mad" if not rest:
-            return normal.add(kind, normal.multiply(kind, v[0], v[1]), v[2])
         case "mul" | "mad" if rest.startswith("wide."):
             source = rest[5:]
             product = normal.multiply(kind, normal.extended(source, v[0]), normal.extended(source, v[1]))
@@ -64,8 +92,6 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             return normal.conjunction(kind, v[0], v[1])
         case "or":
             return normal.disjunction(kind, v[0], v[1])
-        case "xor":
-            return normal.exclusive_or(kind, v[0], v[1])
         case "not":
             return normal.inverted(kind, v[0])
         case "min" | "max":
@@ -84,7 +110,7 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             return _compare(normal, rest, v)
         case "cvt":
             return _convert(normal, operation, v[0])
-        case "shl" | "shr" | "bfe" | "bfi" | "lop3":
+        case "shl" | "shr" | "shf" | "bfe" | "bfi" | "lop3":
             return _bits(normal, operation, v)
         case _:
             return _opaque(normal, operation, v)
@@ -134,7 +160,7 @@ def _convert(normal: Normal, operation: Operation, a: Term) -> Term:
 def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     """Shifts, fields and tables, where their steering operands are known."""
     nodes, kind = normal.terms.nodes, operation.result
-    steering = v[{"shl": 1, "shr": 1, "bfe": 1, "bfi": 2, "lop": 3}[operation.name[:3]] :]
+    steering = v[{"shl": 1, "shr": 1, "shf": 2, "bfe": 1, "bfi": 2, "lop": 3}[operation.name[:3]] :]
     if any(nodes[s][0] != "const" for s in steering):
         return _opaque(normal, operation, v)
     numbers = [int(nodes[s][1][0]) & (1 << 32) - 1 for s in steering]
@@ -142,18 +168,21 @@ def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     unsigned = f"{'u' if kind[0] == 'b' else kind[0]}{kind[1:]}"
     match operation.name[:3]:
         case "shl":
-            return normal.scaled(kind, 1 << numbers[0], v[0]) if numbers[0] < width(kind) else constant(0)
+            return normal.shifted_left(kind, v[0], numbers[0])
         case "shr":
-            if numbers[0] >= width(kind) and kind[0] != "s":
-                return constant(0)
-            by = min(numbers[0], width(kind) - 1)
-            return normal.terms.apply(f"shr.{unsigned}", (v[0], constant(by))) if by else v[0]
+            return normal.shifted_right(unsigned, v[0], numbers[0])
+        case "shf" if operation.name.split(".")[2] == "wrap":
+            left = numbers[0] & 31 if ".l." in operation.name else -numbers[0] & 31
+            if left == 0:
+                return v[1] if ".l." in operation.name else v[0]
+            high, low = normal.shifted_left(kind, v[1], left), normal.shifted_right("u32", v[0], 32 - left)
+            return normal.exclusive_or(kind, high, low)
         case "bfe" if kind[0] == "u" and numbers[1] > 0 and numbers[0] + numbers[1] <= width(kind):
-            moved = normal.terms.apply(f"shr.{kind}", (v[0], constant(numbers[0]))) if numbers[0] else v[0]
+            moved = normal.shifted_right(kind, v[0], numbers[0])
             return normal.conjunction(kind, moved, constant((1 << numbers[1]) - 1))
         case "bfi" if numbers[0] + numbers[1] <= width(kind):
             mask = constant(((1 << numbers[1]) - 1) << numbers[0])
-            new = normal.conjunction(kind, normal.scaled(kind, 1 << numbers[0], v[0]), mask)
+            new = normal.conjunction(kind, normal.shifted_left(kind, v[0], numbers[0]), mask)
             return normal.exclusive_or(kind, new, normal.conjunction(kind, v[1], normal.inverted(kind, mask)))
         case "lop":
             total = constant(0)
@@ -174,12 +203,8 @@ def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:
             return 0, term
     if not any(term for _, term in parts):
         return sum((bits & (1 << size) - 1) << place * size for place, (bits, _) in enumerate(parts)), 0
-    nodes = normal.terms.nodes
-    origins = {nodes[term][1][0] if nodes[term][0].startswith("part") else None for _, term in parts}
-    whole = origins.pop() if len(origins) == 1 else None
-    if whole is not None and all(term == _part(normal, whole, p, size) for p, (_, term) in enumerate(parts)):
-        return 0, whole
-    return 0, normal.terms.apply(f"pack{size}", tuple(_read(normal, f"b{size}", value) for value in parts))
+    whole = normal.joined(size, [_read(normal, f"b{size}", value) for value in parts])
+    return _result(normal, f"b{size * len(parts)}", whole)
 
 
 def unpack(normal: Normal, value: Value, size: int, count: int) -> tuple[Value, ...]:
@@ -189,13 +214,4 @@ def unpack(normal: Normal, value: Value, size: int, count: int) -> tuple[Value, 
         return tuple((bits >> place * size & (1 << size) - 1, 0) for place in range(count))
     if term < 0:
         return ((0, term),) * count
-    op, args = normal.terms.nodes[term]
-    if op == f"pack{size}":
-        return tuple(_result(normal, f"b{size}", normal.of_kind(f"b{size}", arg)) for arg in args)
-    if op == "unwritten":
-        raise NotInterpreted("a part of an unwritten value")
-    return tuple((0, _part(normal, term, place, size)) for place in range(count))
-
-
-def _part(normal: Normal, term: Term, place: int, size: int) -> Term:
-    return normal.terms.apply(f"part{size}", (term, normal.terms.const(place)))
+    return tuple(_result(normal, f"b{size}", piece) for piece in normal.split(size, count, term))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.kinds import KINDS, typed, untyped, width
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes
 from cuda_out.ptx.parse import Address, Group, Instruction, Name, NotInterpreted, Operand
@@ -45,8 +46,8 @@ class Transfers:
             return np.full(len(at), self.registers.symbols[operand.base] + operand.offset, np.int64)
         if operand.base.lstrip("-").isdigit():
             return np.full(len(at), int(operand.base) + operand.offset, np.int64)
-        bits, terms = self.registers.read(Name(operand.base), "u64", at)
-        self.registers.known(instruction, terms, at, "an address")
+        value = self.registers.read(Name(operand.base), "u64", at)
+        bits = self.registers.known(instruction, value, at, "an address")
         found: Lanes = bits.astype(np.int64) + operand.offset
         return found
 
@@ -88,9 +89,10 @@ class Transfers:
         if kind in ("s8", "s16"):
             results = [(untyped(typed(bits, kind), kind), terms) for bits, terms in results]
         targets = target.items if isinstance(target, Group) else (target,)
-        if item < 8 and any(isinstance(name, Name) and name.text.startswith("%rd") for name in targets):
-            raise NotInterpreted(f"{instruction}, a load that extends to 64 bits")
         for name, result in zip(targets, results, strict=True):
+            if item == 4 and isinstance(name, Name) and name.text.startswith("%rd"):
+                extension = ("s64", "s32") if kind[0] == "s" else ("u64", "u32")
+                result = self.registers.apply(decode(("cvt", *extension)), [result], at)
             self.registers.write(name, result, at)
 
     def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
@@ -114,8 +116,7 @@ class Transfers:
                     region.writer[cells], region.thread[cells] = place, at[some]
 
     def mask(self, instruction: Instruction, at: Lanes) -> Lanes:
-        bits, terms = self.registers.read(instruction.operands[-1], "b32", at)
-        self.registers.known(instruction, terms, at, "a mask")
+        bits = self.registers.known(instruction, self.registers.read(instruction.operands[-1], "b32", at), at, "a mask")
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return found
 
@@ -163,7 +164,6 @@ class Transfers:
             self.registers.write(predicate, (inside.astype(np.uint64), np.zeros(len(at), np.int64)), at)
 
     def _steering(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
-        bits, terms = self.registers.read(operand, "b32", at)
-        self.registers.known(instruction, terms, at, "a lane")
+        bits = self.registers.known(instruction, self.registers.read(operand, "b32", at), at, "a lane")
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return found

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, width
 from cuda_out.ptx.machine import Argument, Machine
@@ -21,7 +22,7 @@ from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import kernel_of, launch_shape
-from symbolic.program import Program
+from symbolic.program import Parameter, Program
 from symbolic.store import cell_name
 from symbolic.terms import UNWRITTEN, Term, Terms
 
@@ -46,15 +47,25 @@ class Validation:
     broken: bool = False
 
 
+class WrittenOut:
+    """What is written out of a table of terms, of kernels and of the specification, over arrays of some types.
+
+    Validators at several sizes share it, as blocks have much in common.
+    """
+
+    def __init__(self, terms: Terms, parameters: Sequence[Parameter]) -> None:
+        self.terms = terms
+        self.deferred = Deferred(Normal(terms, {p.name: KIND_OF[p.dtype] for p in parameters}))
+        self.expected = Expected(self.deferred.normal, {p.name: p.dtype for p in parameters})
+
+
 class Validator:
     """Validates kernels against one specification; `wanted` are the terms that the output elements must be, row-major,
     over the variables `terms.atom(array, index)` of the inputs."""
 
-    def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], terms: Terms) -> None:
-        self.program, self.wanted = program, wanted
-        kinds = {p.name: KIND_OF[p.dtype] for p in program.parameters}
-        self.normal = Normal(terms, kinds)
-        self.expected = Expected(self.normal, {p.name: p.dtype for p in program.parameters})
+    def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], written: WrittenOut) -> None:
+        self.program, self.wanted, self.written = program, wanted, written
+        terms, kinds = written.terms, {p.name: KIND_OF[p.dtype] for p in program.parameters}
         self.outputs = sum(len(values) for values in wanted.values())
         self.arguments = []
         for parameter in program.parameters:
@@ -68,7 +79,7 @@ class Validator:
         """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""
         shape = launch_shape(self.program.grid, self.program.block)
         try:
-            machine = Machine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.normal)
+            machine = Machine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.written.deferred)
             machine.run()
         except NotInterpreted as error:
             return Validation("unknown", self.outputs, (f"not interpreted: {error}",))
@@ -77,7 +88,7 @@ class Validator:
         races = tuple(machine.races())
         if races:
             return Validation("different", self.outputs, races[:SHOWN], broken=True)
-        findings, broken = _compare(self.program, machine, self.wanted, self.expected)
+        findings, broken = _compare(self.program, machine, self.wanted, self.written.expected)
         return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken)
 
 
@@ -86,26 +97,27 @@ def validate(
     scalars: Sequence[int] = (),
 ) -> Validation:  # fmt: skip
     """Validate one kernel."""
-    return Validator(program, wanted, terms).validate(ptx, entry, scalars)
+    return Validator(program, wanted, WrittenOut(terms, program.parameters)).validate(ptx, entry, scalars)
 
 
 def _compare(
     program: Program, machine: Machine, wanted: Mapping[str, Sequence[Term]], expected: Expected
 ) -> tuple[list[str], bool]:
-    findings, broken, normal = [], False, machine.normal
+    findings, broken, normal = [], False, machine.deferred.normal
     for parameter in program.parameters:
         if parameter.role not in ("out", "inout"):
             continue
         kind, region = KIND_OF[parameter.dtype], machine.arrays[parameter.name]
+        bits, terms = machine.contents(parameter.name)
         tolerance = ROUNDING * 2.0 ** -_DIGITS[width(kind)]
         for cell, want in enumerate(wanted[parameter.name]):
-            term = int(region.terms[cell])
+            term = int(terms[cell])
             if want == UNWRITTEN and term == NEVER:
                 continue
             if term < 0:
                 found, broken = machine.memory.account(term), True
             else:
-                got = normal.of_kind(kind, term) if term else normal.lifted(kind, int(region.bits[cell]))
+                got = normal.of_kind(kind, term) if term else normal.lifted(kind, int(bits[cell]))
                 goal = expected.written_out(kind, want)
                 if got == goal or (kind[0] == "f" and normal.close(got, goal, tolerance)):
                     continue

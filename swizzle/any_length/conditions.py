@@ -22,7 +22,7 @@ from cuda_out.tiling import AXES, Span, TiledAxis, Tiling
 from cuda_out.translation import NotTranslated, endless, reach, translated, uses_blocks
 from swizzle.any_length.continuation import Index, Told, World, block_of, by_block, index_of, told
 from swizzle.any_length.extents import Extents, extents
-from swizzle.search.specification import outputs, postcondition
+from swizzle.search.specification import Meaning, outputs
 from swizzle.search.verify import run_canonical
 from symbolic.errors import Place, SwizzleError
 from symbolic.program import Axis, Program
@@ -104,9 +104,8 @@ class _Conditions:
         self.base: dict[tuple[str, Index], Term] = {}
 
     def check(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Tiling:
-        terms = Terms()
-        wanted = postcondition(self.program, self.spec, terms)
-        declared = Told(self.tiling.declared, self.program, terms, wanted)
+        meaning = Meaning.of(self.program, self.spec)
+        declared = Told(self.tiling.declared, self.program, meaning.terms, meaning.wanted)
         sources = [declared]
         beyond = self._lengths(lambda axis: axis.tile * (3 if axis.declared == 2 * axis.tile else 2))
         larger = told(self.tiling, self.program, self.spec, beyond)

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from cuda_out.tiling import Tiling
-from swizzle.search.specification import outputs, postcondition
+from swizzle.search.specification import Meaning, outputs
 from symbolic.errors import SwizzleError
 from symbolic.program import Axis, Program
 from symbolic.terms import UNWRITTEN, Term, Terms
@@ -42,7 +42,7 @@ def index_of(number: int, dimensions: int) -> Index:
 
 @dataclass(frozen=True)
 class Told:
-    """What a specification says at some lengths: the term of each output element, row-major, in a table of its own."""
+    """What a specification says at some lengths: the term of each output element, row-major, in a table."""
 
     lengths: Lengths
     program: Program
@@ -56,11 +56,12 @@ class Told:
 
 def told(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> Told | None:
     """Ask a specification at some lengths; None when it is not made for them."""
-    terms, at = Terms(), tiling.at(program, lengths)
+    at = tiling.at(program, lengths)
     try:
-        return Told(dict(lengths), at, terms, postcondition(at, spec, terms))
+        meaning = Meaning.of(at, spec)
     except SwizzleError:
         return None
+    return Told(dict(lengths), at, meaning.terms, meaning.wanted)
 
 
 class World:
@@ -68,6 +69,12 @@ class World:
 
     def __init__(self) -> None:
         self.terms = Terms()
+        self._brought: dict[object, dict[Term, Term | None]] = {}
+
+    def brought(self, source: Told, by: Mapping[str, Index]) -> dict[Term, Term | None]:
+        """Return what was brought by a distance, from the same table with the same reading of its flat indices."""
+        inner = tuple((name, shape[1:], by[name]) for name, shape in source.shapes.items())
+        return self._brought.setdefault((source.terms, inner), {})
 
     def atom(self, name: str, index: Index) -> Term:
         """Return the variable for an element."""
@@ -100,8 +107,8 @@ class World:
                 index = tuple(i - d for i, d in zip(unravel(flat, source.shapes[name]), by[name], strict=True))
                 return self.atom(name, index) if min(index) >= 0 else None
             case _:
-                known = [part for arg in args if (part := memo[arg]) is not None]
-                return self.terms.apply(op, known) if len(known) == len(args) else None
+                known = [memo[arg] for arg in args]
+                return None if None in known else self.terms.apply(op, known)  # type: ignore[arg-type]
 
     def elements(self, term: Term) -> Iterator[tuple[str, int]]:
         """Yield the array and the index's code of each input element in a term."""
@@ -146,8 +153,7 @@ def by_block(
 
     `first_only` leaves all blocks out but block 0.
     """
-    memos: dict[object, dict[Term, Term | None]] = {}
-    moves: dict[object, dict[str, Index]] = {}
+    moves, memos = dict[object, dict[str, Index]](), dict[object, dict[Term, Term | None]]()
     tiles = {each.axis: each.tile for each in tiling.axes}
     for parameter in outputs(source.program):
         ends = [
@@ -160,7 +166,8 @@ def by_block(
             key = tuple(sorted(block.items()))
             if key not in moves:
                 moves[key] = {p.name: distance(tiling, p.name, block) for p in source.program.parameters}
-            by, memo = moves[key], memos.setdefault(key, {})
+                memos[key] = world.brought(source, moves[key])
+            by, memo = moves[key], memos[key]
             local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
             yield parameter.name, index, local, world.bring(source, term, by, memo)
 

@@ -22,7 +22,7 @@ from cuda_out.toolchain import CompileError, available_tools, compile_to_ptx
 from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.console import count
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.on_disk import Text, text_to_check
+from swizzle.commands.on_disk import Text, read, text_to_check
 from swizzle.commands.sizes import Size, at_the_lengths, most_ragged, sizes_to_try
 from swizzle.commands.target import Filled
 from swizzle.commands.validator import SizesValidator
@@ -59,12 +59,15 @@ def check_emitted(filled: Filled, saved: Path | None = None, *, mutate: bool = F
         "any_length": bool(source.tiling),
     }
     sizes = sizes_to_try(filled, source)
+    validator = SizesValidator(sizes)
     reports: tuple[Report, ...] = ()
     if available_tools():
         reports = _compile(found, text)
-        _validate(found, text, sizes, reports)
+        _validate(found, text, validator, reports)
     else:
         found.lines.append(NO_COMPILER)
+    if text.ptx is not None:
+        _validate_file(found, text, text.ptx, validator)
     if text.other is not None:
         found.lines.append(f"{text.other}: its kernel is not the one of {text.file}, and is not checked")
         found.settle(UNDECIDED)
@@ -120,9 +123,8 @@ def _report_as_json(each: Report) -> dict[str, Any]:
 # ---- translation validation ------------------------------------------------------------------------------------
 
 
-def _validate(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequence[Report]) -> None:
+def _validate(found: Emitted, text: Text, validator: SizesValidator, reports: Sequence[Report]) -> None:
     """Say of each architecture's PTX whether it gives the specification's terms; alike ones on one line."""
-    validator = SizesValidator(sizes)
     memo: dict[str, Validation] = {}
     groups: dict[Validation, list[Report]] = {}
     for each in reports:
@@ -133,19 +135,32 @@ def _validate(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequen
     found.json["translation_validation"] = []
     for validation, alike in groups.items():
         names = [each.architecture for each in alike]
-        status, said = _settled(validation, text, sizes, alike[0].ptx)
-        found.settle(status)
-        found.lines.append(f"PTX for {', '.join(names)}: {said}")
-        found.lines += [f"  {finding}" for finding in validation.findings]
-        found.json["translation_validation"].append(
-            {
-                "architectures": names,
-                "status": _WORDS[status],
-                "outputs": validation.outputs,
-                "lengths": [list(size.lengths) for size in sizes if size.lengths],
-                "findings": list(validation.findings),
-            }
-        )
+        said = _tell(found, f"PTX for {', '.join(names)}", text, validation, validator.sizes, alike[0].ptx)
+        found.json["translation_validation"].append({"architectures": names, **said})
+
+
+def _validate_file(found: Emitted, text: Text, path: Path, validator: SizesValidator) -> None:
+    """Validate the PTX beside a saved solution, which a project loads as it stands."""
+    ptx = read(path)
+    validation = validator.validate(ptx, text.source.entry)
+    said = _tell(found, str(path), text, validation, validator.sizes, ptx)
+    found.json["ptx"] = {"file": str(path), **said}
+
+
+def _tell(
+    found: Emitted, what: str, text: Text, validation: Validation, sizes: Sequence[Size], ptx: str
+) -> dict[str, Any]:
+    """Add a verdict to what was found; return it as JSON."""
+    status, said = _settled(validation, text, sizes, ptx)
+    found.settle(status)
+    found.lines.append(f"{what}: {said}")
+    found.lines += [f"  {finding}" for finding in validation.findings]
+    return {
+        "status": _WORDS[status],
+        "outputs": validation.outputs,
+        "lengths": [list(size.lengths) for size in sizes if size.lengths],
+        "findings": list(validation.findings),
+    }
 
 
 def _settled(validation: Validation, text: Text, sizes: Sequence[Size], ptx: str) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 """Which text `swizzle check --emitted` looks at: the one that stands beside a saved solution, or else as printed.
 
 NAME.cu or NAME.cuh beside NAME.json is what a project takes in. If it was edited, or printed by another version, its
-text is not what would be printed now, and it is the file that is checked.
+text is not what would be printed now, and it is the file that is checked. NAME.ptx is validated as it stands.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Text:
     """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
-    is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one."""
+    is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one.
+    `ptx` is what was compiled of the kernel and stands beside it."""
 
     source: CudaSource
     header: str
     file: Path | None = None
     edited: bool = False
     other: Path | None = None
+    ptx: Path | None = None
     lines: tuple[str, ...] = ()
 
 
@@ -47,27 +49,29 @@ def text_to_check(filled: Filled, saved: Path | None) -> Text:
     lines: list[str] = []
     found, other = Text(printed, header), None
     if cuh.exists():
-        text = _read(cuh)
+        text = read(cuh)
         as_printed = code(text) == code(header)
         source = printed if as_printed else _taken(filled, printed, cuh, as_source(text, printed.entry))
         found = Text(source, text, cuh, not as_printed)
         lines.append(_said(cuh, text, header))
     if cu.exists():
-        text = _read(cu)
+        text = read(cu)
         as_printed = code(text) == code(printed.text)
         source = replace(printed, text=text) if as_printed else _taken(filled, printed, cu, text)
         if found.file is not None and _kernel(found.source) != _kernel(source):
             other = cuh
         found = Text(source, found.header, cu, not as_printed, other)
         lines.insert(0, _said(cu, text, printed.text))
-    return replace(found, lines=tuple(lines))
+    ptx = saved.with_suffix(".ptx")
+    return replace(found, ptx=ptx if ptx.exists() else None, lines=tuple(lines))
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """Return the text of a file beside a saved solution."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SwizzleError(f"{path} cannot be read: {error}", expected="the printed CUDA, or no such file") from None
+        raise SwizzleError(f"{path} cannot be read: {error}", expected="the printed kernel, or no such file") from None
 
 
 def _said(path: Path, text: str, printed: str) -> str:

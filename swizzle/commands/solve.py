@@ -47,10 +47,13 @@ class SolveArguments:
 
 
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
-    """Solve the sketches of a file, print what was found, and write it to `arguments.output`."""
+    """Solve the sketches of a file, print what was found, and write it to `arguments.output`.
+
+    Raises, after all answers, what kept a file of one from being written.
+    """
     if arguments.emit is not None and arguments.output is None:
         raise SwizzleError("--emit without a folder", expected="-o DIR, where the files are written")
-    statuses = []
+    statuses, failures = [], list[Exception]()
     if arguments.output is not None:
         check_folder(arguments.output)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
@@ -65,7 +68,7 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
         for sketch in sketches:
             result = solved(sketch, arguments, err)
             sizes = _sizes(result, sketch, arguments)
-            files = [str(path) for path in _write(result, sketch, sizes, arguments)]
+            files = [str(path) for path in _write(result, sketch, sizes, arguments, failures)]
             if sizes is not None:
                 about = sizes_as_json(result.best.program, sizes)
                 result = replace(result, certificate={**result.certificate, "sizes": about})
@@ -77,6 +80,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))
+    for failure in failures:
+        raise failure
     return max(statuses)
 
 
@@ -178,8 +183,13 @@ def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:
     return sizes_of(result.best.program, sketch)
 
 
-def _write(result: Result, sketch: Sketch, sizes: Sizes, arguments: SolveArguments) -> list[Path]:
-    """Write the kernel of a solved sketch in each form asked for, and NAME.json; nothing for any other answer."""
+def _write(
+    result: Result, sketch: Sketch, sizes: Sizes, arguments: SolveArguments, failures: list[Exception]
+) -> list[Path]:
+    """Write the kernel of a solved sketch in each form asked for, and NAME.json; nothing for any other answer.
+
+    A form that cannot be made is left out, and why is added to `failures`.
+    """
     if result.status != "sat" or arguments.output is None:
         return []
     from swizzle.saved import saved_text
@@ -191,7 +201,10 @@ def _write(result: Result, sketch: Sketch, sizes: Sizes, arguments: SolveArgumen
     contents: dict[Path, str] = {}
     for kind in ("cuda",) if arguments.emit is None else arguments.emit:
         emitter = EMITTERS[kind]
-        contents[folder / f"{best.program.name}{emitter.suffix}"] = emitter.text(best.program, head, sizes)
+        try:
+            contents[folder / f"{best.program.name}{emitter.suffix}"] = emitter.text(best.program, head, sizes)
+        except Exception as error:
+            failures.append(error)
     contents[folder / f"{best.program.name}.json"] = saved_text(result, sketch_file, sketch.parameters, folder)
     for path, text in contents.items():
         write_whole(path, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from swizzle.commands.emit import Sizes, origin, provenance
 from swizzle.loading import load
+from swizzle.search.specification import Remembered
 from swizzle.sketch import Sketch
 from symbolic.errors import SwizzleError
 from symbolic.program import Program
@@ -67,17 +68,25 @@ def load_kernel(target: str, overrides: Mapping[str, int]) -> Filled | Sketch:
 
         sketch, solution = load_saved(Path(target), overrides)
         head = provenance(solution, ["Read from a solution file."], sketch.parameters)
-        return Filled(solution.program, sketch.spec, tuple(head), sizes_of(solution.program, sketch))
+        return _filled(solution.program, sketch, head)
     sketch = load_one(target, overrides)
     if sketch.program.holes:
         return sketch
     head = origin(sketch.program, sketch.parameters)
-    return Filled(sketch.program, sketch.spec, tuple(head), sizes_of(sketch.program, sketch))
+    return _filled(sketch.program, sketch, head)
 
 
-def sizes_of(program: Program, sketch: Sketch) -> Sizes:
-    """Find out at which lengths a filled sketch may run; its file is read again for other values of parameters."""
+def _filled(program: Program, sketch: Sketch, head: Sequence[str]) -> Filled:
+    spec = Remembered(sketch.spec)
+    return Filled(program, spec, tuple(head), sizes_of(program, sketch, spec))
+
+
+def sizes_of(program: Program, sketch: Sketch, spec: Callable[..., Any] | None = None) -> Sizes:
+    """Find out at which lengths a filled sketch may run; its file is read again for other values of parameters.
+
+    `spec` may stand for the sketch's own specification, to share what it remembers.
+    """
     from swizzle.any_length import any_length
     from swizzle.any_length.instances import instances
 
-    return any_length(program, sketch.spec, partial(instances, Path(sketch.place.file), sketch))
+    return any_length(program, spec or sketch.spec, partial(instances, Path(sketch.place.file), sketch))

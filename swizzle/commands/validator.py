@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cuda_out.ptx.validate import Validation, Validator
+from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from swizzle.commands.sizes import Size
 
 
@@ -16,12 +16,19 @@ class SizesValidator:
         self.sizes = sizes
         self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
 
+    def _written_out(self, size: Size) -> WrittenOut:
+        """Return what is shared by the validators whose specifications have a table of terms in common."""
+        for validator in self.validators:
+            if validator.written.terms is size.meaning.terms:
+                return validator.written
+        return WrittenOut(size.meaning.terms, size.filled.program.parameters)
+
     def validate(self, ptx: str, entry: str) -> Validation:
         """Return the verdict at the first size, or of the first that is not equal, which its findings name."""
         verdicts = []
         for number, size in enumerate(self.sizes):
             if number == len(self.validators):
-                self.validators.append(Validator(size.filled.program, size.meaning.wanted, size.meaning.terms))
+                self.validators.append(Validator(size.filled.program, size.meaning.wanted, self._written_out(size)))
             found = self.validators[number].validate(ptx, entry, size.lengths)
             if found.verdict != "equal":
                 where = f"at length {size}, " if number else ""

@@ -62,8 +62,31 @@ class Meaning:
     @staticmethod
     def of(program: Program, spec: Callable[..., Any]) -> Meaning:
         """Run the specification on symbols; raises `SwizzleError` as `postcondition` does."""
+        if isinstance(spec, Remembered):
+            return spec.meaning(program)
         terms = Terms()
         return Meaning(terms, postcondition(program, spec, terms))
+
+
+class Remembered:
+    """A specification that is run on symbols once for each set of shapes; all that it says is in one table of terms.
+
+    For one command's time: what it says is not asked again when something that it reads has changed.
+    """
+
+    def __init__(self, spec: Callable[..., Any]) -> None:
+        self.spec, self.place = spec, getattr(spec, "place", None)
+        self._terms, self._said = Terms(), dict[object, Meaning]()
+
+    def __call__(self, *arrays: Any) -> Any:
+        return self.spec(*arrays)
+
+    def meaning(self, program: Program) -> Meaning:
+        """Return what it says at the shapes of a program."""
+        shapes = tuple((p.name, p.dtype, p.role, p.shape) for p in program.parameters)
+        if shapes not in self._said:
+            self._said[shapes] = Meaning(self._terms, postcondition(program, self.spec, self._terms))
+        return self._said[shapes]
 
 
 def numbers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from random import Random
 from typing import Any
@@ -13,15 +14,18 @@ from hypothesis import strategies as st
 from cuda_out.facts import launch_facts
 from cuda_out.passes import optimize, simplify, vectorize
 from cuda_out.printer import print_cuda
+from cuda_out.ptx.validate import validate
 from cuda_out.toolchain import available_tools, compile_cuda
 from cuda_out.values import evaluate, is_computable, leaves_in, points
-from cuda_out.vectors import multiple_of, vector_accesses
+from cuda_out.vectors import WORD, multiple_of, vector_accesses
 from symbolic import program as ir
 from symbolic.program import DType, Expr, Program
+from symbolic.terms import Terms
 from tests.cuda_out.build import (
     F32,
     array,
     assign,
+    barrier,
     branch,
     data,
     kernel,
@@ -34,6 +38,7 @@ from tests.cuda_out.build import (
     store,
     where,
 )
+from tests.cuda_out.ptx.kernels import machine_terms
 from tests.cuda_out.random_programs import random_index
 from tests.cuda_out.test_passes import assert_same_run
 from tests.cuda_out.test_printer import assert_text_computes
@@ -101,7 +106,9 @@ CASES = {
     "doubles": (copying(4, op("*", GLOBAL, 4), 256, dtype=DType.F64), both(2)),
     "integers": (copying(4, op("*", GLOBAL, 4), 256, dtype=DType.U32), both(4)),
     "long integers": (copying(2, op("*", GLOBAL, 2), 128, dtype=DType.I64), both(2)),
-    "halves": (copying(4, op("*", GLOBAL, 4), 256, dtype=DType.F16), []),
+    "halves": (copying(4, op("*", GLOBAL, 4), 256, dtype=DType.F16), both(2)),
+    "halves from an odd place": (copying(2, op("+", op("*", GLOBAL, 2), 1), 130, dtype=DType.F16), []),
+    "halves up to a bound": (copying(4, op("*", GLOBAL, 4), 203, bound=203, dtype=DType.F16), both(2)),
     "rows of eight": (copying(4, GLOBAL, 512, columns=8), both(4)),
     "rows of six": (copying(4, GLOBAL, 384, columns=6), both(2)),
     "a bound between vectors": (copying(4, op("*", GLOBAL, 4), 200, bound=200), both(4)),
@@ -128,6 +135,71 @@ def test_the_text_with_vectors_computes_the_same(name: str) -> None:
     assert "reinterpret_cast" in source.text
     assert source.alignment == (16, 16)
     assert_text_computes(program, source)
+
+
+def through_shared(words: int, dtype: DType = F32, shift: int = 0, columns: int | None = None) -> Program:
+    """Return a kernel whose threads hand words on to their neighbours; the tile has rows of some columns."""
+    mine, theirs = op("*", THREAD, words), op("*", op("%", op("+", THREAD, 1), 32), words)
+    size = 32 * words
+
+    def tile(base: Expr) -> list[Any]:
+        at = op("+", op("+", base, shift), "e")
+        return [at] if columns is None else [op("//", base, words), op("+", "e", shift)]
+
+    return kernel(
+        "handing_on",
+        [parameter("x", size, dtype=dtype), parameter("y", size, role="out", dtype=dtype)],
+        [
+            array("tile", *((size + shift,) if columns is None else (32, columns)), dtype=dtype, memory="shared"),
+            array("mine", words, dtype=dtype),
+            loop("e", words, store("tile", *tile(mine), load("x", op("+", op("*", "e", 32), THREAD), dtype=dtype))),
+            barrier(),
+            loop("e", words, store("mine", "e", load("tile", *tile(theirs), dtype=dtype))),
+            loop("e", words, store("y", op("+", op("*", "e", 32), THREAD), load("mine", "e", dtype=dtype))),
+        ],
+        block=(32, 1, 1),
+        grid=(1, 1, 1),
+    )
+
+
+SHARED = {
+    "four floats": (through_shared(4), 4),
+    "eight floats": (through_shared(8), 4),
+    "two doubles": (through_shared(2, DType.F64), 2),
+    "pairs of halves": (through_shared(4, DType.F16), 2),
+    "from an odd place": (through_shared(4, shift=1), 0),
+    "from an even place": (through_shared(4, shift=2), 2),
+    "rows of eight": (through_shared(4, columns=8), 4),
+    "rows of six": (through_shared(4, columns=6), 2),
+    "padded rows": (through_shared(4, columns=5), 0),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_vectors_in_shared_memory(name: str) -> None:
+    """Where stride and place allow, in an array that is declared to begin there."""
+    program, width = SHARED[name]
+    assert widths(program) == ([("tile", width), ("tile", width)] if width else [])
+    assert_same_run(program, optimize(program))
+    source = print_cuda(optimize(program))
+    bytes_ = width * WORD[program.parameters[0].dtype]
+    assert (f"__shared__ __align__({bytes_}) " in source.text) == (width > 0)
+    if shutil.which("g++"):
+        assert_text_computes(program, source)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["four floats", "pairs of halves", "rows of six"])
+def test_vectors_in_shared_memory_are_fewer_instructions(name: str) -> None:
+    """What is computed is the same for all inputs. Four floats in a row the compiler finds for itself."""
+    program, counts = SHARED[name][0], []
+    for printed in (simplify(program), optimize(program)):
+        source, terms = print_cuda(printed), Terms()
+        ptx = compile_cuda(source.text).ptx
+        counts.append(len(re.findall(r"\b(?:ld|st)\.shared", ptx)))
+        found = validate(program, ptx, source.entry, machine_terms(program, terms), terms)
+        assert (found.verdict, found.findings) == ("equal", ())
+    assert counts[1] < counts[0] or (name == "four floats" and counts == [2, 2])
 
 
 @needs_compiler

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 import pytest
 
+from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import KIND_OF, untyped
 from cuda_out.ptx.machine import Argument, Machine
 from cuda_out.ptx.normal import Normal
@@ -63,16 +64,17 @@ def test_terms_of_random_kernels_have_the_values_of_the_run(seed: int) -> None:
                      True, p.role == "out")
         )  # fmt: skip
     machine = Machine(
-        kernel_of(ptx, source.entry), launch_shape(source.grid, source.block), given, Normal(terms, {"x": "s32"})
-    )
+        kernel_of(ptx, source.entry), launch_shape(source.grid, source.block), given,
+        Deferred(Normal(terms, {"x": "s32"})),
+    )  # fmt: skip
     machine.run()
     arrays = [data[name].copy() for name in source.arguments]
     interpret(ptx, source.entry, source.grid, source.block, arrays)
-    value, region = Evaluated(terms, data), machine.arrays["y"]
+    value, (bits, found) = Evaluated(terms, data), machine.contents("y")
     wanted = untyped(arrays[1].reshape(-1), "s32")
     for cell, want in enumerate(wanted.tolist()):
-        term = int(region.terms[cell])
-        assert (value.value(term) if term else int(region.bits[cell])) == want, (cell, terms.show(term))
+        term = int(found[cell])
+        assert (value.value(term) if term else int(bits[cell])) == want, (cell, terms.show(term))
 
 
 @pytest.mark.parametrize("seed", range(4))

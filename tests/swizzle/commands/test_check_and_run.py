@@ -87,6 +87,8 @@ def edited(solved: Path, **changes: object) -> Path:
     for key, value in changes.items():
         if key in content:
             content[key] = value
+        elif key == "formula":
+            content["holes"][0][key] = value
         else:
             content["holes"][0]["constants"][key] = value
     path = solved / "out" / "edited.json"
@@ -195,7 +197,7 @@ def test_a_saved_solution(solved: Path) -> None:
 
 def test_a_saved_solution_is_not_believed(solved: Path) -> None:
     """With another constant, or another parameter than it was made for, it is checked and found wrong."""
-    assert checked(edited(solved, threshold_0=2))[0] == 1
+    assert checked(edited(solved, threshold_0=2, formula="0 if lane > k + 2 else 1"))[0] == 1
     assert checked(solved / "out" / "conv.json", overrides={"K": 7})[0] == 0  # one formula fits all K: it is right
     (solved / "other.swz").write_text(HOLE.replace("x[i + k]", "x[i]"))
     assert checked(edited(solved, file="../other.swz"))[0] == 1
@@ -211,6 +213,7 @@ def test_a_saved_solution_is_not_believed(solved: Path) -> None:
         ({"parameters": {"K": "four"}}, "a parameter or cost is 'four'"),
         ({"threshold_0": 1.5}, "threshold_0 of part1 is 1.5"),
         ({"left_0": 7}, "arguments 7 and"),
+        ({"formula": "0"}, "says part1 = 0, and its constants say part1 = "),
     ],
 )
 def test_a_spoilt_solution_file_is_the_users_mistake(solved: Path, changes: dict[str, object], complaint: str) -> None:

@@ -218,6 +218,26 @@ def test_an_edited_tail_is_seen_by_both(files: Path, old: str, new: str) -> None
     assert (validation["status"], found["run"]["status"]) == ("different", "different"), out
 
 
+def test_the_ptx_beside_a_solution(files: Path) -> None:
+    """It is validated as it stands, at every length, and what is no kernel of this name is not shown equal."""
+    arguments = SolveArguments(str(files / "shift.swz"), output=files, quiet=True, emit=("ptx",))
+    assert solve(arguments, io.StringIO(), io.StringIO()) == 0
+    ptx = files / "shift.ptx"
+    status, out = checked(files / "shift.json", emitted=True)
+    said = "equal to the specification, validated for all inputs (64 outputs; at the lengths 1, 31, 33 too)"
+    assert status == 0 and f"  {ptx}: {said}\n" in out
+    right = ptx.read_text()
+    assert "setp.ge.s32" in right
+    ptx.write_text(right.replace("setp.ge.s32", "setp.gt.s32"))
+    status, out = checked(files / "shift.json", emitted=True, json_object=True)
+    found = json.loads(out)["emitted"]["ptx"]
+    assert (status, found["file"], found["status"]) == (1, str(ptx), "different")
+    assert found["findings"][0].startswith("at length ")
+    ptx.write_text(right.replace("shift", "other"))
+    status, out = checked(files / "shift.json", emitted=True)
+    assert status == 3 and "    not interpreted: a module without shift: it has other\n" in out
+
+
 def test_a_right_edit_is_right(files: Path) -> None:
     """The file that was edited is what is checked, and said to be: an equal text stays equal, and needs no form."""
     edit(files / "shift.cu", "if (i < left) y", "if (!(i >= left)) y")

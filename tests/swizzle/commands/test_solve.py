@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cuda_out.toolchain import CompileError
 from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
@@ -164,6 +165,23 @@ def test_files_are_written(file: Path, tmp_path: Path) -> None:
     assert "= (lane + 1) % 8" in text
     assert "Verified for all inputs" in text
     assert json.loads(saved.read_text())["sketch"] == "shift"
+
+
+def test_a_form_that_cannot_be_made_costs_no_answer(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is printed and the other files are written before the error is raised."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise CompileError("no such architecture", "")
+
+    monkeypatch.setattr("cuda_out.toolchain.compile_cuda", failing)
+    out, folder = io.StringIO(), tmp_path / "out"
+    arguments = SolveArguments(f"{file}:shift", output=folder, quiet=True, emit=("ptx", "cuda"))
+    with pytest.raises(CompileError, match="no such architecture"):
+        solve(arguments, out, io.StringIO())
+    assert "shift: solved, verified for all inputs" in out.getvalue()
+    assert sorted(path.name for path in folder.iterdir()) == ["shift.cu", "shift.json"]
 
 
 def test_nothing_is_written_without_a_solution(file: Path, tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""Values that are written out when they are asked for.
+
+A kernel makes many partial sums, each as long as what has been summed, and only its outputs are compared. So an
+instruction on terms is noted, not computed: equal instructions on equal operands are one note. What is asked for in
+the end is written out from the notes below it, each note once, and a chain of sums in one piece: the partial sums that
+only the next one uses are never made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from cuda_out.ptx.concrete import Operation
+from cuda_out.ptx.kinds import Bits
+from cuda_out.ptx.memory import Lanes
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
+from symbolic.terms import Term
+
+FIRST: Final = 1 << 40
+"""The term of the first note; smaller ones are written out."""
+Operands: TypeAlias = tuple[int, ...]
+"""A term for each operand, or the complement of a number's place in the table of numbers."""
+
+
+class Deferred:
+    """The notes on one table of terms; they may serve several runs, which then share what they have in common."""
+
+    def __init__(self, normal: Normal) -> None:
+        self.normal = normal
+        self._notes: list[tuple[Operation, Ring | None, Operands]] = []
+        self._known: dict[tuple[str, tuple[str, ...], str], dict[Operands, Term]] = {}
+        self._numbers: list[int] = []
+        self._number: dict[int, int] = {}
+        self._written: dict[Term, Value] = {}
+
+    def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
+        """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
+        rows = zip(*(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
+        sums = ring(operation)
+        known = self._known.setdefault((operation.name, operation.sources, operation.result), {})
+        found = []
+        for row in rows:
+            term = known.get(row)
+            if term is None:
+                term = known[row] = FIRST + len(self._notes)
+                self._notes.append((operation, sums, row))
+            found.append(term)
+        result: Lanes = np.array(found, np.int64)
+        for _, terms in reversed(operands):  # what was never written, of the first operand that is so
+            result = np.where(terms < 0, terms, result)
+        return result
+
+    def _codes(self, bits: Bits, terms: Lanes) -> Lanes:
+        if terms.all():
+            return terms
+        distinct, places = np.unique(bits, return_inverse=True)
+        codes = []
+        for number in distinct.tolist():
+            code = self._number.get(number)
+            if code is None:
+                code = self._number[number] = len(self._numbers)
+                self._numbers.append(number)
+            codes.append(~code)
+        found: Lanes = np.where(terms == 0, np.array(codes, np.int64)[places.reshape(-1)], terms)
+        return found
+
+    def written_out(self, bits: Bits, terms: Lanes) -> tuple[Bits, Lanes]:
+        """Return registers without notes: terms, and numbers where a note turns out to be one."""
+        at = np.flatnonzero(terms >= FIRST)
+        if len(at) == 0:
+            return bits, terms
+        bits, terms = bits.copy(), terms.copy()
+        asked = terms[at].tolist()
+        self._write_out(asked)
+        values = [self._written[term] for term in asked]
+        bits[at], terms[at] = [b for b, _ in values], [t for _, t in values]
+        return bits, terms
+
+    def _write_out(self, asked: Iterable[Term]) -> None:
+        notes, written = self._notes, self._written
+        uses, inner = Counter(asked), set[Term]()
+        waiting = list(uses)
+        needed = set(waiting)
+        while waiting:
+            term = waiting.pop()
+            if term in written:
+                continue
+            operation, sums, row = notes[term - FIRST]
+            open_to = summands(operation) if sums else ()
+            for place, operand in enumerate(row):
+                if operand < FIRST or operand in written:
+                    continue
+                uses[operand] += 1
+                if place in open_to and notes[operand - FIRST][1] == sums:
+                    inner.add(operand)
+                if operand not in needed:
+                    needed.add(operand)
+                    waiting.append(operand)
+        inside = {term for term in inner if uses[term] == 1}
+        for term in sorted(needed - inside):  # operands are older than what is made of them
+            if term not in written:
+                written[term] = self._evaluate(term, inside)
+
+    def _evaluate(self, term: Term, inside: set[Term]) -> Value:
+        operation, ring, row = self._notes[term - FIRST]
+        if ring is None:
+            return evaluate(self.normal, operation, tuple(map(self._operand, row)))
+        sums, waiting = [], [term]
+        while waiting:
+            operation, _, row = self._notes[waiting.pop() - FIRST]
+            waiting += [operand for operand in row if operand in inside]
+            sums.append((operation, tuple(None if term in inside else self._operand(term) for term in row)))
+        return evaluate_sum(self.normal, sums)
+
+    def _operand(self, code: int) -> Value:
+        if code < 0:
+            return self._numbers[~code], 0
+        return self._written[code] if code >= FIRST else (0, code)

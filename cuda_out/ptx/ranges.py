@@ -1,0 +1,74 @@
+"""Which bits of an integer term can be set at all: at most so many low ones, and none of so many lowest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from cuda_out.ptx.kinds import width
+from symbolic.terms import Term, Terms
+
+UNBOUNDED: Final = 1 << 30
+
+
+class Ranges:
+    """Bounds of terms over arrays whose elements have the types `kinds`; a bound holds in every wider type too."""
+
+    def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
+        self.terms, self.kinds = terms, kinds
+        self._bounds: dict[Term, int] = {}
+        self._zeros: dict[Term, int] = {}
+
+    def bound(self, term: Term) -> int:
+        """Return n where the value is known to be less than 2^n, and no negative number; else UNBOUNDED."""
+        found = self._bounds.get(term)
+        if found is None:
+            found = self._bounds[term] = self._bound(term)
+        return found
+
+    def least(self, terms: Iterable[Term]) -> int:
+        """Return the bound of a conjunction."""
+        return min(map(self.bound, terms), default=UNBOUNDED)
+
+    def _bound(self, term: Term) -> int:
+        op, args = self.terms.nodes[term]
+        match op:
+            case "const":
+                return args[0].bit_length() if isinstance(args[0], int) and args[0] >= 0 else UNBOUNDED
+            case "atom":
+                kind = self.kinds[args[0]]
+                return width(kind) if kind[0] == "u" else UNBOUNDED
+            case "&":
+                return self.least(args)
+            case "^":
+                return max(map(self.bound, args))
+            case "*":
+                return min(sum(map(self.bound, args)), UNBOUNDED)
+        if op.startswith("shr.u"):
+            return width(op[4:]) - int(self.terms.nodes[args[1]][1][0])
+        return int(op[4:]) if op.startswith("bits") else UNBOUNDED
+
+    def zeros(self, term: Term) -> int:
+        """Return how many of the lowest bits are 0."""
+        found = self._zeros.get(term)
+        if found is None:
+            found = self._zeros[term] = self._count(term)
+        return found
+
+    def _count(self, term: Term) -> int:
+        op, args = self.terms.nodes[term]
+        match op:
+            case "const" if isinstance(args[0], int):
+                return (args[0] & -args[0]).bit_length() - 1 if args[0] else UNBOUNDED
+            case "*":
+                return sum(map(self.zeros, args))
+            case "&":
+                return max(map(self.zeros, args))
+            case "^" | "+":
+                return min(map(self.zeros, args))
+            case _:
+                return 0
+
+    def apart(self, factors: Iterable[Term]) -> bool:
+        """Tell whether a conjunction has no bit that all its factors can have."""
+        return max(map(self.zeros, factors), default=0) >= self.least(factors)
