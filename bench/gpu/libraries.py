@@ -1,0 +1,235 @@
+"""What a user picks today for convolutions: CuPy, PyTorch (cuDNN), NPP. Each is Missing, with the reason, where it is not.
+
+They work on the problem's own arrays, through `__cuda_array_interface__`, on the same stream. A library that computes a
+frame around the result does so into an array of its own; `finish` cuts the result out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.gpu.kernels import Kernel
+from bench.gpu.problem import Bound, Contender, Missing, Problem
+
+if TYPE_CHECKING:
+    from bench.gpu.backend import Backend, Buffer
+
+Buffers = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCall:
+    """A variant that calls a library; `tie` makes the call for arrays on the device."""
+
+    label: str
+    tie: Callable[[Backend, Problem, Buffers], Bound]
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        return ()
+
+    def bind(self, backend: Backend, problem: Problem, buffers: Mapping[str, Buffer]) -> Bound:
+        if not backend.on_gpu:
+            raise Missing("a library for GPUs")
+        return self.tie(backend, problem, buffers)
+
+
+def _library(name: str) -> ModuleType:
+    """Import a package of the user's; raise Missing where it is not installed or does not start."""
+    try:
+        return import_module(name)
+    except Exception as error:  # a package that does not fit its driver raises whatever it likes
+        first = str(error).splitlines() or [type(error).__name__]
+        raise Missing(f"{name.partition('.')[0]} cannot be imported: {first[0][:160]}") from None
+
+
+def _torch() -> Any:
+    torch = _library("torch")
+    if not torch.cuda.is_available():
+        raise Missing("this PyTorch sees no GPU")
+    torch.backends.cudnn.allow_tf32 = False  # or a convolution of floats would not be one of floats
+    torch.backends.cudnn.benchmark = True  # cuDNN tries its algorithms in the first run, which is not timed
+    return torch
+
+
+def _pytorch_convolution(dimensions: int) -> Callable[[Backend, Problem, Buffers], Bound]:
+    def tie(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
+        torch = _torch()
+        convolve = getattr(torch.nn.functional, f"conv{dimensions}d")
+        x, w, y = (torch.as_tensor(buffers[name], device="cuda") for name in ("x", "w", "y"))
+        found: list[Any] = []
+
+        def run() -> None:
+            found[:] = []  # what the run before made is free for this one
+            with torch.no_grad():
+                found.append(convolve(x[None, None], w[None, None]))
+
+        return Bound(run, lambda: y.copy_(found[0][0, 0]), about={"version": torch.__version__})
+
+    return tie
+
+
+def _pytorch_average(k: int) -> Callable[[Backend, Problem, Buffers], Bound]:
+    def tie(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
+        torch = _torch()
+        x, y = (torch.as_tensor(buffers[name], device="cuda") for name in ("x", "y"))
+        found: list[Any] = []
+
+        def run() -> None:
+            found[:] = []
+            with torch.no_grad():
+                found.append(torch.nn.functional.avg_pool1d(x[None, None], k, stride=1))
+
+        return Bound(run, lambda: y.copy_(found[0][0, 0]), about={"version": torch.__version__})
+
+    return tie
+
+
+def _cupy_correlate(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
+    cupy, ndimage = _library("cupy"), _library("cupyx.scipy.ndimage")
+    x, w, y = (cupy.asarray(buffers[name]) for name in ("x", "w", "y"))
+    whole = cupy.empty_like(x)
+    k = w.shape[0]
+    inner = tuple(slice((k - 1) // 2, (k - 1) // 2 + extent) for extent in problem.output.shape)
+
+    def run() -> None:
+        ndimage.correlate(x, w, output=whole, mode="constant")
+
+    def finish() -> None:
+        y[...] = whole[inner]
+
+    return Bound(run, finish, about={"version": cupy.__version__})
+
+
+def _cupy_average(k: int) -> Callable[[Backend, Problem, Buffers], Bound]:
+    def tie(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
+        cupy, ndimage = _library("cupy"), _library("cupyx.scipy.ndimage")
+        x, y = (cupy.asarray(buffers[name]) for name in ("x", "y"))
+        whole = cupy.empty_like(x)
+        first = (k - 1) // 2
+
+        def run() -> None:
+            ndimage.uniform_filter1d(x, k, output=whole, mode="constant")
+
+        def finish() -> None:
+            y[...] = whole[first : first + y.shape[0]]
+
+        return Bound(run, finish, about={"version": cupy.__version__})
+
+    return tie
+
+
+# ---- NPP -------------------------------------------------------------------------------------------------------
+
+
+class NppSize(ctypes.Structure):
+    _fields_ = [("width", ctypes.c_int), ("height", ctypes.c_int)]
+
+
+class NppPoint(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_int), ("y", ctypes.c_int)]
+
+
+class NppStreamContext(ctypes.Structure):
+    """nppdefs.h; the last two fields came with CUDA 11."""
+
+    _fields_ = [
+        ("stream", ctypes.c_void_p),
+        ("device", ctypes.c_int),
+        ("multiprocessors", ctypes.c_int),
+        ("threads_per_multiprocessor", ctypes.c_int),
+        ("threads_per_block", ctypes.c_int),
+        ("shared_bytes", ctypes.c_size_t),
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+        ("stream_flags", ctypes.c_uint),
+        ("reserved", ctypes.c_int),
+    ]
+
+
+def _npp() -> tuple[Any, Any]:
+    """Load NPP's core and its filters, of any version that the loader finds or a wheel brings."""
+    found = []
+    for name in ("nppc", "nppif"):
+        library = None
+        candidates = [ctypes.util.find_library(name), *(f"lib{name}.so.{major}" for major in (13, 12, 11))]
+        for candidate in filter(None, candidates):
+            try:
+                library = ctypes.CDLL(str(candidate), mode=ctypes.RTLD_GLOBAL)
+                break
+            except OSError:
+                continue
+        if library is None:
+            raise Missing(f"lib{name} (NPP) is not on this machine")
+        found.append(library)
+    return found[0], found[1]
+
+
+def _npp_filter(turned: bool) -> Callable[[Backend, Problem, Buffers], Bound]:
+    """Return a call with the anchor in the middle, where all that can be meant by it is the same, and the weights as they
+    are or turned round: which of the two is right is found out by comparing the results."""
+
+    def tie(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
+        core, filters = _npp()
+        try:
+            call, context_of = filters.nppiFilter_32f_C1R_Ctx, core.nppGetStreamContext
+        except AttributeError:
+            raise Missing("this NPP has no nppiFilter_32f_C1R_Ctx") from None
+        context = NppStreamContext()
+        if status := context_of(ctypes.byref(context)):
+            raise Missing(f"nppGetStreamContext gave {status}")
+        context.stream = None
+        address, number = ctypes.c_void_p, ctypes.c_int
+        call.argtypes = [address, number, address, number, NppSize, address, NppSize, NppPoint, NppStreamContext]
+        x, w, y = (buffers[name] for name in ("x", "w", "y"))
+        weights = backend.download(w)
+        kept = backend.upload(np.ascontiguousarray(weights[::-1, ::-1] if turned else weights))
+        (height, width), k = y.shape, w.shape[0]
+        middle = x.address + 4 * (k // 2) * (x.shape[1] + 1)
+        sizes = NppSize(width, height), kept.address, NppSize(k, k), NppPoint(k // 2, k // 2)
+
+        def run() -> None:
+            if status := call(middle, 4 * x.shape[1], y.address, 4 * width, *sizes, context):
+                raise RuntimeError(f"nppiFilter_32f_C1R_Ctx gave {status}")
+
+        return Bound(run, release=lambda: backend.release(kept))
+
+    return tie
+
+
+# ---- contenders ------------------------------------------------------------------------------------------------
+
+
+def _contender(name: str, tie: Callable[[Backend, Problem, Buffers], Bound], *, exact: bool = True) -> Contender:
+    return Contender(name, False, [LibraryCall("as it comes", tie)], exact=exact)
+
+
+def convolution_2d() -> list[Contender]:
+    npp = [LibraryCall("weights turned round" if turned else "weights as given", _npp_filter(turned)) for turned in (True, False)]
+    return [
+        _contender("PyTorch (cuDNN)", _pytorch_convolution(2), exact=False),
+        _contender("CuPy ndimage", _cupy_correlate, exact=False),
+        Contender("NPP", False, npp, exact=False),
+    ]
+
+
+def convolution_1d() -> list[Contender]:
+    return [
+        _contender("PyTorch (cuDNN)", _pytorch_convolution(1), exact=False),
+        _contender("CuPy ndimage", _cupy_correlate, exact=False),
+    ]
+
+
+def average_1d(k: int) -> list[Contender]:
+    return [
+        _contender("PyTorch", _pytorch_average(k), exact=False),
+        _contender("CuPy ndimage", _cupy_average(k), exact=False),
+    ]
