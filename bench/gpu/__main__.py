@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy as np
 from bench.gpu import aos, conv, multiply
 from bench.gpu.backend import Backend, Emulation
 from bench.gpu.contenders import Setup
+from bench.gpu.guard import Guard
 from bench.gpu.kernels import TEXTS, by_hand
 from bench.gpu.measure import Run, measure
 from bench.gpu.page import write_results
@@ -32,6 +34,8 @@ from bench.kept import keep_rows, rows_so_far
 
 GIB = 1 << 30
 EMULATED_BYTES = 1 << 14
+BLOCKS_PER_MULTIPROCESSOR, LOOPS = 32, 256
+"""How much the kernels compute that measure rates: some milliseconds' work."""
 
 
 def all_cases(setup: Setup) -> list[Case]:
@@ -107,7 +111,10 @@ def main(arguments: Sequence[str]) -> int:
     unfinished = options.results / "unfinished-gpu.json"
     mark = fingerprint(backend, options)
     rows = {} if options.afresh or options.emulate else rows_so_far(unfinished, mark)
-    run = begin(backend, options)
+    broken = {} if options.afresh or options.emulate else rows_so_far(broken_file(options), mark)
+    run = replace(begin(backend, options), broken={name: row["reason"] for name, row in broken.items()})
+    if backend.on_gpu:
+        run = replace(run, guard=Guard(broken_file(options), mark, dict(broken), arguments, options, started))
     longest = 0.0
     for case in wanted:
         if case.name in rows:
@@ -132,7 +139,14 @@ def main(arguments: Sequence[str]) -> int:
             print(f"wrote {path}")
     if complete:
         unfinished.unlink()
+        broken_file(options).unlink(missing_ok=True)
     return 0
+
+
+def broken_file(options: argparse.Namespace) -> Path:
+    """Return where contenders are kept that broke the device."""
+    path: Path = options.results / "broken-gpu.json"
+    return path
 
 
 def device() -> Backend:
@@ -153,7 +167,8 @@ def begin(backend: Backend, options: argparse.Namespace) -> Run:
         return Run(backend, roofline, EMULATED_BYTES, 1, sweeping(backend, EMULATED_BYTES))
     facts = backend.facts()
     bytes_ = min(options.bytes, backend.free_bytes() // 8)
-    roofline = measure_roofline(backend, bytes_, options.runs, blocks=32 * facts["multiprocessors"], loops=256)
+    blocks = BLOCKS_PER_MULTIPROCESSOR * facts["multiprocessors"]
+    roofline = measure_roofline(backend, bytes_, options.runs, blocks=blocks, loops=LOOPS)
     assert roofline is not None, "a GPU takes time"
     print("; ".join(f"{name}: {value:.3g}" for name, value in roofline.as_json().items()), flush=True)
     return Run(backend, roofline, bytes_, options.runs, sweeping(backend, facts["l2_bytes"]))

@@ -75,7 +75,7 @@ def contenders(setup: Setup, form: str, size: int) -> list[Contender]:
     def kernels(
         file: str, name: str, labels: Mapping[str, Mapping[str, int]], includes: tuple[str, ...] | None = None
     ) -> dict[str, Kernel]:
-        common = {"S": size, "THREADS": 256}
+        common = {"AOS_WORDS": size, "AOS_THREADS": 256}
         return {
             label: by_hand(file, f"{name}_{form}", 256, "xy", (256,), includes=includes, **common, **defines)
             for label, defines in labels.items()

@@ -29,7 +29,6 @@ _SIGNATURES: Final[dict[str, Sequence[Any]]] = {
     "cuDeviceGet": [POINTER(c_int), c_int],
     "cuDeviceGetName": [POINTER(c_char), c_int, c_int],
     "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
-    "cuDeviceTotalMem_v2": [POINTER(c_size_t), c_int],
     "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
     "cuCtxSetCurrent": [c_void_p],
     "cuCtxSynchronize": [],
@@ -47,7 +46,6 @@ _SIGNATURES: Final[dict[str, Sequence[Any]]] = {
     "cuLaunchKernel": [c_void_p, *[c_uint] * 7, c_void_p, POINTER(c_void_p), POINTER(c_void_p)],
     "cuEventCreate": [POINTER(c_void_p), c_uint],
     "cuEventRecord": [c_void_p, c_void_p],
-    "cuEventSynchronize": [c_void_p],
     "cuEventElapsedTime": [POINTER(c_float), c_void_p, c_void_p],
     "cuGetErrorName": [c_int, POINTER(c_char_p)],
 }
@@ -64,7 +62,7 @@ class Driver:
         loaded = ctypes.CDLL(library)
         self._calls = {}
         for name, types in _SIGNATURES.items():
-            call = getattr(loaded, name)
+            call = getattr(loaded, name, None) or getattr(loaded, f"{name}_v2")
             call.argtypes, call.restype = list(types), c_int
             self._calls[name] = call
         device, context = c_int(), c_void_p()

@@ -72,9 +72,19 @@ def _pytorch_convolution(dimensions: int) -> Callable[[Backend, Problem, Buffers
             with torch.no_grad():
                 found.append(convolve(x[None, None], w[None, None]))
 
-        return Bound(run, lambda: y.copy_(found[0][0, 0]), about={"version": torch.__version__})
+        return _bound_tensor(torch, run, found, y)
 
     return tie
+
+
+def _bound_tensor(torch: Any, run: Callable[[], None], found: list[Any], y: Any) -> Bound:
+    """Return a call whose result is a new tensor, the only one of `found`."""
+
+    def release() -> None:
+        found.clear()
+        torch.cuda.empty_cache()
+
+    return Bound(run, lambda: y.copy_(found[0][0, 0]), release, {"version": torch.__version__})
 
 
 def _pytorch_average(k: int) -> Callable[[Backend, Problem, Buffers], Bound]:
@@ -88,7 +98,7 @@ def _pytorch_average(k: int) -> Callable[[Backend, Problem, Buffers], Bound]:
             with torch.no_grad():
                 found.append(torch.nn.functional.avg_pool1d(x[None, None], k, stride=1))
 
-        return Bound(run, lambda: y.copy_(found[0][0, 0]), about={"version": torch.__version__})
+        return _bound_tensor(torch, run, found, y)
 
     return tie
 
@@ -96,35 +106,37 @@ def _pytorch_average(k: int) -> Callable[[Backend, Problem, Buffers], Bound]:
 def _cupy_correlate(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
     cupy, ndimage = _library("cupy"), _library("cupyx.scipy.ndimage")
     x, w, y = (cupy.asarray(buffers[name]) for name in ("x", "w", "y"))
-    whole = cupy.empty_like(x)
-    k = w.shape[0]
-    inner = tuple(slice((k - 1) // 2, (k - 1) // 2 + extent) for extent in problem.output.shape)
-
-    def run() -> None:
-        ndimage.correlate(x, w, output=whole, mode="constant")
-
-    def finish() -> None:
-        y[...] = whole[inner]
-
-    return Bound(run, finish, about={"version": cupy.__version__})
+    return _bound_frame(
+        cupy, x, y, lambda whole: ndimage.correlate(x, w, output=whole, mode="constant"), w.shape[0] // 2
+    )
 
 
 def _cupy_average(k: int) -> Callable[[Backend, Problem, Buffers], Bound]:
     def tie(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
         cupy, ndimage = _library("cupy"), _library("cupyx.scipy.ndimage")
         x, y = (cupy.asarray(buffers[name]) for name in ("x", "y"))
-        whole = cupy.empty_like(x)
-        first = (k - 1) // 2
-
-        def run() -> None:
-            ndimage.uniform_filter1d(x, k, output=whole, mode="constant")
-
-        def finish() -> None:
-            y[...] = whole[first : first + y.shape[0]]
-
-        return Bound(run, finish, about={"version": cupy.__version__})
+        return _bound_frame(
+            cupy, x, y, lambda whole: ndimage.uniform_filter1d(x, k, output=whole, mode="constant"), k // 2
+        )
 
     return tie
+
+
+def _bound_frame(cupy: Any, x: Any, y: Any, call: Callable[[Any], object], first: int) -> Bound:
+    """Return a call that fills an array as large as the input, in which the result begins at `first`."""
+    whole = [cupy.empty_like(x)]
+
+    def run() -> None:
+        call(whole[0])
+
+    def finish() -> None:
+        y[...] = whole[0][tuple(slice(first, first + extent) for extent in y.shape)]
+
+    def release() -> None:
+        whole.clear()
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    return Bound(run, finish, release, {"version": cupy.__version__})
 
 
 # ---- NPP -------------------------------------------------------------------------------------------------------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
 
 from bench.gpu.backend import Backend, Buffer
-from bench.gpu.driver import DriverError
 from bench.gpu.kernels import Lengths, by_hand
 from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Missing, Problem, Variant
 from bench.gpu.roofline import Roofline
@@ -26,13 +26,19 @@ AT_LEAST_RUNS = 11
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a measurement goes: the bytes of a problem's inputs, and how often the fastest variant runs."""
+    """How a measurement goes: the bytes of a problem's inputs, and how often the fastest variant runs.
+
+    `sweep` empties the cache before each timed run. `broken` has the reason for contenders ('case: contender') that
+    are not to be run again; `guard` is entered around each, with the case's name and the contender's.
+    """
 
     backend: Backend
     roofline: Roofline | None
     bytes: int
     runs: int
     sweep: Callable[[], None] = lambda: None
+    broken: Mapping[str, str] = field(default_factory=dict)
+    guard: Callable[[str, str], AbstractContextManager[object]] = lambda case, contender: nullcontext()
 
 
 class Wrong(Exception):
@@ -88,7 +94,7 @@ class Arrays:
 
 def measure(case: Case, run: Run) -> dict[str, Any]:
     """Return the row of a case."""
-    contenders = list(case.contenders())
+    contenders = [_unless_broken(each, run.broken.get(f"{case.name}: {each.name}")) for each in case.contenders()]
     run.backend.prepare([k for c in contenders for v in c.variants for k in v.kernels])
     rows = [
         {"name": c.name, "ours": c.ours, "status": "missing" if not c.variants else "open", "reason": c.missing}
@@ -96,9 +102,9 @@ def measure(case: Case, run: Run) -> dict[str, Any]:
     ]
     right = {c.name: list(c.variants) for c in contenders}
     for lengths in case.small:
-        _small(case, lengths, contenders, right, rows, run.backend)
+        _small(case, lengths, contenders, right, rows, run)
     full = case.problem(case.full(run.bytes))
-    _full(full, contenders, right, rows, run)
+    _full(case.name, full, contenders, right, rows, run)
     floor_s, bound = run.roofline.floor_s(full) if run.roofline else (None, None)
     return {
         "name": case.name,
@@ -116,6 +122,10 @@ def measure(case: Case, run: Run) -> dict[str, Any]:
     }
 
 
+def _unless_broken(contender: Contender, reason: str | None) -> Contender:
+    return contender if reason is None else replace(contender, variants=(), missing=reason)
+
+
 def _tolerance(problem: Problem, contender: Contender) -> float:
     return problem.tolerance if contender.exact else max(problem.tolerance, 1e-4 * problem.largest)
 
@@ -126,16 +136,17 @@ def _small(
     contenders: Sequence[Contender],
     right: dict[str, list[Variant]],
     rows: Sequence[dict[str, Any]],
-    backend: Backend,
+    run: Run,
 ) -> None:
     """Compare every variant with NumPy; one that is wrong or does not run is not looked at again."""
-    with Arrays(backend, case.problem(lengths)) as arrays:
+    with Arrays(run.backend, case.problem(lengths)) as arrays:
         wanted = case.expected(arrays.inputs()).reshape(arrays.problem.output.shape)
         for contender, row in zip(contenders, rows, strict=True):
             tolerance = _tolerance(arrays.problem, contender)
             for variant in list(right[contender.name]):
                 try:
-                    _check_small(variant, arrays, wanted, tolerance, lengths)
+                    with run.guard(case.name, contender.name):
+                        _check_small(variant, arrays, wanted, tolerance, lengths)
                 except (Missing, Wrong, CompileError, EmulationError) as why:
                     right[contender.name].remove(variant)
                     row["reason"] = _said(row["reason"], why, variant)
@@ -169,6 +180,7 @@ def _check_small(variant: Variant, arrays: Arrays, wanted: Array, tolerance: flo
 
 
 def _full(
+    case: str,
     problem: Problem,
     contenders: Sequence[Contender],
     right: Mapping[str, Sequence[Variant]],
@@ -185,37 +197,48 @@ def _full(
                 if row["status"] != "open":
                     continue
                 for variant in right[contender.name]:
-                    bound = _bound(variant, arrays, row)
-                    if bound is None:
-                        continue
-                    try:
-                        backend.poison(arrays.output)
-                        bound.run()
-                        bound.finish()
-                        if not reference:
+                    with run.guard(case, contender.name):
+                        first = not reference
+                        if _one_variant(variant, contender, arrays, wanted, reference, row, run) and first:
                             reference = contender.name
-                            backend.copy(arrays.output, wanted)
-                        elif count := arrays.differences(wanted, _tolerance(problem, contender)):
-                            why = Wrong(f"differs from {reference} in {count} of {problem.output.words}")
-                            row["reason"] = _said(row["reason"], why, variant)
-                            continue
-                        _time(row, variant, bound, run)
-                    finally:
-                        bound.release()
                 row["compared_with"] = reference if contender.name != reference else "NumPy, at small sizes"
                 row["status"] = "measured" if row.get("variants") else "wrong"
-                if not run.backend.on_gpu and row["status"] == "measured":
+                if row["status"] == "measured" and not backend.on_gpu:
                     row["status"] = "right"
         finally:
             backend.release(wanted)
 
 
-def _bound(variant: Variant, arrays: Arrays, row: dict[str, Any]) -> Bound | None:
+def _one_variant(
+    variant: Variant,
+    contender: Contender,
+    arrays: Arrays,
+    wanted: Buffer,
+    reference: str,
+    row: dict[str, Any],
+    run: Run,
+) -> bool:
+    """Compare a variant with the reference, or make it that where there is none yet, and time it; say whether it ran."""
+    backend, problem = arrays.backend, arrays.problem
     try:
-        return variant.bind(arrays.backend, arrays.problem, arrays.buffers)
-    except (Missing, DriverError) as why:  # arrays that do not fit, for one
+        bound = variant.bind(backend, problem, arrays.buffers)
+    except Missing as why:  # arrays that do not fit, for one
         row["reason"] = _said(row["reason"], why, variant)
-        return None
+        return False
+    try:
+        backend.poison(arrays.output)
+        bound.run()
+        bound.finish()
+        if not reference:
+            backend.copy(arrays.output, wanted)
+        elif count := arrays.differences(wanted, _tolerance(problem, contender)):
+            why = Wrong(f"differs from {reference} in {count} of {problem.output.words}")
+            row["reason"] = _said(row["reason"], why, variant)
+            return False
+        _time(row, variant, bound, run)
+    finally:
+        bound.release()
+    return True
 
 
 def _time(row: dict[str, Any], variant: Variant, bound: Bound, run: Run) -> None:

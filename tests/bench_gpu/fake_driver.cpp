@@ -1,0 +1,158 @@
+// A driver without a device, for the tests of bench/gpu: memory is the host's, a launch calls whoever asked for it, time
+// is counted in launches. It is compiled against CUDA's own cuda.h, which checks every signature.
+#include <cuda.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+namespace {
+using OnLaunch = int (*)(const char* entry, const unsigned* grid, const unsigned* block, void** arguments);
+OnLaunch on_launch = nullptr;
+std::map<CUdeviceptr, size_t> sizes;
+unsigned launches = 0, events = 0;
+struct Module {
+  std::string image;
+};
+struct Function {
+  std::string entry;
+};
+struct Event {
+  unsigned at;
+};
+}  // namespace
+
+extern "C" {
+
+void fake_on_launch(OnLaunch callback) { on_launch = callback; }
+size_t fake_size(CUdeviceptr address) {
+  const auto found = sizes.find(address);
+  return found == sizes.end() ? 0 : found->second;
+}
+size_t fake_allocations() { return sizes.size(); }
+unsigned fake_events() { return events; }
+
+CUresult CUDAAPI cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult CUDAAPI cuDriverGetVersion(int* version) { return *version = 13000, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = 0;
+  return ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice) {
+  strncpy(name, "Fake GPU", length);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 1; break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1000000; break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *value = 2000000; break;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *value = 384; break;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 4096; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = 9; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  *context = reinterpret_cast<CUcontext>(0x100);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
+  return context == reinterpret_cast<CUcontext>(0x100) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+CUresult CUDAAPI cuCtxSynchronize() { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuMemGetInfo(size_t* free, size_t* total) { return *free = *total = 1 << 30, CUDA_SUCCESS; }
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, size_t bytes) {
+  if (bytes > 1 << 28) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = CUdeviceptr(aligned_alloc(256, (bytes + 255) / 256 * 256));
+  sizes[*address] = bytes;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
+  if (!sizes.erase(address)) return CUDA_ERROR_INVALID_VALUE;
+  free(reinterpret_cast<void*>(address));
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr target, const void* source, size_t bytes) {
+  memcpy(reinterpret_cast<void*>(target), source, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemcpyDtoH(void* target, CUdeviceptr source, size_t bytes) {
+  memcpy(target, reinterpret_cast<void*>(source), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream) {
+  ++launches;
+  if (stream) return CUDA_ERROR_INVALID_HANDLE;
+  memcpy(reinterpret_cast<void*>(target), reinterpret_cast<void*>(source), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr target, unsigned char byte, size_t count, CUstream stream) {
+  if (stream) return CUDA_ERROR_INVALID_HANDLE;
+  memset(reinterpret_cast<void*>(target), byte, count);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
+  if (memcmp(image, "\x7f" "ELF", 4)) return CUDA_ERROR_INVALID_IMAGE;
+  *module = reinterpret_cast<CUmodule>(new Module);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+  *function = reinterpret_cast<CUfunction>(new Function{name});
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction) {
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = 48; break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int threads, size_t) {
+  return *blocks = 2048 / threads, CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned shared_bytes, CUstream stream, void** arguments, void** extra) {
+  ++launches;
+  if (shared_bytes || stream || extra || !gx || !gy || !gz || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
+  const auto& entry = reinterpret_cast<Function*>(function)->entry;
+  return CUresult(on_launch(entry.c_str(), grid, block, arguments));
+}
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
+  ++events;
+  *event = reinterpret_cast<CUevent>(new Event{0});
+  return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+  reinterpret_cast<Event*>(event)->at = launches;
+  return stream ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent first, CUevent second) {
+  *ms = float(reinterpret_cast<Event*>(second)->at - reinterpret_cast<Event*>(first)->at);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGetErrorName(CUresult error, const char** name) {
+  switch (error) {
+    case CUDA_ERROR_OUT_OF_MEMORY: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case CUDA_ERROR_ILLEGAL_ADDRESS: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    default: *name = "another error"; break;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"
+
+// What bench/gpu/driver.py has as numbers.
+static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16 && CU_DEVICE_ATTRIBUTE_CLOCK_RATE == 13 &&
+              CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE == 36 && CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH == 37 &&
+              CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE == 38 && CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 &&
+              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == 76);
+static_assert(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES == 1 && CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES == 3 &&
+              CU_FUNC_ATTRIBUTE_NUM_REGS == 4);
