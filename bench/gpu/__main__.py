@@ -133,7 +133,7 @@ def main(arguments: Sequence[str]) -> int:
         print("\n".join(wrong) or "every result is the specification's; nothing was timed")
         return 1 if wrong else 0
     complete = all(case.name in rows for case in cases)
-    if complete or options.partial:
+    if rows and (complete or options.partial):
         in_order = [rows[case.name] for case in cases if case.name in rows]
         for path in write_results(in_order, backend.facts(), len(cases), options.results, options.docs):
             print(f"wrote {path}")

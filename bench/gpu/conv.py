@@ -88,7 +88,7 @@ def sketches_2d(k: int) -> dict[str, list[Sketch]]:
 def contenders_2d(setup: Setup, k: int) -> list[Contender]:
     def kernels(entry: str) -> dict[str, Kernel]:
         return {
-            f"{x} x {y}": by_hand("conv.cu", entry, (x, y), "xwy", (x, y), K=k, X=x, Y=y) for x, y in BLOCKS_2D
+            f"{x} x {y}": by_hand("conv2d.cu", entry, (x, y), "xwy", (x, y), K=k, X=x, Y=y) for x, y in BLOCKS_2D
         }
 
     return [
@@ -140,7 +140,7 @@ def sketches_1d(k: int, name: str) -> dict[str, list[Sketch]]:
 
 
 def _one_dimension(entry: str, k: int, pointers: str, blocks: Sequence[int] = BLOCKS_1D) -> dict[str, Kernel]:
-    return {f"{x} threads": by_hand("conv.cu", entry, x, pointers, (x,), K=k, X=x, Y=1) for x in blocks}
+    return {f"{x} threads": by_hand("conv1d.cu", entry, x, pointers, (x,), K=k, X=x) for x in blocks}
 
 
 def contenders_1d(setup: Setup, k: int) -> list[Contender]:

@@ -30,6 +30,7 @@ size_t fake_size(CUdeviceptr address) {
   const auto found = sizes.find(address);
   return found == sizes.end() ? 0 : found->second;
 }
+void fake_forget() { sizes.clear(); }
 size_t fake_allocations() { return sizes.size(); }
 unsigned fake_events() { return events; }
 

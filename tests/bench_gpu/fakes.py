@@ -54,6 +54,7 @@ class FakeGpu(device.Gpu):
         self.library.fake_size.argtypes, self.library.fake_size.restype = [ctypes.c_uint64], ctypes.c_size_t
         self.library.fake_allocations.restype = ctypes.c_size_t
         self.current: Kernel
+        self.launched = 0
         self.refuse, self.programs = refuse, cache / "programs"
         self._callback = _CALLBACK(self._launched)  # kept: the library calls it
         self.library.fake_on_launch(self._callback)
@@ -66,7 +67,7 @@ class FakeGpu(device.Gpu):
         return _Named(loaded, kernel, self)
 
     def _launched(self, entry: bytes, grid: Any, block: Any, arguments: Any) -> int:
-        kernel = self.current
+        kernel, self.launched = self.current, self.launched + 1
         assert entry.decode() == kernel.entry and tuple(block[:3]) == kernel.block
         if self.refuse(kernel.entry):
             return ILLEGAL_ADDRESS
