@@ -23,7 +23,8 @@ from bench.gpu.guard import Guard
 from bench.gpu.measure import summary
 from bench.gpu.problem import Missing
 from bench.gpu.solved import Store, sketch
-from tests.bench_gpu.fakes import FakeGpu, build
+from tests.bench_gpu.fakes import FakeGpu
+from tests.fake_gpu.library import build
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc, whose cuda.h the fake driver needs"),

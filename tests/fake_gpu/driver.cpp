@@ -1,6 +1,8 @@
-// A driver without a device, for the tests of bench/gpu: memory is the host's, a launch calls whoever asked for it, time
-// is counted in launches. It is compiled against CUDA's own cuda.h, which checks every signature.
+// A driver without a device: memory is the host's, a launch calls whoever asked for it, time is counted in launches. It is
+// compiled against CUDA's own cuda.h, which checks every signature. As libcuda.so.1 it is what bench/gpu/driver.py, and
+// what numba-cuda and cuda.core, take for an NVIDIA driver, as far as tests go: a function that is not here says so.
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +14,8 @@ using OnLaunch = int (*)(const char* entry, const unsigned* grid, const unsigned
 OnLaunch on_launch = nullptr;
 std::map<CUdeviceptr, size_t> sizes;
 unsigned launches = 0, events = 0;
+CUcontext current = nullptr;
+CUstream last_stream = nullptr;
 struct Module {
   std::string image;
 };
@@ -32,7 +36,7 @@ size_t fake_size(CUdeviceptr address) {
 }
 void fake_forget() { sizes.clear(); }
 size_t fake_allocations() { return sizes.size(); }
-unsigned fake_events() { return events; }
+CUstream fake_last_stream() { return last_stream; }
 
 CUresult CUDAAPI cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
 CUresult CUDAAPI cuDriverGetVersion(int* version) { return *version = 13000, CUDA_SUCCESS; }
@@ -63,6 +67,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
+  current = context;
   return context == reinterpret_cast<CUcontext>(0x100) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 CUresult CUDAAPI cuCtxSynchronize() { return CUDA_SUCCESS; }
@@ -121,7 +126,8 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
     unsigned bz, unsigned shared_bytes, CUstream stream, void** arguments, void** extra) {
   ++launches;
-  if (shared_bytes || stream || extra || !gx || !gy || !gz || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
+  last_stream = stream;
+  if (shared_bytes || extra || !gx || !gy || !gz || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
   const unsigned grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
   const auto& entry = reinterpret_cast<Function*>(function)->entry;
   return CUresult(on_launch(entry.c_str(), grid, block, arguments));
@@ -146,6 +152,56 @@ CUresult CUDAAPI cuGetErrorName(CUresult error, const char** name) {
     default: *name = "another error"; break;
   }
   return CUDA_SUCCESS;
+}
+
+
+// ---- besides, what numba-cuda and cuda.core ask for
+
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) { return *context = current, CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) { return current = context, CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxPopCurrent(CUcontext* context) { return *context = current, current = nullptr, CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) { return *device = 0, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice) { return memset(uuid, 1, sizeof *uuid), CUDA_SUCCESS; }
+CUresult CUDAAPI cuGetErrorString(CUresult, const char** text) { return *text = "an error", CUDA_SUCCESS; }
+CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) {
+  return *stream = reinterpret_cast<CUstream>(new int), CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamDestroy(CUstream) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, size_t bytes, CUstream) {
+  return cuMemcpyHtoD(target, source, bytes);
+}
+CUresult CUDAAPI cuMemcpyDtoHAsync(void* target, CUdeviceptr source, size_t bytes, CUstream) {
+  return cuMemcpyDtoH(target, source, bytes);
+}
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
+    CUlibraryOption*, void**, unsigned) {
+  return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), code);
+}
+CUresult CUDAAPI cuLibraryUnload(CUlibrary) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuLibraryGetKernel(CUkernel* kernel, CUlibrary, const char* name) {
+  return cuModuleGetFunction(reinterpret_cast<CUfunction*>(kernel), nullptr, name);
+}
+CUresult CUDAAPI cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  return *function = reinterpret_cast<CUfunction>(kernel), CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** arguments, void** extra) {
+  return cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
+      c->sharedMemBytes, c->hStream, arguments, extra);
+}
+CUresult CUDAAPI cuGetProcAddress(
+    const char* symbol, void** address, int, cuuint64_t, CUdriverProcAddressQueryResult* found) {
+  static const auto here = [] {
+    Dl_info info;
+    dladdr(reinterpret_cast<void*>(&cuInit), &info);
+    return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  }();
+  *address = nullptr;
+  for (const char* version : {"_v4", "_v3", "_v2", ""})
+    if (!*address) *address = dlsym(here, (std::string(symbol) + version).c_str());
+  if (found) *found = *address ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 }  // extern "C"
