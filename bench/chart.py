@@ -19,7 +19,7 @@ def line_chart(
     log_x: bool = False,
     share: bool = False,
 ) -> str:
-    """Return a chart of named lines, each a value in seconds for some of the ticks; with `share`, from 0 to 1 and more."""
+    """Return a chart of named lines, each a value in seconds for some of the ticks, or with `share` a share of 1."""
     values = [v for line in lines.values() for v in line.values()] or [1.0]
     if share:
         low, high = 0, math.ceil(max(values) * 10 - 1e-9)  # tenths

@@ -1,6 +1,6 @@
 """Run saved solutions (NAME.json) one after the other in one process: what compute-sanitizer is put around.
 
-    python tests/run_saved.py cpu|cuda FILE ...
+python tests/run_saved.py cpu|cuda FILE ...
 """
 
 from __future__ import annotations

@@ -61,7 +61,9 @@ def all_sketches(wanted: Sequence[Case]) -> list[Sketch]:
 
 def fingerprint(backend: Backend, options: argparse.Namespace) -> str:
     """Return what rows must have in common to stand in one table."""
-    asked = {name: str(value) for name, value in vars(options).items() if name in ("bytes", "runs", "trove", "field_mult")}
+    asked = {
+        name: str(value) for name, value in vars(options).items() if name in ("bytes", "runs", "trove", "field_mult")
+    }
     found = hashlib.sha256(json.dumps([backend.facts(), asked]).encode())
     here = TEXTS.parent
     for path in sorted([*here.rglob("*.py"), *here.rglob("*.cu")]):
@@ -84,7 +86,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__)
     add = parser.add_argument
     add("--prepare", action="store_true", help="only solve the sketches, into build/gpu/kernels.json; needs no GPU")
-    add("--emulate", action="store_true", help="rehearse on the CPU emulation, tiny sizes: results are compared, not timed")
+    add(
+        "--emulate",
+        action="store_true",
+        help="rehearse on the CPU emulation, tiny sizes: results are compared, not timed",
+    )
     add("--only", metavar="TEXT", default="", help="the cases whose name contains this")
     add("--budget", metavar="SECONDS", type=float, default=float("inf"), help="start no case that may not end in time")
     add("--bytes", metavar="N", type=int, default=GIB, help="bytes of a problem's input (default 1 GiB)")
@@ -129,7 +135,12 @@ def main(arguments: Sequence[str]) -> int:
         if backend.on_gpu:
             keep_rows(unfinished, mark, rows)
     if options.emulate:
-        wrong = [f"{r['name']}: {c['name']}: {c['reason']}" for r in rows.values() for c in r["contenders"] if c["status"] == "wrong"]
+        wrong = [
+            f"{r['name']}: {c['name']}: {c['reason']}"
+            for r in rows.values()
+            for c in r["contenders"]
+            if c["status"] == "wrong"
+        ]
         print("\n".join(wrong) or "every result is the specification's; nothing was timed")
         return 1 if wrong else 0
     complete = all(case.name in rows for case in cases)

@@ -80,7 +80,9 @@ class EmulatedKernel:
     def __call__(self, grid: Shape3, arguments: Sequence[Argument]) -> None:
         text, entry = self.kernel.text, self.kernel.entry
         declared = parameters(text, entry)
-        emulate(text, entry, grid, self.kernel.block, list(map(_as_declared, arguments, declared)), cache_dir=self.cache)
+        emulate(
+            text, entry, grid, self.kernel.block, list(map(_as_declared, arguments, declared)), cache_dir=self.cache
+        )
 
 
 def _as_declared(argument: Argument, declaration: str) -> Argument:

@@ -64,7 +64,8 @@ def problem_2d(k: int, lengths: Lengths) -> Problem:
 
 def expected_2d(k: int, arrays: Mapping[str, Array]) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(arrays["x"], (k, k))
-    return np.einsum("rcij,ij->rc", windows, arrays["w"], dtype=np.float64).astype(np.float32)
+    found: Array = np.einsum("rcij,ij->rc", windows, arrays["w"], dtype=np.float64).astype(np.float32)
+    return found
 
 
 def sketches_2d(k: int) -> dict[str, list[Sketch]]:
@@ -87,9 +88,7 @@ def sketches_2d(k: int) -> dict[str, list[Sketch]]:
 
 def contenders_2d(setup: Setup, k: int) -> list[Contender]:
     def kernels(entry: str) -> dict[str, Kernel]:
-        return {
-            f"{x} x {y}": by_hand("conv2d.cu", entry, (x, y), "xwy", (x, y), K=k, X=x, Y=y) for x, y in BLOCKS_2D
-        }
+        return {f"{x} x {y}": by_hand("conv2d.cu", entry, (x, y), "xwy", (x, y), K=k, X=x, Y=y) for x, y in BLOCKS_2D}
 
     return [
         written("direct", kernels("direct_2d")),

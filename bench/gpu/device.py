@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -128,10 +129,8 @@ class Gpu:
         """Compile on all cores; what does not compile is found out when it is loaded."""
 
         def attempt(kernel: Kernel) -> None:
-            try:
+            with suppress(CompileError, Missing):
                 compiled(kernel, self.arch, self.cache)
-            except (CompileError, Missing):
-                pass
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(attempt, dict.fromkeys(kernels)))

@@ -1,4 +1,4 @@
-"""The CUDA driver's own calls, by ctypes: what every machine with an NVIDIA GPU has, whatever Python packages are there.
+"""The CUDA driver's own calls, by ctypes: every machine with an NVIDIA GPU has them, whatever Python packages.
 
 Names and types are those of cuda.h; the driver exports the current versions under names that end in _v2.
 """

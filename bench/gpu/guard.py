@@ -1,7 +1,7 @@
 """A contender that breaks the device, or never ends, costs its own place in the table and nothing else.
 
-After an access out of bounds a CUDA context is of no more use, and a kernel that hangs cannot be taken back: the process
-has to go. It is replaced by a new one with the same command line, which finds the rows that were kept, and the
+After an access out of bounds a CUDA context is of no more use, and a kernel that hangs cannot be taken back: the
+process has to go. It is replaced by a new one with the same command line, which finds the rows that were kept, and the
 contender among those that are not to be run again.
 """
 

@@ -20,8 +20,8 @@ class Kernel:
     """`entry` takes the arrays named in `pointers`, then the length along each axis of `lengths` as a long long.
 
     Along an axis a block takes `tiles` units of the length; axes without a length have one block. `origin` says where
-    the text comes from. `includes` are folders with other people's headers (None: the text has no headers, and is held to
-    compile without a warning); with them a text is compiled by nvcc, which knows CUB's by itself.
+    the text comes from. `includes` are folders with other people's headers; with them a text is compiled by nvcc, which
+    knows CUB's by itself. None: it has no headers, and is held to compile without a warning.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""What a user picks today for convolutions: CuPy, PyTorch (cuDNN), NPP. Each is Missing, with the reason, where it is not.
+"""What a user picks today for convolutions: CuPy, PyTorch (cuDNN), NPP. Where one is not, it is Missing, with a reason.
 
 They work on the problem's own arrays, through `__cuda_array_interface__`, on the same stream. A library that computes a
 frame around the result does so into an array of its own; `finish` cuts the result out.
@@ -186,8 +186,8 @@ def _npp() -> tuple[Any, Any]:
 
 
 def _npp_filter(turned: bool) -> Callable[[Backend, Problem, Buffers], Bound]:
-    """Return a call with the anchor in the middle, where all that can be meant by it is the same, and the weights as they
-    are or turned round: which of the two is right is found out by comparing the results."""
+    """Return a call with the anchor in the middle, where all that can be meant by it is the same, and the weights as
+    they are or turned round: which of the two is right is found out by comparing the results."""
 
     def tie(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
         core, filters = _npp()
@@ -225,7 +225,10 @@ def _contender(name: str, tie: Callable[[Backend, Problem, Buffers], Bound], *, 
 
 
 def convolution_2d() -> list[Contender]:
-    npp = [LibraryCall("weights turned round" if turned else "weights as given", _npp_filter(turned)) for turned in (True, False)]
+    npp = [
+        LibraryCall("weights turned round" if turned else "weights as given", _npp_filter(turned))
+        for turned in (True, False)
+    ]
     return [
         _contender("PyTorch (cuDNN)", _pytorch_convolution(2), exact=False),
         _contender("CuPy ndimage", _cupy_correlate, exact=False),

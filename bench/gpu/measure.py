@@ -1,4 +1,4 @@
-"""Measure one case: is every contender right, on small sizes by NumPy and at full size by another kernel; how fast is it?"""
+"""Measure one case: is every contender right, at small sizes by NumPy, at full size by another one; how fast is it?"""
 
 from __future__ import annotations
 
@@ -169,14 +169,13 @@ def _check_small(variant: Variant, arrays: Arrays, wanted: Array, tolerance: flo
         found = backend.download(arrays.output)
     finally:
         bound.release()
-    if found.dtype.kind == "f":
-        different = ~(np.abs(found - wanted) <= tolerance)
-    else:
-        different = found != wanted
+    different = ~(np.abs(found - wanted) <= tolerance) if found.dtype.kind == "f" else found != wanted
     if different.any():
         at = tuple(int(i) for i in np.argwhere(different)[0])
         size = " x ".join(map(str, lengths.values()))
-        raise Wrong(f"{int(different.sum())} of {found.size} are wrong at {size}: {at} is {found[at]}, not {wanted[at]}")
+        raise Wrong(
+            f"{int(different.sum())} of {found.size} are wrong at {size}: {at} is {found[at]}, not {wanted[at]}"
+        )
 
 
 def _full(
@@ -218,7 +217,7 @@ def _one_variant(
     row: dict[str, Any],
     run: Run,
 ) -> bool:
-    """Compare a variant with the reference, or make it that where there is none yet, and time it; say whether it ran."""
+    """Compare a variant with the reference, or make it that where there is none, and time it; say whether it ran."""
     backend, problem = arrays.backend, arrays.problem
     try:
         bound = variant.bind(backend, problem, arrays.buffers)
@@ -232,8 +231,8 @@ def _one_variant(
         if not reference:
             backend.copy(arrays.output, wanted)
         elif count := arrays.differences(wanted, _tolerance(problem, contender)):
-            why = Wrong(f"differs from {reference} in {count} of {problem.output.words}")
-            row["reason"] = _said(row["reason"], why, variant)
+            differs = Wrong(f"differs from {reference} in {count} of {problem.output.words}")
+            row["reason"] = _said(row["reason"], differs, variant)
             return False
         _time(row, variant, bound, run)
     finally:

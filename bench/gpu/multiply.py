@@ -160,9 +160,14 @@ class OnLimbs:
             slice_(to_limbs.grid(groups), [buffers[name], limbs[name], count])
         loaded, back = backend.load(kernel), backend.load(from_limbs)
         grid = kernel.grid(groups)
+
+        def release() -> None:
+            for each in limbs.values():
+                backend.release(each)
+
         return Bound(
             lambda: loaded(grid, [limbs["a"], limbs["b"], limbs["c"], count]),
             lambda: back(from_limbs.grid(groups), [limbs["c"], buffers["c"], count]),
-            lambda: [backend.release(each) for each in limbs.values()],
+            release,
             loaded.about,
         )

@@ -1,4 +1,4 @@
-"""The results as a file, a page in docs/ and its charts. They are written when there are measurements, and only then."""
+"""The results as a file, a page in docs/ and its charts: written when there are measurements, and only then."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def kept_file(device: str, day: datetime.date) -> str:
     return f"gpu-{name}-{day.isoformat()}.json"
 
 
-def write_results(
-    rows: Sequence[Row], device: Mapping[str, Any], cases: int, results: Path, docs: Path
-) -> list[Path]:
+def write_results(rows: Sequence[Row], device: Mapping[str, Any], cases: int, results: Path, docs: Path) -> list[Path]:
     """Write the results file, the page and the charts; return where they are."""
     assert rows, "a page without measurements"
     file = results / kept_file(device["name"], datetime.date.today())
@@ -144,7 +142,8 @@ def missing(rows: Sequence[Row]) -> list[str]:
                 key = contender["name"], contender["status"], contender["reason"]
                 found.setdefault(key, []).append(row["at"])
     return [
-        f"- {name} at {', '.join(map(str, sizes))}: {status}: {reason}" for (name, status, reason), sizes in found.items()
+        f"- {name} at {', '.join(map(str, sizes))}: {status}: {reason}"
+        for (name, status, reason), sizes in found.items()
     ]
 
 

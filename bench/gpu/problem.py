@@ -40,8 +40,8 @@ class ArraySpec:
 class Problem:
     """A case at one size. `operations` are those that the schoolbook way cannot do without, by the name of a measured
     rate: with the least traffic, every array once, they make the floor. `items` is what a user counts per second.
-    `largest` bounds results of floats, for those who do not add up exactly; `tolerance` is what even the exact may differ
-    by."""
+    `largest` bounds results of floats, for those who do not add up exactly; `tolerance` is what even the exact may
+    differ by."""
 
     lengths: Lengths
     arrays: tuple[ArraySpec, ...]
@@ -104,7 +104,7 @@ class OneKernel:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A way to solve a case. `missing` is why there is no variant; `exact` says that sums of whole numbers come out as such."""
+    """A way to solve a case. `missing` is why there is no variant; `exact`: sums of whole numbers come out as such."""
 
     name: str
     ours: bool
@@ -117,8 +117,8 @@ class Contender:
 class Case:
     """A row of the tables: a problem at any length. The first contender is the plainest, what others are compared with.
 
-    `at` is the size that is plotted, `full` gives the lengths for so many bytes, `small` are lengths for NumPy, odd ones
-    among them. `unit` is what is counted per second: 'structures', 'pixels'.
+    `at` is the size that is plotted, `full` gives the lengths for so many bytes, `small` are lengths for NumPy, odd
+    ones among them. `unit` is what is counted per second: 'structures', 'pixels'.
     """
 
     group: str

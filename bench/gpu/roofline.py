@@ -53,7 +53,9 @@ def copy_kernel() -> Kernel:
 
 
 def rate_kernel(entry: str, loops: int) -> Kernel:
-    return Kernel(text_of("roofline.cu", LOOPS=loops), entry, (256, 1, 1), ("y",), "", (), "bench/gpu/texts/roofline.cu")
+    return Kernel(
+        text_of("roofline.cu", LOOPS=loops), entry, (256, 1, 1), ("y",), "", (), "bench/gpu/texts/roofline.cu"
+    )
 
 
 def measure_roofline(backend: Backend, bytes_: int, runs: int, *, blocks: int, loops: int) -> Roofline | None:
@@ -87,6 +89,4 @@ def measure_roofline(backend: Backend, bytes_: int, runs: int, *, blocks: int, l
         return None
     seconds = {name: median(times) / 1000 for name, times in found.items()}
     moved, done = 2 * 16 * quads, blocks * 256 * loops * OPERATIONS_PER_LOOP
-    return Roofline(
-        moved / seconds["kernel"], moved / seconds["call"], {name: done / seconds[name] for name in RATES}
-    )
+    return Roofline(moved / seconds["kernel"], moved / seconds["call"], {name: done / seconds[name] for name in RATES})

@@ -98,7 +98,7 @@ class Store:
             row = self._keep(wanted, _solved_or_why(wanted))
         if "missing" in row:
             raise Missing(row["missing"])
-        fields = {name: tuple(v) if isinstance(v, list) else v for name, v in row["kernel"].items()}
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row["kernel"].items()}
         return Kernel(**fields)
 
     def prepare(self, wanted: Iterable[Sketch], jobs: int, say: Callable[[str], None] = print) -> None:

@@ -1,6 +1,6 @@
-"""A GPU that is none: the driver's calls go to tests/fake_gpu/driver.cpp, kernels to the CPU emulation, time is counted in launches.
+"""A GPU that is none: the driver's calls go to tests/fake_gpu/driver.cpp, kernels to the CPU emulation.
 
-What these give are made-up samples: tests keep them in folders of their own.
+Time is counted in launches. What these give are made-up samples: tests keep them in folders of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from bench.gpu.driver import Driver
 from bench.gpu.kernels import Kernel
 from bench.gpu.problem import Missing
 from tests.fake_gpu.library import ILLEGAL_ADDRESS, ON_LAUNCH, opened, run_on_cpu
+
 
 class FakeGpu(device.Gpu):
     """The GPU of `device.py` over the fake driver. `refuse` makes a launch fail as an illegal access does."""

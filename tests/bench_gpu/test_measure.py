@@ -62,7 +62,7 @@ def run(tmp_path: Path, *words: str) -> int:
 
 
 def test_a_case_from_the_command_line_to_the_page(fake: FakeGpu, tmp_path: Path, capsys: Any) -> None:
-    """Every contender is compared and timed; who is missing is said with the reason; kept rows are not measured again."""
+    """Every contender is compared and timed; who is missing is said, with the reason; kept rows stay."""
     assert run(tmp_path, "--only", CASE) == 0
     assert not list((tmp_path / "results").glob("gpu-*.json"))
     assert fake.library.fake_allocations() == 2, "all arrays are given back but those of the sweep"
@@ -104,7 +104,9 @@ def test_a_wrong_contender_is_not_timed(fake: FakeGpu, tmp_path: Path, monkeypat
         kernel = broken(file, entry, *rest, **defines)
         if entry != "polynomials":
             return kernel
-        return type(kernel)(kernel.text.replace("z[l * n + i] = c[l]", "z[l * n + i] = c[l] ^ (i == 31)"), *_rest(kernel))
+        return type(kernel)(
+            kernel.text.replace("z[l * n + i] = c[l]", "z[l * n + i] = c[l] ^ (i == 31)"), *_rest(kernel)
+        )
 
     monkeypatch.setattr(command.multiply, "by_hand", by_hand)
     assert run(tmp_path, "--only", CASE, "--partial") == 0
@@ -154,7 +156,10 @@ def test_a_contender_that_hangs_is_left_out(tmp_path: Path) -> None:
     with guard("case, 3", "trove"):
         assert started.wait(5)
     assert commands[0][1:] == ["-m", "bench.gpu", "--runs", "3"]
-    assert "did not end within 0 s" in json.loads((tmp_path / "broken.json").read_text())["rows"]["case, 3: trove"]["reason"]
+    assert (
+        "did not end within 0 s"
+        in json.loads((tmp_path / "broken.json").read_text())["rows"]["case, 3: trove"]["reason"]
+    )
     with guard("case, 3", "CUB"):
         pass
     assert len(commands) == 1
@@ -224,5 +229,3 @@ def test_samples_are_summed_up() -> None:
     found = summary([float(n) for n in range(1, 100)])
     assert (found["ms"], found["p10_ms"], found["p90_ms"], found["runs"]) == (50.0, 10.0, 90.0, 99)
     assert summary([2.0]) == {"ms": 2.0, "p10_ms": 2.0, "p90_ms": 2.0, "runs": 1}
-
-

@@ -16,7 +16,9 @@ MADE_UP = {"name": "Made-up device (NVL)", "arch": "sm_90", "driver": 12080}
 ROOFLINE = {"copy kernel, bytes/s": 2e12, "copy call, bytes/s": 3e12, "multiply-adds/s": 3e13}
 
 
-def contender(name: str, ms: float | None, *, ours: bool = False, spread: float = 0.0, reason: str = "") -> dict[str, Any]:
+def contender(
+    name: str, ms: float | None, *, ours: bool = False, spread: float = 0.0, reason: str = ""
+) -> dict[str, Any]:
     if ms is None:
         return {"name": name, "ours": ours, "status": "missing", "reason": reason}
     timed = {"ms": ms, "p10_ms": ms - spread, "p90_ms": ms + spread, "runs": 5, "variant": "v"}
@@ -46,7 +48,9 @@ ROWS = [
 
 def test_who_won_and_why_not(tmp_path: Path) -> None:
     """Wins, losses with and without a reason, draws where runs overlap, rows without one of ours, absent rivals."""
-    text = page.page(ROWS, MADE_UP, 6, "f.json", list(page.charts(ROWS)), {"2D convolution, filter side, 5": "Reasons."})
+    text = page.page(
+        ROWS, MADE_UP, 6, "f.json", list(page.charts(ROWS)), {"2D convolution, filter side, 5": "Reasons."}
+    )
     assert "Made-up device (NVL), sm_90, driver for CUDA 12.8; all figures: f.json." in text
     assert "5 of the 6 cases were measured." in text
     assert "| copy call | 3000 GB/s | 3000 GB/s |" in text and "| multiply-adds | 30000 G/s | 30000 G/s |" in text
@@ -70,7 +74,7 @@ def test_files_are_written_together(tmp_path: Path) -> None:
     for picture in ("gpu-2d-convolution-filter-side.svg", "gpu-aos.svg"):
         assert f"(images/{picture})" in text
         root = ElementTree.parse(tmp_path / "docs" / "images" / picture).getroot()
-        assert [t.text for t in root.iter() if t.tag.endswith("text") and (t.text or "").endswith("%")][0] == "0 %"
+        assert next(t.text for t in root.iter() if t.tag.endswith("text") and (t.text or "").endswith("%")) == "0 %"
     with pytest.raises(AssertionError, match="without measurements"):
         page.write_results([], MADE_UP, 6, tmp_path / "results", tmp_path / "docs")
 

@@ -1,4 +1,4 @@
-"""The kernels that are not printed: they compile without warnings, compute what they should, and measure what they say."""
+"""The kernels that are not printed: they compile without warnings, compute and measure what they say."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_group_has_its_rows(cases: Mapping[str, Case]) -> None:
     """Struct sizes 1 to 16, filters 3 to 17, degrees 32 to 384; a name belongs to one case."""
     assert len(cases) == 2 * 16 + 3 * 8 + 2 + 8
     assert {case.at for case in cases.values() if case.group == "AoS load-sum"} == set(range(1, 17))
-    assert [case.at for case in cases.values() if case.group.startswith("Field")] == [32, 64, 96, 128, 192, 256, 320, 384]
+    assert {case.at for case in cases.values() if case.group.startswith("Field")} == set(multiply.EXPONENTS)
 
 
 @needs_compiler
@@ -186,7 +186,7 @@ def test_a_checkout_that_does_not_fit_is_missing(tmp_path: Path) -> None:
     (tmp_path / "trove" / "aos.h").write_text("#error not today\n")
     (trove,) = (c for c in aos.contenders(setup, "sum", 3) if c.name == "trove")
     (variant,) = trove.variants
-    with pytest.raises(Missing, match="does not compile here: .*not today"):
+    with pytest.raises(Missing, match=r"does not compile here: .*not today"):
         compiled(variant.kernels[0], "sm_90", tmp_path)
-    with pytest.raises(Missing, match="no checkout was given \\(--field-mult DIR\\)"):
+    with pytest.raises(Missing, match=r"no checkout was given \(--field-mult DIR\)"):
         multiply.ben_sasson(setup, 64, True, "register")

@@ -1,4 +1,4 @@
-"""`launch`, and a solution that is called, through numba-cuda and cuda.core as they are installed: no GPU, a fake driver."""
+"""`launch`, and a solution that is called, through numba-cuda and cuda.core as installed, over a fake driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.fake_gpu.library import build
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc, whose cuda.h the fake driver needs")
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
 def test_launches_through_numba_and_cuda_core(tmp_path: Path) -> None:
-    """NumPy arrays are copied there and back, device arrays used in place, streams passed on, scalars of their types."""
+    """NumPy arrays are copied there and back, device arrays used in place, streams and scalars passed on."""
     build(tmp_path)
     script = Path(__file__).with_name("launches.py")
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
