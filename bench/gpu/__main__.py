@@ -100,8 +100,10 @@ def main(arguments: Sequence[str]) -> int:
     add("--afresh", action="store_true", help="forget the rows of an unfinished measurement")
     add("--partial", action="store_true", help="write the results even if rows are missing")
     add("--jobs", type=int, default=jobs_here(), help="sketches that are solved at the same time")
-    add("--results", type=Path, default=ROOT / "bench" / "results", help=argparse.SUPPRESS)
-    add("--docs", type=Path, default=ROOT / "docs", help=argparse.SUPPRESS)
+    add(
+        "--results", type=Path, default=ROOT / "bench" / "results", metavar="DIR", help="where results and kept rows go"
+    )
+    add("--docs", type=Path, default=ROOT / "docs", metavar="DIR", help="where the page and its charts go")
     options = parser.parse_args(arguments)
     started = time.monotonic()
     checkouts = {"trove": options.trove, "field": options.field_mult}

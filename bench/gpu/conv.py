@@ -76,9 +76,12 @@ def sketches_2d(k: int) -> dict[str, list[Sketch]]:
         found["ours: one output"] = [
             sketch("case_studies/conv2d.py:conv2d", K=k, warp_columns=c, warps=4) for c in columns
         ]
-    spread = {3: ((4, 2), (8, 2), (4, 4)), 5: ((4, 2), (8, 2)), 7: ((4, 2), (8, 2)), 9: ((4, 2), (4, 4))}
-    packed = {3: ((4, 4), (8, 2)), 5: ((4, 4), (8, 2)), 7: ((4, 4), (4, 8)), 9: ((4, 4), (4, 8))}
-    for name, shapes in (("spread", spread.get(k, ((2, 4),))), ("packed", packed.get(k, ((2, 8), (4, 4))))):
+    # Rows and columns of outputs per thread. A larger filter is bound by arithmetic, and `spread` by its shuffles.
+    spread = ((4, 2), (8, 2), (4, 4)) if k == 3 else ((4, 2), (8, 2)) if k < 9 else ((4, 4),)
+    packed = ((4, 4), (8, 2)) if k == 3 else ((4, 4), (8, 4)) if k < 13 else ((4, 4), (4, 8))
+    for name, shapes in (("spread", spread if k < 11 else ()), ("packed", packed)):
+        if not shapes:
+            continue
         found[f"ours: {name}"] = [
             sketch(f"bench/gpu/sketches/conv2d.py:{name}", K=k, rows=rows, columns=columns, warps=2 if k < 9 else 1)
             for rows, columns in shapes

@@ -89,7 +89,7 @@ class Gpu:
             "arch": self.arch,
             "memory_bytes": driver.memory()[1],
             "driver": driver.version(),
-            **{name: driver.attribute(name) for name in ATTRIBUTES if name not in ("major", "minor")},
+            **{name: driver.attribute(name) for name in ATTRIBUTES},
         }
 
     def free_bytes(self) -> int:

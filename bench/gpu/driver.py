@@ -16,6 +16,9 @@ ATTRIBUTES: Final = {
     "memory_clock_khz": 36,
     "memory_bus_bits": 37,
     "l2_bytes": 38,
+    "threads_per_multiprocessor": 39,
+    "threads_per_block": 1,
+    "shared_bytes_per_block": 8,
     "major": 75,
     "minor": 76,
 }
@@ -51,8 +54,16 @@ _SIGNATURES: Final[dict[str, Sequence[Any]]] = {
 }
 
 
+REFUSALS: Final = frozenset({1, 2, 200, 209, 218, 500, 701})
+"""What leaves the context as it was: a value, memory, an image, a name, or resources that are not there."""
+
+
 class DriverError(RuntimeError):
     """A call of the driver failed; the message has its name and CUDA's name of the error."""
+
+
+class Refused(DriverError):
+    """A call that was not carried out: the device goes on."""
 
 
 class Driver:
@@ -78,7 +89,8 @@ class Driver:
         if status:
             text = c_char_p()
             self._calls["cuGetErrorName"](status, byref(text))
-            raise DriverError(f"{name}: {(text.value or b'an error without a name').decode()} ({status})")
+            kind = Refused if status in REFUSALS else DriverError
+            raise kind(f"{name}: {(text.value or b'an error without a name').decode()} ({status})")
 
     # ---- the device --------------------------------------------------------------------------------------------
 

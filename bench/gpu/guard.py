@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.gpu.driver import DriverError
+from bench.gpu.driver import DriverError, Refused
 from bench.kept import keep_rows
 
 PATIENCE_S = 150.0
@@ -57,6 +57,8 @@ class Guard:
         watch.start()
         try:
             yield
+        except Refused:
+            raise
         except DriverError as error:
             watch.cancel()
             self._leave(case, contender, f"broke the device: {error}")

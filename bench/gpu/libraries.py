@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.gpu.driver import DriverError
 from bench.gpu.kernels import Kernel
 from bench.gpu.problem import Bound, Contender, Missing, Problem
 
@@ -39,7 +42,30 @@ class LibraryCall:
     def bind(self, backend: Backend, problem: Problem, buffers: Mapping[str, Buffer]) -> Bound:
         if not backend.on_gpu:
             raise Missing("a library for GPUs")
-        return self.tie(backend, problem, buffers)
+        with _missing_if_it_fails():
+            bound = self.tie(backend, problem, buffers)
+
+        def run() -> None:
+            with _missing_if_it_fails():
+                bound.run()
+
+        def finish() -> None:
+            with _missing_if_it_fails():
+                bound.finish()
+
+        return replace(bound, run=run, finish=finish)
+
+
+@contextmanager
+def _missing_if_it_fails() -> Iterator[None]:
+    """Turn whatever a library raises into Missing: it may want memory, an algorithm, another version of something."""
+    try:
+        yield
+    except (Missing, DriverError):
+        raise
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise Missing(f"{type(error).__name__}: {first[:160]}") from error
 
 
 def _library(name: str) -> ModuleType:
@@ -167,22 +193,20 @@ class NppStreamContext(ctypes.Structure):
     ]
 
 
-def _npp() -> tuple[Any, Any]:
-    """Load NPP's core and its filters, of any version that the loader finds or a wheel brings."""
-    found = []
-    for name in ("nppc", "nppif"):
-        library = None
-        candidates = [ctypes.util.find_library(name), *(f"lib{name}.so.{major}" for major in (13, 12, 11))]
-        for candidate in filter(None, candidates):
-            try:
-                library = ctypes.CDLL(str(candidate), mode=ctypes.RTLD_GLOBAL)
+def _npp() -> Any:
+    """Load NPP's filters, of any version that the loader or the toolkit has."""
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    found = None
+    for name in ("nppc", "nppif"):  # the second needs the first
+        files = [ctypes.util.find_library(name), *(f"lib{name}.so.{major}" for major in (13, 12, 11))]
+        files += [f"{home}/lib64/lib{name}.so" for home in homes if home]
+        for file in filter(None, files):
+            with suppress(OSError):
+                found = ctypes.CDLL(file, mode=ctypes.RTLD_GLOBAL)
                 break
-            except OSError:
-                continue
-        if library is None:
+        else:
             raise Missing(f"lib{name} (NPP) is not on this machine")
-        found.append(library)
-    return found[0], found[1]
+    return found
 
 
 def _npp_filter(turned: bool) -> Callable[[Backend, Problem, Buffers], Bound]:
@@ -190,15 +214,13 @@ def _npp_filter(turned: bool) -> Callable[[Backend, Problem, Buffers], Bound]:
     they are or turned round: which of the two is right is found out by comparing the results."""
 
     def tie(backend: Backend, problem: Problem, buffers: Buffers) -> Bound:
-        core, filters = _npp()
         try:
-            call, context_of = filters.nppiFilter_32f_C1R_Ctx, core.nppGetStreamContext
+            call = _npp().nppiFilter_32f_C1R_Ctx
         except AttributeError:
             raise Missing("this NPP has no nppiFilter_32f_C1R_Ctx") from None
-        context = NppStreamContext()
-        if status := context_of(ctypes.byref(context)):
-            raise Missing(f"nppGetStreamContext gave {status}")
-        context.stream = None
+        facts = backend.facts()
+        names = ("multiprocessors", "threads_per_multiprocessor", "threads_per_block", "shared_bytes_per_block")
+        context = NppStreamContext(None, 0, *(facts[name] for name in names), facts["major"], facts["minor"], 0, 0)
         address, number = ctypes.c_void_p, ctypes.c_int
         call.argtypes = [address, number, address, number, NppSize, address, NppSize, NppPoint, NppStreamContext]
         x, w, y = (buffers[name] for name in ("x", "w", "y"))

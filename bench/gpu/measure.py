@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench.gpu.backend import Backend, Buffer
+from bench.gpu.driver import Refused
 from bench.gpu.kernels import Lengths, by_hand
 from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Missing, Problem, Variant
 from bench.gpu.roofline import Roofline
@@ -147,11 +148,11 @@ def _small(
                 try:
                     with run.guard(case.name, contender.name):
                         _check_small(variant, arrays, wanted, tolerance, lengths)
-                except (Missing, Wrong, CompileError, EmulationError) as why:
+                except (Missing, Refused, Wrong, CompileError, EmulationError) as why:
                     right[contender.name].remove(variant)
                     row["reason"] = _said(row["reason"], why, variant)
                     if not right[contender.name]:
-                        row["status"] = "missing" if isinstance(why, Missing) else "wrong"
+                        row["status"] = "missing" if isinstance(why, Missing | Refused) else "wrong"
 
 
 def _said(before: str, why: Exception, variant: Variant) -> str:
@@ -201,7 +202,7 @@ def _full(
                         if _one_variant(variant, contender, arrays, wanted, reference, row, run) and first:
                             reference = contender.name
                 row["compared_with"] = reference if contender.name != reference else "NumPy, at small sizes"
-                row["status"] = "measured" if row.get("variants") else "wrong"
+                row["status"] = "measured" if row.get("variants") else row.pop("failed", "missing")
                 if row["status"] == "measured" and not backend.on_gpu:
                     row["status"] = "right"
         finally:
@@ -218,13 +219,9 @@ def _one_variant(
     run: Run,
 ) -> bool:
     """Compare a variant with the reference, or make it that where there is none, and time it; say whether it ran."""
-    backend, problem = arrays.backend, arrays.problem
+    backend, problem, bound = arrays.backend, arrays.problem, Bound(lambda: None)
     try:
         bound = variant.bind(backend, problem, arrays.buffers)
-    except Missing as why:  # arrays that do not fit, for one
-        row["reason"] = _said(row["reason"], why, variant)
-        return False
-    try:
         backend.poison(arrays.output)
         bound.run()
         bound.finish()
@@ -232,9 +229,12 @@ def _one_variant(
             backend.copy(arrays.output, wanted)
         elif count := arrays.differences(wanted, _tolerance(problem, contender)):
             differs = Wrong(f"differs from {reference} in {count} of {problem.output.words}")
-            row["reason"] = _said(row["reason"], differs, variant)
+            row["reason"], row["failed"] = _said(row["reason"], differs, variant), "wrong"
             return False
         _time(row, variant, bound, run)
+    except (Missing, Refused) as why:  # arrays that do not fit, for one
+        row["reason"] = _said(row["reason"], why, variant)
+        return False
     finally:
         bound.release()
     return True

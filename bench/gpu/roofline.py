@@ -61,17 +61,7 @@ def rate_kernel(entry: str, loops: int) -> Kernel:
 def measure_roofline(backend: Backend, bytes_: int, runs: int, *, blocks: int, loops: int) -> Roofline | None:
     """Measure the ceilings with arrays of so many bytes; None where the backend takes no time."""
     quads = max(bytes_ // 16, 2)
-    source, target = (backend.empty((quads * 4,), "float32") for _ in range(2))
-    copy = backend.load(copy_kernel())
-    grid = copy_kernel().grid({"x": quads})
-    backend.poison(source)
     found: dict[str, list[float]] = {}
-    for name, action in {
-        "kernel": lambda: copy(grid, [source, target, np.int64(quads)]),
-        "call": lambda: backend.copy(source, target),
-    }.items():
-        backend.milliseconds(action, 2)
-        found[name] = backend.milliseconds(action, runs)
     for name, (entry, *numbers) in RATES.items():
         kernel = rate_kernel(entry, loops)
         loaded = backend.load(kernel)
@@ -80,9 +70,19 @@ def measure_roofline(backend: Backend, bytes_: int, runs: int, *, blocks: int, l
         def action(loaded=loaded, sums=sums, numbers=numbers) -> None:  # type: ignore[no-untyped-def]
             loaded((blocks, 1, 1), [sums, *numbers])
 
-        backend.milliseconds(action, 2)
+        backend.milliseconds(action, 2 * runs)  # also wakes the device up
         found[name] = backend.milliseconds(action, runs)
         backend.release(sums)
+    source, target = (backend.empty((quads * 4,), "float32") for _ in range(2))
+    copy = backend.load(copy_kernel())
+    grid = copy_kernel().grid({"x": quads})
+    backend.poison(source)
+    for name, copying in {
+        "kernel": lambda: copy(grid, [source, target, np.int64(quads)]),
+        "call": lambda: backend.copy(source, target),
+    }.items():
+        backend.milliseconds(copying, 2)
+        found[name] = backend.milliseconds(copying, runs)
     backend.release(source)
     backend.release(target)
     if not all(found.values()):

@@ -13,13 +13,13 @@ from bench.gpu import device
 from bench.gpu.driver import Driver
 from bench.gpu.kernels import Kernel
 from bench.gpu.problem import Missing
-from tests.fake_gpu.library import ILLEGAL_ADDRESS, ON_LAUNCH, opened, run_on_cpu
+from tests.fake_gpu.library import ON_LAUNCH, opened, run_on_cpu
 
 
 class FakeGpu(device.Gpu):
-    """The GPU of `device.py` over the fake driver. `refuse` makes a launch fail as an illegal access does."""
+    """The GPU of `device.py` over the fake driver. `refuse` gives the status of a launch that fails."""
 
-    def __init__(self, library: Path, cache: Path, refuse: Callable[[str], bool] = lambda entry: False) -> None:
+    def __init__(self, library: Path, cache: Path, refuse: Callable[[str], int] = lambda entry: 0) -> None:
         self.library = opened(library)
         self.current: Kernel
         self.launched = 0
@@ -37,8 +37,8 @@ class FakeGpu(device.Gpu):
     def _launched(self, entry: bytes, grid: Any, block: Any, arguments: Any) -> int:
         kernel, self.launched = self.current, self.launched + 1
         assert entry.decode() == kernel.entry and tuple(block[:3]) == kernel.block
-        if self.refuse(kernel.entry):
-            return ILLEGAL_ADDRESS
+        if status := self.refuse(kernel.entry):
+            return status
         return run_on_cpu(self.library, kernel.text, kernel.entry, grid, block, arguments, self.programs)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from bench.gpu import conv, libraries
 from bench.gpu.backend import Emulation
+from bench.gpu.driver import ATTRIBUTES
 from bench.gpu.libraries import NppPoint, NppSize, NppStreamContext
 from bench.gpu.measure import Arrays
 from bench.gpu.problem import Contender, Missing, Problem
@@ -27,6 +28,9 @@ class HostGpu(Emulation):
 
     def empty(self, shape: Any, dtype: str) -> Any:
         return np.empty(shape, dtype).view(WithAddress)
+
+    def facts(self) -> Any:
+        return dict.fromkeys(ATTRIBUTES, 1)
 
     def upload(self, values: Any) -> Any:
         return values.copy().view(WithAddress)
@@ -147,8 +151,7 @@ def results(problem: Problem, contender: Contender, expected: Any) -> Mapping[st
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> Any:
     made = {"torch": torch(), "cupy": cupy(), "cupyx.scipy.ndimage": ndimage()}
     monkeypatch.setattr(libraries, "_library", lambda name: made[name])
-    core = SimpleNamespace(nppGetStreamContext=lambda context: 0)
-    monkeypatch.setattr(libraries, "_npp", lambda: (core, SimpleNamespace(nppiFilter_32f_C1R_Ctx=NppFilter())))
+    monkeypatch.setattr(libraries, "_npp", lambda: SimpleNamespace(nppiFilter_32f_C1R_Ctx=NppFilter()))
     return made
 
 
@@ -171,6 +174,17 @@ def test_one_dimension(stand_ins: Any) -> None:
     for contender in libraries.average_1d(7):
         errors = results(conv.problem_average(7, {"x": 50}), contender, lambda arrays: conv.expected_average(7, arrays))
         assert max(errors.values()) < 1e-3, (contender.name, errors)
+
+
+def test_a_library_that_fails_is_missing(stand_ins: Any) -> None:
+    """Whatever it raises, also when it is only run: the reason is its own."""
+
+    def convolve(x: Tensor, w: Tensor) -> Tensor:
+        raise RuntimeError("no algorithm\nand much more")
+
+    stand_ins["torch"].nn.functional.conv1d = convolve
+    with pytest.raises(Missing, match=r"^RuntimeError: no algorithm$"):
+        results(conv.problem_1d(3, {"x": 5}), libraries.convolution_1d()[0], lambda arrays: 0)
 
 
 def test_what_is_not_installed_is_missing() -> None:

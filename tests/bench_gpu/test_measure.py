@@ -24,12 +24,13 @@ from bench.gpu.measure import summary
 from bench.gpu.problem import Missing
 from bench.gpu.solved import Store, sketch
 from tests.bench_gpu.fakes import FakeGpu
-from tests.fake_gpu.library import build
+from tests.fake_gpu.library import ILLEGAL_ADDRESS, build
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc, whose cuda.h the fake driver needs"),
     pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler"),
 ]
+OUT_OF_RESOURCES = 701
 CASE = "Multiplication of polynomials, coefficients, 32"
 
 
@@ -127,7 +128,7 @@ def test_a_contender_that_breaks_the_device_is_left_out(
     """The process is replaced by one that knows; there its row has the reason, and the case is measured."""
     commands: list[Sequence[str]] = []
     monkeypatch.setattr(command, "Guard", partial(Guard, start=commands.append))
-    fake.refuse = lambda entry: entry == "polynomials"
+    fake.refuse = lambda entry: ILLEGAL_ADDRESS if entry == "polynomials" else 0
     with pytest.raises(DriverError, match=r"cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS \(700\)"):
         run(tmp_path, "--only", CASE, "--partial", "--budget", "500")
     ((_, *words),) = commands
@@ -137,6 +138,19 @@ def test_a_contender_that_breaks_the_device_is_left_out(
     (row,) = json.loads(file.read_text())["cases"]
     assert row["contenders"][0]["reason"].startswith("broke the device: cuLaunchKernel")
     assert row["contenders"][1]["status"] == "measured"
+
+
+def test_a_launch_that_is_refused_costs_its_own_place(fake: FakeGpu, tmp_path: Path) -> None:
+    """Too many registers for a block, say: the device goes on, and the row has CUDA's words."""
+    fake.refuse = lambda entry: OUT_OF_RESOURCES if entry == "polynomials" else 0
+    assert run(tmp_path, "--only", CASE, "--partial") == 0
+    (file,) = (tmp_path / "results").glob("gpu-fake-gpu-*.json")
+    plainest, ours, *_ = json.loads(file.read_text())["cases"][0]["contenders"]
+    assert (plainest["status"], plainest["reason"]) == (
+        "missing",
+        "a thread for each product: cuLaunchKernel: another error (701)",
+    )
+    assert ours["status"] == "measured"
 
 
 def test_a_contender_that_hangs_is_left_out(tmp_path: Path) -> None:

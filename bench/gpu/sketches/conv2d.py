@@ -50,7 +50,10 @@ def spread(x, w, y):
             line[m] = x[row + i, column + m * WARP]
         if lane < K - 1:
             line[COLUMNS] = x[row + i, column + COLUMNS * WARP]
-        for kx in range(K):
+        for m in range(COLUMNS):
+            for n in range(max(0, i - K + 1), min(ROWS, i + 1)):
+                out[n, m].accumulate(line[m], w[i - n, 0])
+        for kx in range(1, K):
             for m in range(COLUMNS):
                 mine = line[m + sw_part(2, lane, kx)]
                 v = cuda.shfl_sync(cuda.FULL_MASK, mine, sw_xform(lane, WARP, kx))
@@ -81,11 +84,15 @@ def packed(x, w, y):
         for m in range(COLUMNS):
             if lane * COLUMNS + m < K - 1:
                 line[1, m] = x[row + i, column + WARP * COLUMNS + m]
-        for o in range(COLUMNS + K - 1):  # the element o columns to the right of a lane's first
+        for o in range(COLUMNS):  # the element o columns to the right of a lane's first, its own and then others'
+            for n in range(max(0, i - K + 1), min(ROWS, i + 1)):
+                for m in range(max(0, o - K + 1), o + 1):
+                    out[n, m].accumulate(line[0, o], w[i - n, o - m])
+        for o in range(COLUMNS, COLUMNS + K - 1):
             mine = line[sw_part(2, lane, o // COLUMNS), o % COLUMNS]
             v = cuda.shfl_sync(cuda.FULL_MASK, mine, sw_xform(lane, WARP, o // COLUMNS))
             for n in range(max(0, i - K + 1), min(ROWS, i + 1)):
-                for m in range(max(0, o - K + 1), min(COLUMNS, o + 1)):
+                for m in range(max(0, o - K + 1), COLUMNS):
                     out[n, m].accumulate(v, w[i - n, o - m])
     for n in range(ROWS):
         for m in range(COLUMNS):
