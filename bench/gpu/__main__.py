@@ -23,8 +23,9 @@ import numpy as np
 from bench.gpu import aos, conv, multiply
 from bench.gpu.backend import Backend, Emulation
 from bench.gpu.contenders import Setup
+from bench.gpu.device import Gpu, compile_all
 from bench.gpu.guard import Guard
-from bench.gpu.kernels import TEXTS, by_hand
+from bench.gpu.kernels import TEXTS, Kernel, by_hand
 from bench.gpu.measure import Run, measure
 from bench.gpu.page import write_results
 from bench.gpu.problem import Case
@@ -34,6 +35,7 @@ from bench.kept import keep_rows, rows_so_far
 
 GIB = 1 << 30
 EMULATED_BYTES = 1 << 14
+CUBINS = ROOT / "build" / "gpu" / "cubins"
 BLOCKS_PER_MULTIPROCESSOR, LOOPS = 32, 256
 """How much the kernels compute that measure rates: some milliseconds' work."""
 
@@ -57,6 +59,10 @@ def all_sketches(wanted: Sequence[Case]) -> list[Sketch]:
             named = multiply.sketches(case.at, group.startswith("Field"))
         found += [each for variants in named.values() for each in variants]
     return found
+
+
+def kernels_of(case: Case) -> list[Kernel]:
+    return [kernel for c in case.contenders() for variant in c.variants for kernel in variant.kernels]
 
 
 def fingerprint(backend: Backend, options: argparse.Namespace) -> str:
@@ -86,6 +92,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__)
     add = parser.add_argument
     add("--prepare", action="store_true", help="only solve the sketches, into build/gpu/kernels.json; needs no GPU")
+    add("--arch", metavar="sm_90", default="", help="with --prepare: compile too, into build/gpu/cubins")
     add(
         "--emulate",
         action="store_true",
@@ -114,6 +121,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.exit(f"no case's name contains {options.only!r}; there are: {', '.join(case.name for case in cases)}")
     if options.prepare:
         setup.store.prepare(all_sketches(wanted), options.jobs, partial(print, flush=True))
+        if options.arch:
+            compile_all([kernel for case in wanted for kernel in kernels_of(case)], options.arch, CUBINS)
         return 0
     backend = Emulation(ROOT / "build" / "gpu" / "emulated") if options.emulate else device()
     unfinished = options.results / "unfinished-gpu.json"
@@ -164,13 +173,12 @@ def broken_file(options: argparse.Namespace) -> Path:
 
 def device() -> Backend:
     """Return the GPU of this machine, or end with the reason why there is none."""
-    from bench.gpu.device import Gpu
     from cuda_out.launch import driver_available
 
     available, reason = driver_available()
     if not available:
         sys.exit(f"{reason}; `python -m bench.gpu --emulate` rehearses without one")
-    return Gpu(ROOT / "build" / "gpu" / "cubins")
+    return Gpu(CUBINS)
 
 
 def begin(backend: Backend, options: argparse.Namespace) -> Run:

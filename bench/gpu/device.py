@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.gpu.backend import Argument, Loaded
-from bench.gpu.driver import ATTRIBUTES, FUNCTION_ATTRIBUTES, Driver
+from bench.gpu.driver import ATTRIBUTES, FUNCTION_ATTRIBUTES, Driver, Refused
 from bench.gpu.kernels import Kernel, Shape3
 from bench.gpu.problem import Missing
 from cuda_out.toolchain import CompileError, compile_cuda
@@ -128,16 +128,15 @@ class Gpu:
     def prepare(self, kernels: Sequence[Kernel]) -> None:
         """Compile on all cores; what does not compile is found out when it is loaded."""
 
-        def attempt(kernel: Kernel) -> None:
-            with suppress(CompileError, Missing):
-                compiled(kernel, self.arch, self.cache)
-
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(attempt, dict.fromkeys(kernels)))
+        compile_all(kernels, self.arch, self.cache)
 
     def load(self, kernel: Kernel) -> Loaded:
         if kernel not in self._loaded:
-            function = self.driver.function(compiled(kernel, self.arch, self.cache), kernel.entry)
+            try:
+                function = self.driver.function(compiled(kernel, self.arch, self.cache), kernel.entry)
+            except Refused:  # kept from another machine, by a compiler that is too new for this driver
+                cached(kernel, self.arch, self.cache).unlink()
+                function = self.driver.function(compiled(kernel, self.arch, self.cache), kernel.entry)
             about = {name: self.driver.function_attribute(function, name) for name in FUNCTION_ATTRIBUTES}
             about["blocks_per_sm"] = self.driver.blocks_per_multiprocessor(function, prod(kernel.block))
             self._loaded[kernel] = DeviceKernel(self.driver, function, kernel.block, about)
@@ -165,13 +164,29 @@ class Gpu:
 # ---- compiling -------------------------------------------------------------------------------------------------
 
 
+def compile_all(kernels: Sequence[Kernel], arch: str, cache: Path) -> None:
+    """Compile kernels on all cores and keep them; what does not compile is found out when it is loaded."""
+
+    def attempt(kernel: Kernel) -> None:
+        with suppress(CompileError, Missing):
+            compiled(kernel, arch, cache)
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(attempt, dict.fromkeys(kernels)))
+
+
+def cached(kernel: Kernel, arch: str, cache: Path) -> Path:
+    """Return where a kernel's cubin is kept: its name follows from its text and the folders of headers."""
+    key = hashlib.sha256("\0".join([kernel.text, arch, *(kernel.includes or ())]).encode()).hexdigest()[:24]
+    return cache / f"{kernel.entry}-{arch}-{key}.cubin"
+
+
 def compiled(kernel: Kernel, arch: str, cache: Path) -> bytes:
     """Return a kernel's cubin, from the cache where it was compiled before.
 
     Raises CompileError for a text of ours, Missing for somebody else's that cannot be compiled here.
     """
-    key = hashlib.sha256("\0".join([kernel.text, arch, *(kernel.includes or ())]).encode()).hexdigest()[:24]
-    path = cache / f"{kernel.entry}-{arch}-{key}.cubin"
+    path = cached(kernel, arch, cache)
     if path.exists():
         return path.read_bytes()
     cubin = compile_cuda(kernel.text, arch).cubin if kernel.includes is None else with_headers(kernel, arch)
