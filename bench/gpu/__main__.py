@@ -27,7 +27,7 @@ from bench.gpu.device import Gpu, compile_all
 from bench.gpu.guard import Guard
 from bench.gpu.kernels import TEXTS, Kernel, by_hand
 from bench.gpu.measure import Run, measure
-from bench.gpu.page import write_results
+from bench.gpu.page import write_page, write_results
 from bench.gpu.problem import Case
 from bench.gpu.roofline import measure_roofline
 from bench.gpu.solved import ROOT, Sketch, Store, digest_of_sources, jobs_here
@@ -35,6 +35,7 @@ from bench.kept import keep_rows, rows_so_far
 
 GIB = 1 << 30
 EMULATED_BYTES = 1 << 14
+RESULTS = ROOT / "bench" / "results"
 CUBINS = ROOT / "build" / "gpu" / "cubins"
 BLOCKS_PER_MULTIPROCESSOR, LOOPS = 32, 256
 """How much the kernels compute that measure rates: some milliseconds' work."""
@@ -46,19 +47,7 @@ def all_cases(setup: Setup) -> list[Case]:
 
 def all_sketches(wanted: Sequence[Case]) -> list[Sketch]:
     """Return what has to be solved for some cases."""
-    found: list[Sketch] = []
-    for case in wanted:
-        group = case.group
-        if group.startswith("AoS"):
-            named = aos.sketches(group.removeprefix("AoS load-"), case.at)
-        elif group.startswith("2D"):
-            named = conv.sketches_2d(case.at)
-        elif group.startswith("1D"):
-            named = conv.sketches_1d(case.at, "convolution" if "convolution" in group else "average")
-        else:
-            named = multiply.sketches(case.at, group.startswith("Field"))
-        found += [each for variants in named.values() for each in variants]
-    return found
+    return [each for case in wanted for variants in case.sketches().values() for each in variants]
 
 
 def kernels_of(case: Case) -> list[Kernel]:
@@ -73,7 +62,8 @@ def fingerprint(backend: Backend, options: argparse.Namespace) -> str:
     found = hashlib.sha256(json.dumps([backend.facts(), asked]).encode())
     here = TEXTS.parent
     for path in sorted([*here.rglob("*.py"), *here.rglob("*.cu")]):
-        found.update(path.read_bytes())
+        if path.name != "page.py":  # what is written, not what is measured
+            found.update(path.read_bytes())
     found.update(digest_of_sources().encode())
     return found.hexdigest()
 
@@ -88,16 +78,13 @@ def sweeping(backend: Backend, l2_bytes: int) -> Any:
     return partial(loaded, kernel.grid({"x": words}), [buffer, sink, np.int64(words)])
 
 
-def main(arguments: Sequence[str]) -> int:
+def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__)
     add = parser.add_argument
     add("--prepare", action="store_true", help="only solve the sketches, into build/gpu/kernels.json; needs no GPU")
     add("--arch", metavar="sm_90", default="", help="with --prepare: compile too, into build/gpu/cubins")
-    add(
-        "--emulate",
-        action="store_true",
-        help="rehearse on the CPU emulation, tiny sizes: results are compared, not timed",
-    )
+    add("--emulate", action="store_true", help="rehearse on the CPU emulation at tiny sizes: compared, not timed")
+    add("--page", type=Path, metavar="FILE", help="only write the page and its charts again, from a results file")
     add("--only", metavar="TEXT", default="", help="the cases whose name contains this")
     add("--budget", metavar="SECONDS", type=float, default=float("inf"), help="start no case that may not end in time")
     add("--bytes", metavar="N", type=int, default=GIB, help="bytes of a problem's input (default 1 GiB)")
@@ -107,31 +94,39 @@ def main(arguments: Sequence[str]) -> int:
     add("--afresh", action="store_true", help="forget the rows of an unfinished measurement")
     add("--partial", action="store_true", help="write the results even if rows are missing")
     add("--jobs", type=int, default=jobs_here(), help="sketches that are solved at the same time")
-    add(
-        "--results", type=Path, default=ROOT / "bench" / "results", metavar="DIR", help="where results and kept rows go"
-    )
+    add("--results", type=Path, default=RESULTS, metavar="DIR", help="where results and kept rows go")
     add("--docs", type=Path, default=ROOT / "docs", metavar="DIR", help="where the page and its charts go")
-    options = parser.parse_args(arguments)
-    started = time.monotonic()
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    started, options = time.monotonic(), options_of(arguments)
     checkouts = {"trove": options.trove, "field": options.field_mult}
     setup = Setup(Store(), {name: path for name, path in checkouts.items() if path is not None})
     cases = all_cases(setup)
     wanted = [case for case in cases if options.only in case.name]
     if not wanted:
         sys.exit(f"no case's name contains {options.only!r}; there are: {', '.join(case.name for case in cases)}")
+    if options.page:
+        kept = json.loads(options.page.read_text(encoding="utf-8"))
+        write_page(kept["cases"], kept["device"], len(cases), options.page.name, options.docs)
+        return 0
     if options.prepare:
         setup.store.prepare(all_sketches(wanted), options.jobs, partial(print, flush=True))
         if options.arch:
             compile_all([kernel for case in wanted for kernel in kernels_of(case)], options.arch, CUBINS)
         return 0
-    backend = Emulation(ROOT / "build" / "gpu" / "emulated") if options.emulate else device()
-    unfinished = options.results / "unfinished-gpu.json"
+    if options.emulate:
+        return rehearse(wanted)
+    backend = device()
+    unfinished, broken_file = options.results / "unfinished-gpu.json", options.results / "broken-gpu.json"
     mark = fingerprint(backend, options)
-    rows = {} if options.afresh or options.emulate else rows_so_far(unfinished, mark)
-    broken = {} if options.afresh or options.emulate else rows_so_far(broken_file(options), mark)
-    run = replace(begin(backend, options), broken={name: row["reason"] for name, row in broken.items()})
-    if backend.on_gpu:
-        run = replace(run, guard=Guard(broken_file(options), mark, dict(broken), arguments, options, started))
+    rows, broken = ({}, {}) if options.afresh else (rows_so_far(path, mark) for path in (unfinished, broken_file))
+    run = replace(
+        begin(backend, options),
+        broken={name: row["reason"] for name, row in broken.items()},
+        guard=Guard(broken_file, mark, broken, arguments, options.budget, started),
+    )
     longest = 0.0
     for case in wanted:
         if case.name in rows:
@@ -143,17 +138,7 @@ def main(arguments: Sequence[str]) -> int:
         rows[case.name] = measure(case, run)
         longest = max(longest, time.monotonic() - now)
         print(line(rows[case.name]), flush=True)
-        if backend.on_gpu:
-            keep_rows(unfinished, mark, rows)
-    if options.emulate:
-        wrong = [
-            f"{r['name']}: {c['name']}: {c['reason']}"
-            for r in rows.values()
-            for c in r["contenders"]
-            if c["status"] == "wrong"
-        ]
-        print("\n".join(wrong) or "every result is the specification's; nothing was timed")
-        return 1 if wrong else 0
+        keep_rows(unfinished, mark, rows)
     complete = all(case.name in rows for case in cases)
     if rows and (complete or options.partial):
         in_order = [rows[case.name] for case in cases if case.name in rows]
@@ -161,14 +146,21 @@ def main(arguments: Sequence[str]) -> int:
             print(f"wrote {path}")
     if complete:
         unfinished.unlink()
-        broken_file(options).unlink(missing_ok=True)
+        broken_file.unlink(missing_ok=True)
     return 0
 
 
-def broken_file(options: argparse.Namespace) -> Path:
-    """Return where contenders are kept that broke the device."""
-    path: Path = options.results / "broken-gpu.json"
-    return path
+def rehearse(wanted: Sequence[Case]) -> int:
+    """Run everything but the clock on the CPU emulation; return 1 where a result is wrong."""
+    backend = Emulation(ROOT / "build" / "gpu" / "emulated")
+    measure_roofline(backend, EMULATED_BYTES, 1, blocks=1, loops=1)
+    run, wrong = Run(backend, None, EMULATED_BYTES, 1, sweeping(backend, EMULATED_BYTES)), []
+    for case in wanted:
+        contenders = measure(case, run)["contenders"]
+        print(f"{case.name:<48} " + ", ".join(f"{c['name']} {c['status']}" for c in contenders), flush=True)
+        wrong += [f"{case.name}: {c['name']}: {c['reason']}" for c in contenders if c["status"] == "wrong"]
+    print("\n".join(wrong) or "every result is the specification's; nothing was timed")
+    return 1 if wrong else 0
 
 
 def device() -> Backend:
@@ -183,9 +175,6 @@ def device() -> Backend:
 
 def begin(backend: Backend, options: argparse.Namespace) -> Run:
     """Measure the ceilings, and say what all cases have in common."""
-    if options.emulate:
-        roofline = measure_roofline(backend, EMULATED_BYTES, 1, blocks=1, loops=1)
-        return Run(backend, roofline, EMULATED_BYTES, 1, sweeping(backend, EMULATED_BYTES))
     facts = backend.facts()
     bytes_ = min(options.bytes, backend.free_bytes() // 8)
     blocks = BLOCKS_PER_MULTIPROCESSOR * facts["multiprocessors"]
@@ -205,8 +194,6 @@ def line(row: dict[str, Any]) -> str:
         first = min(timed, key=lambda c: c["ms"])
         return f"{first['name']} {first['ms']:.3f} ms"
 
-    if row["floor_ms"] is None:
-        return f"{row['name']:<48} " + ", ".join(f"{c['name']} {c['status']}" for c in row["contenders"])
     return f"{row['name']:<48} floor {row['floor_ms']:.3f} ms ({row['bound']}); {best(True)}; rival {best(False)}"
 
 

@@ -26,6 +26,7 @@ def cases(setup: Setup) -> Iterator[Case]:
                 partial(expected, form, size),
                 SMALL,
                 partial(full, size),
+                partial(sketches, form, size),
                 partial(contenders, setup, form, size),
                 "structures",
             )

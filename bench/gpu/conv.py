@@ -15,6 +15,7 @@ from bench.gpu.problem import Array, ArraySpec, Case, Contender, Problem
 from bench.gpu.solved import Sketch, sketch
 
 FILTERS = (3, 5, 7, 9, 11, 13, 15, 17)
+SMALL_1D: tuple[Lengths, ...] = ({"x": 1}, {"x": 1000}, {"x": 2048})
 BLOCKS_1D = (128, 256)
 BLOCKS_2D = ((32, 8), (32, 16), (64, 8))
 
@@ -28,16 +29,34 @@ def cases(setup: Setup) -> Iterator[Case]:
             partial(expected_2d, k),
             ({"x": 1, "y": 1}, {"x": 131, "y": 37}, {"x": 256, "y": 16}),
             full_2d,
+            partial(sketches_2d, k),
             partial(contenders_2d, setup, k),
             "pixels",
         )
     for k in FILTERS:
-        small = ({"x": 1}, {"x": 1000}, {"x": 2048})
-        name, ours = "1D convolution, weights", partial(contenders_1d, setup, k)
-        yield Case(name, k, partial(problem_1d, k), partial(expected_1d, k), small, full_1d, ours, "elements")
+        yield Case(
+            "1D convolution, weights",
+            k,
+            partial(problem_1d, k),
+            partial(expected_1d, k),
+            SMALL_1D,
+            full_1d,
+            partial(sketches_1d, k, "convolution"),
+            partial(contenders_1d, setup, k),
+            "elements",
+        )
     for k in FILTERS:
-        name, ours = "1D stencil (moving average), width", partial(contenders_average, setup, k)
-        yield Case(name, k, partial(problem_average, k), partial(expected_average, k), small, full_1d, ours, "elements")
+        yield Case(
+            "1D stencil (moving average), width",
+            k,
+            partial(problem_average, k),
+            partial(expected_average, k),
+            SMALL_1D,
+            full_1d,
+            partial(sketches_1d, k, "average"),
+            partial(contenders_average, setup, k),
+            "elements",
+        )
 
 
 def full_1d(bytes_: int) -> Lengths:

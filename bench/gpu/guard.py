@@ -7,7 +7,6 @@ contender among those that are not to be run again.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import threading
@@ -39,14 +38,14 @@ class Guard:
         mark: str,
         broken: dict[str, dict[str, Any]],
         arguments: Sequence[str],
-        options: argparse.Namespace,
+        budget_s: float,
         started: float,
         *,
         patience_s: float = PATIENCE_S,
         start: Callable[[Sequence[str]], None] = start_again,
     ) -> None:
         self.path, self.mark, self.broken = path, mark, broken
-        self.arguments, self.budget, self.started = arguments, options.budget, started
+        self.arguments, self.budget_s, self.started = arguments, budget_s, started
         self.patience_s, self.start = patience_s, start
 
     @contextmanager
@@ -71,7 +70,7 @@ class Guard:
         print(f"{name} {reason}; it is left out from here on", flush=True)
         self.broken[name] = {"reason": reason}
         keep_rows(self.path, self.mark, self.broken)
-        left = self.budget - (time.monotonic() - self.started)
+        left = self.budget_s - (time.monotonic() - self.started)
         # `--afresh` has done its work; of two budgets the later counts.
         words = [word for word in self.arguments if word != "--afresh"]
         if left != float("inf"):

@@ -51,6 +51,7 @@ def _case(setup: Setup, group: str, degree: int, *, field: bool) -> Case:
         # One group of 32 elements is what a warp takes.
         tuple({"x": groups * degree} for groups in (1, 5)),
         partial(full, degree),
+        partial(sketches, degree, field),
         partial(contenders, setup, degree, field),
         "products",
     )

@@ -38,10 +38,15 @@ def write_results(rows: Sequence[Row], device: Mapping[str, Any], cases: int, re
     assert rows, "a page without measurements"
     file = results / kept_file(device["name"], datetime.date.today())
     content = {"device": dict(device), "cases": list(rows)}
-    written = {file: json.dumps(content, indent=1) + "\n"}
+    write_whole(file, json.dumps(content, indent=1) + "\n")
+    return [file, *write_page(rows, device, cases, file.name, docs)]
+
+
+def write_page(rows: Sequence[Row], device: Mapping[str, Any], cases: int, file: str, docs: Path) -> list[Path]:
+    """Write the page and its charts, from rows that a file holds."""
     pictures = charts(rows)
-    written |= {docs / "images" / name: text for name, text in pictures.items()}
-    written[docs / "gpu-benchmarks.md"] = page(rows, device, cases, file.name, list(pictures), why())
+    written = {docs / "images" / name: text for name, text in pictures.items()}
+    written[docs / "gpu-benchmarks.md"] = page(rows, device, cases, file, list(pictures), why())
     for path, text in written.items():
         write_whole(path, text)
     return list(written)

@@ -13,6 +13,7 @@ from bench.gpu.kernels import Kernel, Lengths
 
 if TYPE_CHECKING:
     from bench.gpu.backend import Backend, Buffer
+    from bench.gpu.solved import Sketch
 
 Array = npt.NDArray[Any]
 
@@ -118,7 +119,7 @@ class Case:
     """A row of the tables: a problem at any length. The first contender is the plainest, what others are compared with.
 
     `at` is the size that is plotted, `full` gives the lengths for so many bytes, `small` are lengths for NumPy, odd
-    ones among them. `unit` is what is counted per second: 'structures', 'pixels'.
+    ones among them. `sketches` are those to be solved for it, by contender. `unit` is what `items` counts.
     """
 
     group: str
@@ -127,6 +128,7 @@ class Case:
     expected: Callable[[Mapping[str, Array]], Array]
     small: tuple[Lengths, ...]
     full: Callable[[int], Lengths]
+    sketches: Callable[[], Mapping[str, Sequence[Sketch]]]
     contenders: Callable[[], Sequence[Contender]]
     unit: str
 

@@ -83,6 +83,9 @@ def test_a_case_from_the_command_line_to_the_page(fake: FakeGpu, tmp_path: Path,
     assert ours["compared_with"] == "integer multiplications"
     assert row["bytes"] == 4 * 4 * 512 and row["operations"] == {"and-xors": 32 * 32 * 16} and row["floor_ms"] > 0
     text = (tmp_path / "docs" / "gpu-benchmarks.md").read_text()
+    (tmp_path / "docs" / "gpu-benchmarks.md").unlink()
+    assert run(tmp_path, "--page", str(file)) == 0, "written again, from the file"
+    assert (tmp_path / "docs" / "gpu-benchmarks.md").read_text() == text
     assert "1 of the 66 cases were measured." in text
     assert "- Ben-Sasson: register at 32: missing: no checkout was given (--field-mult DIR)" in text
     assert "| draw, 1.00 |" in text
@@ -157,7 +160,7 @@ def test_a_contender_that_hangs_is_left_out(tmp_path: Path) -> None:
     """After so many seconds a thread replaces the process."""
     import threading
 
-    started, options = threading.Event(), type("Options", (), {"budget": float("inf")})()
+    started = threading.Event()
     commands: list[Sequence[str]] = []
 
     def start(words: Sequence[str]) -> None:
@@ -165,7 +168,14 @@ def test_a_contender_that_hangs_is_left_out(tmp_path: Path) -> None:
         started.set()
 
     guard = Guard(
-        tmp_path / "broken.json", "mark", {}, ["--afresh", "--runs", "3"], options, 0.0, patience_s=0.05, start=start
+        tmp_path / "broken.json",
+        "mark",
+        {},
+        ["--afresh", "--runs", "3"],
+        float("inf"),
+        0.0,
+        patience_s=0.05,
+        start=start,
     )
     with guard("case, 3", "trove"):
         assert started.wait(5)

@@ -1,4 +1,4 @@
-"""The sketches of bench/gpu: solved, proved, printed for any length, and checked down to PTX, as the case studies are."""
+"""The sketches of bench/gpu: solved, proved, printed for any length, and checked down to PTX."""
 
 from __future__ import annotations
 
