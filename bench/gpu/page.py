@@ -101,12 +101,15 @@ def best(row: Row, *, ours: bool) -> Row | None:
 
 def table(rows: Sequence[Row], reasons: Mapping[str, str]) -> list[str]:
     """Return the table of a group: who won, by how much, how near the floor, and why where we lost."""
-    names = f"{rows[0]['group']} | floor | set by | ours | time | of floor | best rival | time | ours against it | why"
+    names = f"{rows[0]['group']} | floor | set by | ours | time | of floor | G {rows[0]['unit']}/s"
+    names += " | best rival | time | ours against it | why"
     lines = [f"| {names} |", "|---" * (names.count("|") + 1) + "|"]
     for row in rows:
         own, rival = best(row, ours=True), best(row, ours=False)
         cells = [row["at"], f"{row['floor_ms']:.3f}", row["bound"]]
+        speed = f"{row['items'] / own['ms'] / 1e6:.3g}" if own else ""
         cells += [f"{own['name']} ({own['variant']})", _time(own), share(row, own)] if own else ["none", "", ""]
+        cells.append(speed)
         cells += [f"{rival['name']} ({rival['variant']})", _time(rival)] if rival else ["none", ""]
         cells += [verdict(own, rival), _why(row, own, rival, reasons)]
         lines.append(f"| {' | '.join(map(str, cells))} |")

@@ -33,6 +33,8 @@ def row(at: int, *contenders: dict[str, Any], group: str = "2D convolution, filt
         "roofline": ROOFLINE,
         "floor_ms": 0.9,
         "bound": "bytes",
+        "items": 5_000_000,
+        "unit": "pixels",
         "contenders": list(contenders),
     }
 
@@ -55,12 +57,12 @@ def test_who_won_and_why_not(tmp_path: Path) -> None:
     assert "5 of the 6 cases were measured." in text
     assert "| copy call | 3000 GB/s | 3000 GB/s |" in text and "| multiply-adds | 30000 G/s | 30000 G/s |" in text
     lines = {line.split(" | ")[0]: line for line in text.splitlines() if line.startswith("| ") and line[2].isdigit()}
-    packed = "ours: packed (v) | 1.000 (1.000 to 1.000) | 90%"
+    packed = "ours: packed (v) | 1.000 (1.000 to 1.000) | 90% | 5"
     assert lines["| 3"] == f"| 3 | 0.900 | bytes | {packed} | direct (v) | 2.000 (2.000 to 2.000) | win, 2.00 |  |"
     assert lines["| 5"].endswith("| lose, 0.50 | Reasons. |")
     assert lines["| 7"].endswith("| lose, 0.50 | not explained yet |")
     assert lines["| 9"].endswith("| draw, 0.77 |  |")
-    assert lines["| 1"].endswith("| none |  |  | direct (v) | 1.000 (1.000 to 1.000) | nothing to compare |  |")
+    assert lines["| 1"].endswith("| none |  |  |  | direct (v) | 1.000 (1.000 to 1.000) | nothing to compare |  |")
     assert "- NPP at 3, 5: missing: none" in text and "- ours: crc at 1: missing: no solution" in text
 
 
