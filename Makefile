@@ -12,14 +12,19 @@ PINS := setup.cfg pyproject.toml constraints.txt
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test lint bench gpu docs docs-errors gallery screenshots clean
+# make gpu GPU_PYTHON=python3 runs in an environment that is there: one with PyTorch and CuPy, or one without a network.
+# make gpu-bench BUDGET=500 ends in time; GPU_FLAGS are options of `python -m bench.gpu`.
+GPU_RUN := $(or $(GPU_PYTHON),$(BIN)/python)
+GPU_READY := $(if $(GPU_PYTHON),,$(INSTALLED_GPU))
+
+.PHONY: demo test lint bench gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
 
 demo: $(INSTALLED)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
 	$(BIN)/swizzle run out/conv1d.json
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --benchmark-disable
+	$(BIN)/python -m pytest -n 2
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
@@ -29,9 +34,15 @@ lint: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python bench/run.py
 
-gpu: $(INSTALLED_GPU)
-	$(BIN)/python -m pytest -m gpu --benchmark-disable
-	$(BIN)/python -m pytest -m gpu --benchmark-only bench
+gpu:
+	$(MAKE) gpu-test
+	$(MAKE) gpu-bench
+
+gpu-test: $(GPU_READY)
+	$(GPU_RUN) -m pytest -m gpu
+
+gpu-bench: $(GPU_READY)
+	$(GPU_RUN) -m bench.gpu --partial $(if $(BUDGET),--budget $(BUDGET)) $(GPU_FLAGS)
 
 docs: $(INSTALLED)
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs

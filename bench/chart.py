@@ -1,4 +1,4 @@
-"""A line chart as SVG text: seconds on a logarithmic axis over a size."""
+"""A line chart as SVG text: seconds on a logarithmic axis, or shares of a whole, over a size."""
 
 from __future__ import annotations
 
@@ -11,19 +11,31 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 400, 60, 160, 40, 50
 
 
 def line_chart(
-    title: str, x_label: str, ticks: Sequence[int], lines: Mapping[str, Mapping[int, float]], *, log_x: bool = False
+    title: str,
+    x_label: str,
+    ticks: Sequence[int],
+    lines: Mapping[str, Mapping[int, float]],
+    *,
+    log_x: bool = False,
+    share: bool = False,
 ) -> str:
-    """Return a chart of named lines, each a value in seconds for some of the ticks."""
+    """Return a chart of named lines, each a value in seconds for some of the ticks, or with `share` a share of 1."""
     values = [v for line in lines.values() for v in line.values()] or [1.0]
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    high = max(high, low + 1)
+    if share:
+        low, high = 0, math.ceil(max(values) * 10 - 1e-9)  # tenths
+        marks = {tenth / 10: f"{tenth * 10} %" for tenth in range(0, high + 1, 2)}
+    else:
+        low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+        high = max(high, low + 1)
+        marks = {10.0**power: f"{10.0**power:g} s" for power in range(low, high + 1)}
 
     def across(tick: int) -> float:
         first, last, at = (math.log2(t) if log_x else t for t in (ticks[0], ticks[-1], tick))
         return LEFT + (at - first) / ((last - first) or 1) * (WIDTH - LEFT - RIGHT)
 
     def up(value: float) -> float:
-        return HEIGHT - BOTTOM - (math.log10(value) - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+        at = value * 10 if share else math.log10(value)
+        return HEIGHT - BOTTOM - (at - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif"'
@@ -31,10 +43,10 @@ def line_chart(
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         f'<text x="{LEFT}" y="22" font-size="15">{escape(title)}</text>',
     ]
-    for power in range(low, high + 1):
-        y = up(10**power)
+    for value, text in marks.items():
+        y = up(value)
         parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#dddddd"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g} s</text>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
     for tick in ticks:
         x = across(tick)
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{tick}</text>')

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import BENCHMARKS, Benchmark
+from kept import keep_rows, rows_so_far, write_whole
 from report import charts, page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,24 +143,6 @@ def fingerprint(runs: int) -> str:
     return found.hexdigest()
 
 
-def rows_so_far(path: Path, mark: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of an unfinished measurement of the same code on the same machine."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    rows: dict[str, dict[str, Any]] = content["rows"] if content.get("fingerprint") == mark else {}
-    return rows
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that is either there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-
-
 def write_results(rows: Mapping[str, dict[str, Any]]) -> None:
     """Write the results file, the page and its charts."""
     results = {"machine": machine(), "benchmarks": list(rows.values())}
@@ -188,7 +171,7 @@ def main(arguments: Sequence[str]) -> int:
             if benchmark.kernel not in checks and benchmark.statuses == ("sat",):
                 checks[benchmark.kernel] = time_to_check(benchmark, options.runs)
             rows[benchmark.name] = measure(benchmark, options.runs, checks.get(benchmark.kernel))
-            write_whole(UNFINISHED, json.dumps({"fingerprint": mark, "rows": rows}) + "\n")
+            keep_rows(UNFINISHED, mark, rows)
         row = rows[benchmark.name]
         print(f"{row['name']:<52} {row['status']:<8} {row['wall_s']:8.3f} s {row['peak_mib']:6.0f} MiB", flush=True)
     complete = all(b.name in rows for b in BENCHMARKS)

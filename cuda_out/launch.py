@@ -97,12 +97,12 @@ def gpu_available() -> tuple[bool, str]:
     """Say whether `launch` can work here, and if not, why; cheap where numba-cuda is not installed."""
     if find_spec("numba_cuda") is None or find_spec("cuda") is None or find_spec("cuda.core") is None:
         return False, "numba-cuda is not installed (pip install 'swizzle-inventor[gpu]')"
-    return _driver()
+    return driver_available()
 
 
 @lru_cache(maxsize=1)
-def _driver() -> tuple[bool, str]:
-    """Ask the driver for its devices, without numba's start-up time."""
+def driver_available() -> tuple[bool, str]:
+    """Ask the driver for its devices, without numba's start-up time; say why there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -132,7 +132,7 @@ def include_directories() -> list[str]:
         # Preferred: headers installed as a wheel match an NVRTC that was installed as one.
         if found := pathfinder.find_nvidia_header_directory("cudart"):
             candidates.insert(0, Path(found))
-    except ImportError:
+    except (ImportError, AttributeError):  # not installed, or older than that function
         pass
     return [str(folder) for folder in candidates if (folder / "cuda_fp16.h").is_file()][:1]
 

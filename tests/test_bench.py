@@ -25,7 +25,7 @@ def runner() -> Iterator[ModuleType]:
 
     yield run
     sys.path.remove(str(ROOT / "bench"))
-    for name in ("run", "report", "benchmarks", "chart"):
+    for name in ("run", "report", "benchmarks", "chart", "kept"):
         del sys.modules[name]
 
 

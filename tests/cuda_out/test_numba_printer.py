@@ -199,7 +199,20 @@ def flat(array: np.ndarray[Any, Any]) -> list[Any]:
     return [np.uint64(0), np.uint64(0), *sizes, array, *map(np.int64, array.shape), *map(np.int64, array.strides)]
 
 
-@pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+def why_not_numba() -> str:
+    """Return why numba-cuda cannot compile here, '' where it can: libnvvm comes with a toolkit or the extra `gpu`."""
+    if find_spec("numba_cuda") is None:
+        return "numba-cuda is not installed"
+    from cuda import pathfinder
+
+    try:
+        pathfinder.load_nvidia_dynamic_lib("nvvm")
+    except pathfinder.DynamicLibNotFoundError:
+        return "libnvvm, which numba-cuda compiles with, is not on this machine"
+    return ""
+
+
+@pytest.mark.skipif(why_not_numba() != "", reason=why_not_numba())
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_numba_compiles_computes_what_the_reference_computes(name: str) -> None:
     """Its PTX, which needs no GPU, is interpreted; nothing is in local memory, nothing became a double by itself."""

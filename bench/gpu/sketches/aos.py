@@ -1,0 +1,75 @@
+"""Arrays of structures of any size from 1 to 16 words, by vector loads: the crc decomposition on vectors.
+
+A structure of `struct_size` words is `CHUNKS` vectors of `vector` words, the widest that divide it. What is moved is
+vectors: 6 words are 3 vectors of 2, 12 are 3 of 4, so that sizes which the paper's template cannot permute word by word
+(those with a divisor in common with the warp) become sizes that it can. Each warp takes `structs` times 32 structures,
+and loads all of them before it moves any, so that enough loads are under way.
+"""
+
+from swizzle import accumulator, cuda, i32, parameter, sketch, spec, sw_xform
+
+S = parameter("struct_size", 3, domain=range(1, 17))
+VECTOR = parameter("vector", 1, domain=(1, 2, 4))
+STRUCTS = parameter("structs", 2, domain=range(1, 17))
+WARPS = parameter("warps", 4, domain=range(1, 33))
+GRID = parameter("grid", 2, domain=range(1, 65))
+WARP = 32
+
+CHUNKS = S // VECTOR
+TOTAL = WARP * STRUCTS * WARPS * GRID
+
+
+@spec
+def to_arrays(x):
+    return [[x[structure * S + word] for structure in range(TOTAL)] for word in range(S)]
+
+
+@spec
+def sums(x):
+    return [sum(x[structure * S + word] for word in range(S)) for structure in range(TOTAL)]
+
+
+@sketch(spec=to_arrays, block=WARP * WARPS, grid=GRID, x=i32[TOTAL * S], y=i32.out[S, TOTAL])
+def store(x, y):
+    lane = cuda.laneid
+    first = (cuda.blockIdx.x * WARPS + cuda.warpid) * WARP * STRUCTS
+    words = cuda.local.array((STRUCTS, CHUNKS, VECTOR), i32)
+    mine = cuda.local.array((STRUCTS, CHUNKS, VECTOR), i32)
+    for u in range(STRUCTS):
+        for c in range(CHUNKS):
+            for v in range(VECTOR):
+                words[u, c, v] = x[(first + u * WARP) * S + (c * WARP + lane) * VECTOR + v]
+    for u in range(STRUCTS):
+        for c in range(CHUNKS):
+            for v in range(VECTOR):
+                if CHUNKS > 1:
+                    word = words[u, sw_xform(c, CHUNKS, lane), v]
+                    mine[u, c, v] = cuda.shfl_sync(cuda.FULL_MASK, word, sw_xform(lane, WARP, c))
+                else:
+                    mine[u, c, v] = words[u, c, v]
+    for u in range(STRUCTS):
+        for c in range(CHUNKS):
+            for v in range(VECTOR):
+                y[c * VECTOR + v, first + u * WARP + lane] = mine[u, sw_xform(c, CHUNKS, lane), v]
+
+
+@sketch(spec=sums, block=WARP * WARPS, grid=GRID, x=i32[TOTAL * S], y=i32.out[TOTAL])
+def load_sum(x, y):
+    lane = cuda.laneid
+    first = (cuda.blockIdx.x * WARPS + cuda.warpid) * WARP * STRUCTS
+    words = cuda.local.array((STRUCTS, CHUNKS, VECTOR), i32)
+    total = accumulator(i32, outer="+", shape=STRUCTS)
+    for u in range(STRUCTS):
+        for c in range(CHUNKS):
+            for v in range(VECTOR):
+                words[u, c, v] = x[(first + u * WARP) * S + (c * WARP + lane) * VECTOR + v]
+    for u in range(STRUCTS):
+        for c in range(CHUNKS):
+            for v in range(VECTOR):
+                if CHUNKS > 1:
+                    word = words[u, sw_xform(c, CHUNKS, lane), v]
+                    total[u].accumulate(cuda.shfl_sync(cuda.FULL_MASK, word, sw_xform(lane, WARP, c)))
+                else:
+                    total[u].accumulate(words[u, c, v])
+    for u in range(STRUCTS):
+        y[first + u * WARP + lane] = total[u].value

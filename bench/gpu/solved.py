@@ -1,0 +1,153 @@
+"""The kernels that Swizzle prints for the benchmarks: solved once, kept on file, so that a GPU is not kept waiting.
+
+A machine with a GPU then needs no solver, only the file (`python -m bench.gpu --prepare` writes it).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from bench.gpu.kernels import Kernel
+from bench.gpu.problem import Missing
+from bench.kept import write_whole
+
+ROOT = Path(__file__).resolve().parents[2]
+STORE = ROOT / "build" / "gpu" / "kernels.json"
+SOURCES = ("swizzle", "symbolic", "templates", "cuda_out")
+ELSEWHERE = (
+    *("swizzle/show", "swizzle/explain", "swizzle/cli.py", "swizzle/completion.py", "swizzle/help.py"),
+    *("cuda_out/ptx", "cuda_out/emulate.py", "cuda_out/launch.py", "cuda_out/mutate.py", "cuda_out/report.py"),
+    "cuda_out/toolchain.py",
+)
+"""Sources that have no part in what is solved and printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A sketch of the tree with values of its parameters: FILE:NAME, relative to the root."""
+
+    target: str
+    parameters: tuple[tuple[str, int], ...]
+
+    @property
+    def name(self) -> str:
+        return " ".join([self.target, *(f"{name}={value}" for name, value in self.parameters)])
+
+    @property
+    def label(self) -> str:
+        """What tells this variant from the others of its sketch."""
+        return ", ".join(f"{name} {value}" for name, value in self.parameters)
+
+
+def sketch(target: str, **parameters: int) -> Sketch:
+    return Sketch(target, tuple(parameters.items()))
+
+
+def solve(wanted: Sketch) -> dict[str, Any]:
+    """Return a solved kernel as the store keeps it, or why there is none."""
+    from swizzle.calling import sizes_of
+    from swizzle.commands.emit import cuda_source, provenance
+    from swizzle.loading import load
+    from swizzle.search.metasketch import solve as search
+    from swizzle.solution import Limits
+
+    file, _, name = wanted.target.partition(":")
+    (found,) = load(ROOT / file, name, dict(wanted.parameters))
+    result = search(found, Limits(timeout=900.0))
+    if result.status != "sat":
+        why = "proved to have no solution in any space" if result.status == "unsat" else result.reason
+        return {"missing": f"{file}:{name}: {why}"}
+    best = result.best
+    sizes = sizes_of(best)
+    source = cuda_source(best.program, provenance(best, [], found.parameters), sizes)
+    if source.tiling is None:
+        return {"missing": f"{file}:{name}: for fixed sizes only: {sizes}"}
+    kernel = Kernel(
+        source.text,
+        source.entry,
+        source.block,
+        source.arguments,
+        "".join(axis.axis for axis in source.tiling.axes),
+        tuple(axis.tile for axis in source.tiling.axes),
+        wanted.name,
+    )
+    return {"kernel": asdict(kernel), "seconds": dict(result.seconds)}
+
+
+class Store:
+    """Solved kernels by the name of their sketch; what was solved by other sources is not taken."""
+
+    def __init__(self, path: Path = STORE) -> None:
+        self.path = path
+        try:
+            self._rows: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self._rows = {}
+
+    def known(self, wanted: Sketch) -> dict[str, Any] | None:
+        row = self._rows.get(wanted.name)
+        return row if row is not None and row.get("sources") == sources_mark(wanted) else None
+
+    def kernel(self, wanted: Sketch) -> Kernel:
+        """Return the kernel of a sketch, solved now if it was not before; raise Missing where there is none."""
+        row = self.known(wanted)
+        if row is None:
+            row = self._keep(wanted, _solved_or_why(wanted))
+        if "missing" in row:
+            raise Missing(row["missing"])
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row["kernel"].items()}
+        return Kernel(**fields)
+
+    def prepare(self, wanted: Iterable[Sketch], jobs: int, say: Callable[[str], None] = print) -> None:
+        """Solve what is not known yet, several at once."""
+        open_ = [each for each in dict.fromkeys(wanted) if self.known(each) is None]
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            running = {pool.submit(_solved_or_why, each): each for each in open_}
+            for number, done in enumerate(as_completed(running), 1):
+                row = self._keep(running[done], done.result())
+                outcome = row.get("missing") or f"{row['seconds']['total']:.1f} s"
+                say(f"{number}/{len(open_)} {running[done].name}: {outcome}")
+
+    def _keep(self, wanted: Sketch, row: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {**row, "sources": sources_mark(wanted)}
+        if not row.get("passing"):
+            self._rows[wanted.name] = kept
+            write_whole(self.path, json.dumps(self._rows) + "\n")
+        return kept
+
+
+def _solved_or_why(wanted: Sketch) -> dict[str, Any]:
+    """Solve a sketch; where the solver is not installed, say so, and do not keep that."""
+    try:
+        return solve(wanted)
+    except ImportError as error:
+        return {"missing": f"not solved before, and this machine has no solver ({error})", "passing": True}
+
+
+@lru_cache
+def digest_of_sources() -> str:
+    found = hashlib.sha256()
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if not path.relative_to(ROOT).as_posix().startswith(ELSEWHERE):
+                found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def sources_mark(wanted: Sketch) -> str:
+    """Return what a kernel depends on besides its parameters: our sources, and the sketch's file."""
+    file = ROOT / wanted.target.partition(":")[0]
+    return hashlib.sha256(digest_of_sources().encode() + file.read_bytes()).hexdigest()[:24]
+
+
+def jobs_here() -> int:
+    return max(1, (os.cpu_count() or 2) // 2)

@@ -1,0 +1,53 @@
+"""A GPU that is none: the driver's calls go to tests/fake_gpu/driver.cpp, kernels to the CPU emulation.
+
+Time is counted in launches. What these give are made-up samples: tests keep them in folders of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.gpu import device
+from bench.gpu.driver import Driver
+from bench.gpu.kernels import Kernel
+from bench.gpu.problem import Missing
+from tests.fake_gpu.library import ON_LAUNCH, opened, run_on_cpu
+
+
+class FakeGpu(device.Gpu):
+    """The GPU of `device.py` over the fake driver. `refuse` gives the status of a launch that fails."""
+
+    def __init__(self, library: Path, cache: Path, refuse: Callable[[str], int] = lambda entry: 0) -> None:
+        self.library = opened(library)
+        self.current: Kernel
+        self.launched = 0
+        self.refuse, self.programs = refuse, cache / "programs"
+        self._callback = ON_LAUNCH(self._launched)  # kept: the library calls it
+        self.library.fake_on_launch(self._callback)
+        super().__init__(cache, Driver(str(library)))
+
+    def load(self, kernel: Kernel) -> Any:
+        loaded = super().load(kernel)
+        if kernel.includes is not None:
+            raise Missing("the emulation behind the fake driver has no headers")
+        return _Named(loaded, kernel, self)
+
+    def _launched(self, entry: bytes, grid: Any, block: Any, arguments: Any) -> int:
+        kernel, self.launched = self.current, self.launched + 1
+        assert entry.decode() == kernel.entry and tuple(block[:3]) == kernel.block
+        if status := self.refuse(kernel.entry):
+            return status
+        return run_on_cpu(self.library, kernel.text, kernel.entry, grid, block, arguments, self.programs)
+
+
+class _Named:
+    """A loaded kernel that says which one it is before it is launched: entries of many texts have one name."""
+
+    def __init__(self, loaded: Any, kernel: Kernel, gpu: FakeGpu) -> None:
+        self.loaded, self.kernel, self.gpu, self.about = loaded, kernel, gpu, loaded.about
+
+    def __call__(self, grid: Any, arguments: Any) -> None:
+        self.gpu.current = self.kernel
+        self.loaded(grid, arguments)
