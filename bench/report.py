@@ -22,6 +22,7 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
     on, rows = results["machine"], {row["name"]: row for row in results["benchmarks"]}
     packages = ", ".join(f"{name} {number}" for name, number in on["packages"].items())
     lines = [HEAD, f"{on['cpu']}, {on['cores']} cores, Python {on['python']}, {packages}.", ""]
+    lines += [f"On that machine, on that day, ten million additions in a Python loop took {on['loop_s']:.2f} s.", ""]
     if len(rows) < len(BENCHMARKS):
         lines += [f"{len(rows)} of the {len(BENCHMARKS)} rows were measured.", ""]
     measured = [rows[b.name] for b in TABLE if b.name in rows]

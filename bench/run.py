@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -134,6 +135,12 @@ def machine() -> dict[str, Any]:
     }
 
 
+def pace() -> float:
+    """Return the median time of ten million additions in Python: two machines, or two days of one, compare by it."""
+    loop = "total = 0\nfor i in range(10_000_000):\n    total += i"
+    return round(statistics.median(timeit.repeat(loop, number=1, repeat=5)), 3)
+
+
 def fingerprint(runs: int) -> str:
     """Return what rows must have in common to stand in one table: the code, the machine, how often they ran."""
     found = hashlib.sha256(json.dumps([machine(), runs]).encode())
@@ -145,7 +152,7 @@ def fingerprint(runs: int) -> str:
 
 def write_results(rows: Mapping[str, dict[str, Any]]) -> None:
     """Write the results file, the page and its charts."""
-    results = {"machine": machine(), "benchmarks": list(rows.values())}
+    results = {"machine": {**machine(), "loop_s": pace()}, "benchmarks": list(rows.values())}
     anchors = json.loads((ROOT / "bench" / "anchors.json").read_text(encoding="utf-8"))
     write_whole(RESULTS, json.dumps(results, indent=2) + "\n")
     write_whole(ROOT / "docs" / "benchmarks.md", page(results, anchors))
