@@ -97,8 +97,9 @@ def sketches_2d(k: int) -> dict[str, list[Sketch]]:
         ]
     # Rows and columns of outputs per thread. A larger filter is bound by arithmetic, and `spread` by its shuffles.
     spread = ((4, 2), (8, 2), (4, 4)) if k == 3 else ((4, 2), (8, 2)) if k < 9 else ((4, 4),)
-    packed = ((4, 4), (8, 2)) if k == 3 else ((4, 4), (8, 4)) if k < 13 else ((4, 4), (4, 8))
-    for name, shapes in (("spread", spread if k < 11 else ()), ("packed", packed)):
+    # Much larger tiles than these are not unrolled any more, and their sums leave the registers.
+    packed = {3: ((4, 4), (8, 2)), 13: ((4, 4), (4, 8)), 15: ((4, 4), (2, 4)), 17: ((4, 4), (2, 4))}
+    for name, shapes in (("spread", spread if k < 11 else ()), ("packed", packed.get(k, ((4, 4), (8, 4))))):
         if not shapes:
             continue
         found[f"ours: {name}"] = [
