@@ -30,7 +30,7 @@ def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term
             value = choose.choice([0, 1, -1, 2, 7, -5, 2**31, 255])
             return normal.lifted("s32", value & 0xFFFFFFFF), lambda data: value
         at = choose.randrange(4)
-        return terms.atom("a", at), lambda data: int(data[at])
+        return terms.atom(choose.choice("au"), at), lambda data: int(data[at])
     (a, f), (b, g) = (random_term(choose, normal, depth - 1) for _ in range(2))
     by = choose.choice([1, 7, 16, 31])
     match choose.choice(["+", "*", "-", "^", "&", "|", "~", "<<", ">>", "s>>", "rotate", "halves", "low"]):
@@ -75,7 +75,7 @@ def test_terms_have_the_values_of_what_they_were_made_of(seed: int) -> None:
         term, function = random_term(choose, normal, choose.randint(1, 4))
         for _ in range(3):
             data = np.array([choose.getrandbits(32) for _ in range(4)])
-            assert Evaluated(terms, {"a": data}).value(term) == function(data) & 0xFFFFFFFF, terms.show(term)
+            assert Evaluated(terms, {"a": data, "u": data}).value(term) == function(data) & 0xFFFFFFFF, terms.show(term)
 
 
 def test_the_laws_of_the_rings() -> None:
