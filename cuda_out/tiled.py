@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cuda_out.blocks import endless, first_block
 from cuda_out.tiling import Tiling
-from cuda_out.translation import NotTranslated, endless, first_block, translated
+from cuda_out.translation import NotTranslated, translated
 from symbolic.program import Program
 
 

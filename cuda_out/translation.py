@@ -14,24 +14,20 @@ the kernel without its bounds still computes the right thing is for others to ch
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from cuda_out.facts import Facts, launch_facts, range_of
+from cuda_out.blocks import coordinates, endless
+from cuda_out.facts import launch_facts, range_of
 from cuda_out.passes.finals import inline_finals
-from cuda_out.passes.flow import rewrite
 from cuda_out.passes.simplify import simplify
-from cuda_out.walk import Body, children, map_own, own_expressions, statements, subexpressions, with_children
+from cuda_out.walk import Body
 from symbolic import program as ir
 from symbolic.errors import Place
 from symbolic.program import DType, Expr, Program, Stmt
-
-MANY = 2**31 - 1
-"""Blocks along an axis of a grid that may have any size."""
-AXES: tuple[ir.Axis, ...] = ("x", "y", "z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +59,12 @@ class _Stop(Exception):
         self.found = NotTranslated(why, place)
 
 
-def uses_blocks(program: Program, axis: ir.Axis) -> bool:
-    """Say whether a kernel looks at where its block stands along an axis, or how many there are."""
-    return any(part.name in ("blockIdx", "gridDim") and part.axis == axis for part in _coordinates(program))
-
-
-def _coordinates(program: Program) -> Iterator[ir.Coordinate]:
-    for stmt in statements(program.body):
-        for expr in own_expressions(stmt):
-            for part in subexpressions(expr):
-                if isinstance(part, ir.Coordinate):
-                    yield part
-
-
 def translated(program: Program, axis: ir.Axis) -> Translated | NotTranslated:
     """Find how a program without holes moves from block to block along one axis, of whatever number of blocks.
 
     Along the other axes it is taken for the grid that it has.
     """
-    for part in _coordinates(program):
+    for part in coordinates(program):
         if part.name == "gridDim" and part.axis == axis:
             return NotTranslated(f"gridDim.{axis} changes with the number of blocks", part.place)
     simple = simplify(endless(inline_finals(program), (axis,)))
@@ -92,38 +75,6 @@ def translated(program: Program, axis: ir.Axis) -> Translated | NotTranslated:
         return stop.found
     strides = {p.name: walk.strides.get(p.name, (0,) * len(p.shape)) for p in program.parameters}
     return Translated(axis, strides, replace(simple, body=body, grid=program.grid))
-
-
-def endless(program: Program, axes: Sequence[ir.Axis]) -> Program:
-    """Return the program with as many blocks along these axes as there can be."""
-    x, y, z = (MANY if axis in axes else size for axis, size in zip(AXES, program.grid, strict=True))
-    return replace(program, grid=(x, y, z))
-
-
-def first_block(program: Program, axes: Sequence[ir.Axis]) -> Program:
-    """Return what block 0 along these axes runs; the grid has one block there."""
-
-    def change(expr: Expr) -> Expr:
-        if isinstance(expr, ir.Coordinate) and expr.name == "blockIdx" and expr.axis in axes:
-            return ir.Const(0, DType.INDEX, expr.place)
-        return with_children(expr, tuple(map(change, children(expr))))
-
-    def each(body: Body) -> Body:
-        found: list[Stmt] = []
-        for stmt in body:
-            stmt = map_own(stmt, change)
-            match stmt:
-                case ir.For(body=inner):
-                    stmt = replace(stmt, body=each(inner))
-                case ir.If(then=then, otherwise=otherwise):
-                    stmt = replace(stmt, then=each(then), otherwise=each(otherwise))
-                case _:
-                    pass
-            found.append(stmt)
-        return tuple(found)
-
-    x, y, z = (1 if axis in axes else size for axis, size in zip(AXES, program.grid, strict=True))
-    return replace(program, body=each(program.body), grid=(x, y, z))
 
 
 class _Walk:
@@ -372,27 +323,4 @@ def _join(left: Scope, right: Scope, place: Place) -> Scope:
     for name in left.keys() & right.keys():
         if left[name] != right[name] and not isinstance(left[name], NotTranslated):
             found[name] = NotTranslated(f"{name} moves differently on two paths", place)
-    return found
-
-
-def reach(program: Program) -> dict[str, tuple[float, ...]]:
-    """Return the largest index that each dimension of a global array may be asked for; infinite where unknown."""
-    parameters = {parameter.name for parameter in program.parameters}
-    found: dict[str, tuple[float, ...]] = {}
-
-    def note(array: str, indices: tuple[Expr, ...], facts: Facts) -> None:
-        if array in parameters:
-            highest = tuple(range_of(index, facts).hi for index in indices)
-            found[array] = tuple(map(max, highest, found.get(array, highest)))
-
-    def visit(stmt: Stmt, facts: Facts) -> Body:
-        if isinstance(stmt, ir.Store):
-            note(stmt.array, stmt.indices, facts)
-        for expr in own_expressions(stmt):
-            for part in subexpressions(expr):
-                if isinstance(part, ir.Load):
-                    note(part.array, part.indices, facts)
-        return (stmt,)
-
-    rewrite(program.body, launch_facts(program), visit)
     return found

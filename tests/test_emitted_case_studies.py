@@ -13,10 +13,11 @@ from cuda_out.toolchain import available_tools, compile_cuda, compile_to_ptx, us
 from swizzle.commands.emit import cuda_source
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.sizes import Size, most_ragged, sizes_to_try
-from swizzle.commands.target import Filled, load_kernel
+from swizzle.commands.target import Filled, sizes_of
 from swizzle.commands.validator import SizesValidator
-from tests.test_case_studies import CASES as CASE_STUDIES
+from swizzle.search.specification import Remembered
 from tests.test_case_studies import SLOW, SOLVED, answer
+from tests.test_field import composed
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 needs_cpp = pytest.mark.skipif(
@@ -75,8 +76,9 @@ def test_the_ptx_is_the_specification(target: str, parameters: tuple[tuple[str, 
 @pytest.mark.parametrize("name", ["register", "shared"])
 def test_long_sums_are_validated(name: str) -> None:
     """Multiplication in GF(2^96): 9216 products for each element, in sums of up to 96, at three lengths."""
-    filled = load_kernel(f"{CASE_STUDIES / 'field.py'}:{name}", {"degree": 96})
-    assert isinstance(filled, Filled)
+    sketch = composed(name, 96)
+    spec = Remembered(sketch.spec)
+    filled = Filled(sketch.program, spec, (), sizes_of(sketch.program, sketch, spec))
     source = cuda_source(filled.program, filled.head, filled.sizes)
     found = SizesValidator(sizes_to_try(filled, source)).validate(compile_to_ptx(source.text), source.entry)
     assert (found.verdict, found.findings, found.outputs) == ("equal", (), 192)

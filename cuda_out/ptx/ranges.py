@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from cuda_out.ptx.kinds import width
@@ -69,6 +69,7 @@ class Ranges:
             case _:
                 return 0
 
-    def apart(self, factors: Iterable[Term]) -> bool:
+    def apart(self, factors: Sequence[Term]) -> bool:
         """Tell whether a conjunction has no bit that all its factors can have."""
-        return max(map(self.zeros, factors), default=0) >= self.least(factors)
+        low = max(map(self.zeros, factors), default=0)
+        return low > 0 and low >= self.least(factors)

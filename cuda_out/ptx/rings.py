@@ -291,10 +291,10 @@ class Rings:
         bound, size = self.ranges.bound(factor), width(kind)
         if kind[0] == "s" and bound >= size:
             return self.terms.apply(f"shr.{kind}", (factor, self.terms.const(by)))
+        if min(bound, size) <= by:
+            return self._zero
+        if op == "*" and bound <= size and all(c % (1 << by) == 0 for c in self._as_sum(factor).values()):
+            return self._sum_term(kind, {f: c >> by for f, c in self._as_sum(factor).items()})
         if op == f"shr.u{size}":
             by, factor = by + self.terms.nodes[args[1]][1][0], args[0]
-        elif op == "*" and bound <= size and all(c % (1 << by) == 0 for c in self._as_sum(factor).values()):
-            return self._sum_term(kind, {f: c >> by for f, c in self._as_sum(factor).items()})
-        return (
-            self._zero if min(bound, size) <= by else self.terms.apply(f"shr.u{size}", (factor, self.terms.const(by)))
-        )
+        return self.terms.apply(f"shr.u{size}", (factor, self.terms.const(by)))

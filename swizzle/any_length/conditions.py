@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final, TypeAlias
 
+from cuda_out.blocks import endless, reach, uses_blocks
 from cuda_out.tiled import without_bounds
 from cuda_out.tiling import AXES, Span, TiledAxis, Tiling
-from cuda_out.translation import NotTranslated, endless, reach, translated, uses_blocks
+from cuda_out.translation import NotTranslated, translated
 from swizzle.any_length.continuation import Index, Told, World, block_of, by_block, index_of, told
 from swizzle.any_length.extents import Extents, extents
 from swizzle.search.specification import Meaning, outputs

@@ -6,9 +6,10 @@ from random import Random
 
 import pytest
 
+from cuda_out.blocks import reach
 from cuda_out.tiled import one_tile
 from cuda_out.tiling import Span, TiledAxis, Tiling
-from cuda_out.translation import NotTranslated, Translated, _Walk, reach, translated
+from cuda_out.translation import NotTranslated, Translated, _Walk, translated
 from symbolic import program as ir
 from tests.cuda_out.build import HERE, assign, branch, data, kernel, load, loop, op, parameter, store, where
 from tests.cuda_out.random_programs import random_index

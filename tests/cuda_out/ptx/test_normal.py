@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.polynomials import signed
 from symbolic.terms import Term, Terms
 from tests.cuda_out.ptx.evaluate import Evaluated
 
@@ -29,9 +30,10 @@ def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term
             value = choose.choice([0, 1, -1, 2, 7, -5, 2**31, 255])
             return normal.lifted("s32", value & 0xFFFFFFFF), lambda data: value
         at = choose.randrange(4)
-        return terms.atom("a", at), lambda data: int(data[at])
+        return terms.atom(choose.choice("au"), at), lambda data: int(data[at])
     (a, f), (b, g) = (random_term(choose, normal, depth - 1) for _ in range(2))
-    match choose.choice(["+", "*", "-", "^", "&", "|", "~", "<<", "low"]):
+    by = choose.choice([1, 7, 16, 31])
+    match choose.choice(["+", "*", "-", "^", "&", "|", "~", "<<", ">>", "s>>", "rotate", "halves", "low"]):
         case "+":
             return normal.add("s32", a, b), lambda data: f(data) + g(data)
         case "*":
@@ -47,7 +49,19 @@ def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term
         case "~":
             return normal.inverted("b32", a), lambda data: ~f(data)
         case "<<":
-            return normal.scaled("b32", 8, a), lambda data: f(data) << 3
+            return normal.shifted_left("b32", a, by), lambda data: f(data) << by
+        case ">>":
+            return normal.shifted_right("u32", a, by), lambda data: (f(data) & 0xFFFFFFFF) >> by
+        case "s>>":
+            return normal.shifted_right("s32", a, by), lambda data: signed(f(data), 32) >> by
+        case "rotate":
+            left, right = normal.shifted_left("b32", a, by), normal.shifted_right("u32", a, 32 - by)
+            both = normal.exclusive_or("b32", left, right)
+            return both, lambda data: f(data) << by | (f(data) & 0xFFFFFFFF) >> 32 - by
+        case "halves":
+            low, high = normal.split(16, 2, a)
+            swapped = normal.joined(16, [high, low])
+            return swapped, lambda data: (f(data) & 0xFFFF) << 16 | (f(data) & 0xFFFFFFFF) >> 16
         case _:
             return normal.conjunction("b32", a, normal.terms.const(6)), lambda data: f(data) & 6
 
@@ -61,7 +75,7 @@ def test_terms_have_the_values_of_what_they_were_made_of(seed: int) -> None:
         term, function = random_term(choose, normal, choose.randint(1, 4))
         for _ in range(3):
             data = np.array([choose.getrandbits(32) for _ in range(4)])
-            assert Evaluated(terms, {"a": data}).value(term) == function(data) & 0xFFFFFFFF, terms.show(term)
+            assert Evaluated(terms, {"a": data, "u": data}).value(term) == function(data) & 0xFFFFFFFF, terms.show(term)
 
 
 def test_the_laws_of_the_rings() -> None:
@@ -87,6 +101,20 @@ def test_what_is_not_the_same() -> None:
     assert n.extreme("min", "s32", a, u) != n.extreme("min", "u32", a, u)
     assert n.of_kind("s32", x) != x and n.of_kind("f32", n.of_kind("s32", x)) == x
     assert n.of_kind("f32", a) not in (a, t.apply("real.s32", (a,)))
+
+
+def test_bits_that_are_moved_and_put_back() -> None:
+    """The halves of a word side by side are the word; a rotation is `|` and `^`; what was cut off is gone."""
+    n, t = fresh()
+    u, d, x = t.atom("u", 0), t.atom("d", 0), t.atom("x", 0)
+    for whole in (d, n.add("u64", d, u), n.exclusive_or("u64", d, u)):
+        assert n.joined(32, n.split(32, 2, whole)) == whole
+    assert n.of_kind("f32", n.joined(16, n.split(16, 2, x))) == x
+    left, right = n.shifted_left("b32", u, 7), n.shifted_right("u32", u, 25)
+    assert n.disjunction("b32", left, right) == n.exclusive_or("b32", left, right)
+    assert n.shifted_left("b32", n.shifted_right("u32", u, 7), 7) == n.conjunction("b32", u, t.const(-128))
+    assert n.shifted_right("u32", n.shifted_left("b32", u, 7), 7) != u
+    assert n.shifted_right("u32", n.shifted_right("u32", u, 20), 20) == t.const(0)
 
 
 def test_truncation_is_a_reading_modulo_less() -> None:

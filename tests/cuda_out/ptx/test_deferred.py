@@ -1,0 +1,81 @@
+"""Values that are written out late are what they are when every step is written out at once."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from cuda_out.ptx import symbolic
+from cuda_out.ptx.concrete import decode
+from cuda_out.ptx.deferred import FIRST, Deferred
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.symbolic import Value
+from symbolic.terms import Terms
+
+OPERATIONS = [
+    *(decode((name, "b32")) for name in ("xor", "and", "or", "not")),
+    *(decode(op) for op in (("add", "s32"), ("sub", "s32"), ("mul", "lo", "s32"), ("mad", "lo", "s32"))),
+]
+
+
+def at_once(normal: Normal, name: str, row: tuple[Value, ...]) -> Value:
+    """Evaluate one instruction, sums too, without notes."""
+    operation = next(each for each in OPERATIONS if each.name == name)
+    if symbolic.ring(operation) is None:
+        return symbolic.evaluate(normal, operation, row)
+    return symbolic.evaluate_sum(normal, [(operation, row)])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_notes_come_to_the_same_terms(seed: int) -> None:
+    """Random programs over atoms and numbers, with values that are used once, often, and never."""
+    choose = random.Random(seed)
+    terms = Terms()
+    normal = Normal(terms, {"x": "s32"})
+    deferred = Deferred(normal)
+    lanes = 3
+    late = [
+        (np.zeros(lanes, np.uint64), np.array([terms.atom("x", 3 * i + j) for j in range(lanes)])) for i in range(4)
+    ]
+    late.append((np.array([0, 5, 2**32 - 1], np.uint64), np.zeros(lanes, np.int64)))
+    early = [[(int(b), int(t)) for b, t in zip(*each, strict=True)] for each in late]
+    for _ in range(25):
+        operation = choose.choice(OPERATIONS)
+        recent = range(max(0, len(late) - 6), len(late))
+        at = [choose.choice([*recent, choose.randrange(5)]) for _ in operation.sources]
+        if at.count(4) == len(at):
+            continue
+        operands = [late[i] for i in at]
+        if not all(any(t[lane] for _, t in operands) for lane in range(lanes)):
+            continue  # an instruction on numbers is no note
+        late.append((np.zeros(lanes, np.uint64), deferred.apply(operation, operands)))
+        rows = zip(*(early[i] for i in at), strict=True)
+        early.append([at_once(normal, operation.name, row) for row in rows])
+    assert any((t >= FIRST).any() for _, t in late)
+    for (bits, found), wanted in zip(late[::-1], early[::-1], strict=True):
+        bits, found = deferred.written_out(bits, found)
+        assert list(zip(bits.tolist(), found.tolist(), strict=True)) == wanted
+
+
+def test_what_was_never_written_stays_so() -> None:
+    """The first operand that is nothing is what comes of it."""
+    terms = Terms()
+    deferred = Deferred(Normal(terms, {"x": "s32"}))
+    x = np.array([terms.atom("x", 0), terms.atom("x", 1)])
+    none = np.zeros(2, np.uint64)
+    operands = [(none, x), (none, np.array([-7, x[0]])), (none, np.array([-3, -5]))]
+    found = deferred.apply(decode(("mad", "lo", "s32")), operands)
+    assert found.tolist() == [-7, -5]
+
+
+def test_equal_instructions_are_one_note() -> None:
+    """Also in another run over the same table."""
+    terms = Terms()
+    deferred = Deferred(Normal(terms, {"x": "s32"}))
+    x, y = (np.array([terms.atom("x", i)]) for i in range(2))
+    none, add = np.zeros(1, np.uint64), decode(("add", "s32"))
+    first, again = (deferred.apply(add, [(none, x), (none, y)]) for _ in range(2))
+    assert first.tolist() == again.tolist() and first[0] >= FIRST
+    assert deferred.written_out(none, first)[1].tolist() == [terms.apply("+", (int(x[0]), int(y[0])))]
