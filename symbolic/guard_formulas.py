@@ -13,8 +13,8 @@ from typing_extensions import assert_never
 from symbolic.answer import Model, Sat, Unknown, Unsat
 from symbolic.engines import SolverName
 from symbolic.guard import FALSE, TRUE, Guard
-from symbolic.guard_solver import Chosen, Clauses, Excluded, Holds, Verdict
 from symbolic.solver import Solver, unchecked_formulas
+from symbolic.verdict import Chosen, Clauses, Excluded, Holds, Verdict
 
 
 class Formulas:

@@ -6,34 +6,14 @@ guard a Boolean symbol (`symbolic.guard_formulas`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Protocol
 
 from symbolic.answer import Unknown
 from symbolic.engines import SatName, SolverName, require_installed
 from symbolic.guard import Guard, Guards
 from symbolic.interrupt import gc_paused
-
-Holds: TypeAlias = Callable[[Guard], bool]
-Clauses: TypeAlias = Sequence[Sequence[Guard]]
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """There is a choice; `holds` tells which guards hold under it."""
-
-    holds: Holds = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """There is none; `core` are assumptions that already exclude all."""
-
-    core: frozenset[Guard]
-
-
-Verdict: TypeAlias = Chosen | Excluded | Unknown
+from symbolic.verdict import Chosen, Clauses, Excluded, Verdict
 
 
 class GuardSolver:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.gpu.kernels import Kernel, Shape3
-from bench.gpu.problem import Missing
+from bench.gpu.missing import Missing
 from cuda_out.emulate import emulate
 from cuda_out.kernel_text import parameters
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.gpu.kernels import Kernel
-from bench.gpu.problem import Contender, Missing, OneKernel, Variant
+from bench.gpu.missing import Missing
+from bench.gpu.problem import Contender, OneKernel, Variant
 from bench.gpu.solved import Sketch, Store
 
 

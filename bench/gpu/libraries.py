@@ -20,7 +20,8 @@ import numpy as np
 
 from bench.gpu.driver import DriverError
 from bench.gpu.kernels import Kernel
-from bench.gpu.problem import Bound, Contender, Missing, Problem
+from bench.gpu.missing import Missing
+from bench.gpu.problem import Bound, Contender, Problem
 
 if TYPE_CHECKING:
     from bench.gpu.backend import Backend, Buffer

@@ -13,7 +13,8 @@ import numpy as np
 from bench.gpu.backend import Backend, Buffer
 from bench.gpu.driver import Refused
 from bench.gpu.kernels import Lengths, by_hand
-from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Missing, Problem, Variant
+from bench.gpu.missing import Missing
+from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Problem, Variant
 from bench.gpu.roofline import Roofline
 from cuda_out.emulate import EmulationError
 from cuda_out.toolchain import CompileError

@@ -15,7 +15,8 @@ import numpy as np
 
 from bench.gpu.contenders import Setup, solved, written
 from bench.gpu.kernels import Kernel, Lengths, by_hand
-from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Missing, Problem
+from bench.gpu.missing import Missing
+from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Problem
 from bench.gpu.solved import Sketch, sketch
 
 if TYPE_CHECKING:

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-class Missing(Exception):
-    """A contender is not there; the message is the reason, for the table."""
-
-
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
     """An array of a problem. Inputs are filled with arbitrary words, or with small whole numbers where they are floats:

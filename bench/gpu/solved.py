@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.gpu.kernels import Kernel
-from bench.gpu.problem import Missing
+from bench.gpu.missing import Missing
 from bench.kept import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]

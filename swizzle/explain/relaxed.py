@@ -24,10 +24,11 @@ from swizzle.search.verify import compare, run_canonical
 from symbolic.answer import Unknown
 from symbolic.engines import SolverName
 from symbolic.guard import Guard, Guards, OutOfTime
-from symbolic.guard_solver import Chosen, Excluded, GuardSolver
+from symbolic.guard_solver import GuardSolver
 from symbolic.run import Violation, forbid_race
 from symbolic.union import Union
 from symbolic.vector import Encoding, Lanes, Vector
+from symbolic.verdict import Chosen, Excluded
 from templates.chooser import Choice, Chooser, Open
 from templates.holes import Point, Space, Template, template
 

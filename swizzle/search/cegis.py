@@ -17,10 +17,11 @@ from swizzle.search.shown import Shown
 from symbolic.answer import Unknown
 from symbolic.engines import SolverName
 from symbolic.guard import FALSE, Guard, Guards
-from symbolic.guard_solver import Chosen, Excluded, GuardSolver
+from symbolic.guard_solver import GuardSolver
 from symbolic.run import Run
 from symbolic.union import Union
 from symbolic.vector import guard_at
+from symbolic.verdict import Chosen, Excluded
 from templates.chooser import Choice, Open
 from templates.holes import Point, Space, matching
 

@@ -12,7 +12,7 @@ from typing import Any
 from bench.gpu import device
 from bench.gpu.driver import Driver
 from bench.gpu.kernels import Kernel
-from bench.gpu.problem import Missing
+from bench.gpu.missing import Missing
 from tests.fake_gpu.library import ON_LAUNCH, opened, run_on_cpu
 
 

@@ -18,7 +18,8 @@ from bench.gpu.backend import Emulation
 from bench.gpu.driver import ATTRIBUTES
 from bench.gpu.libraries import NppPoint, NppSize, NppStreamContext
 from bench.gpu.measure import Arrays
-from bench.gpu.problem import Contender, Missing, Problem
+from bench.gpu.missing import Missing
+from bench.gpu.problem import Contender, Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -21,7 +21,7 @@ from bench.gpu import solved
 from bench.gpu.driver import DriverError
 from bench.gpu.guard import Guard
 from bench.gpu.measure import summary
-from bench.gpu.problem import Missing
+from bench.gpu.missing import Missing
 from bench.gpu.solved import Store, sketch
 from tests.bench_gpu.fakes import FakeGpu
 from tests.fake_gpu.library import ILLEGAL_ADDRESS, build

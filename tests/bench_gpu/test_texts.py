@@ -16,7 +16,8 @@ from bench.gpu.contenders import Setup
 from bench.gpu.device import compiled
 from bench.gpu.kernels import Kernel, by_hand
 from bench.gpu.measure import Arrays
-from bench.gpu.problem import Case, Missing
+from bench.gpu.missing import Missing
+from bench.gpu.problem import Case
 from bench.gpu.roofline import OPERATIONS_PER_LOOP, RATES, copy_kernel, measure_roofline, rate_kernel
 from bench.gpu.solved import Sketch, Store
 from cuda_out.report import disassembler, instruction_counts

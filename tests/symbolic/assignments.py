@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from symbolic.guard import Guard, Guards
-from symbolic.guard_solver import Chosen, GuardSolver
+from symbolic.guard_solver import GuardSolver
+from symbolic.verdict import Chosen
 
 Holds = Callable[[Guard], bool]
 

@@ -7,7 +7,8 @@ import pytest
 from symbolic.answer import Unknown
 from symbolic.engines import SolverName
 from symbolic.guard import FALSE, TRUE, Guards
-from symbolic.guard_solver import Chosen, Excluded, GuardSolver
+from symbolic.guard_solver import GuardSolver
+from symbolic.verdict import Chosen, Excluded
 
 ENGINES: list[SolverName] = ["glucose", "cadical", "z3", "cvc5", "portfolio"]
 

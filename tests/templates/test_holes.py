@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.guard import Guards
-from symbolic.guard_solver import Chosen, GuardSolver
+from symbolic.guard_solver import GuardSolver
+from symbolic.verdict import Chosen
 from templates.chooser import Columns, OneChoice, Open
 from templates.holes import SPACES, Cond, Part, Point, Template, Xform, matching
 
