@@ -48,14 +48,13 @@ class HoleValues:
         return found
 
 
-def hole_values(solution: Solution) -> dict[str, HoleValues]:
-    """Run the sketch with its holes answered, and keep what each was asked and what it said.
+def fillings_of(solution: Solution) -> list[Filling]:
+    """Return what each hole of a solved sketch became, ready to be applied.
 
     Raises SwizzleError for a naive template's solution, which keeps no constants.
     """
-    program = solution.sketch
-    if program is None or not solution.holes:
-        return {}
+    if solution.sketch is None:
+        return []
     for chosen in solution.holes:
         if chosen.kind == "xform" and not chosen.constants:
             raise SwizzleError(
@@ -64,7 +63,18 @@ def hole_values(solution: Solution) -> dict[str, HoleValues]:
                 expected="a solution by the paper's templates",
                 mend='solve it with template="paper"',
             )
-    fillings = [Filling(hole, chosen.constants) for hole, chosen in zip(program.holes, solution.holes, strict=True)]
+    holes = zip(solution.sketch.holes, solution.holes, strict=True)
+    return [Filling(hole, chosen.constants) for hole, chosen in holes]
+
+
+def hole_values(solution: Solution) -> dict[str, HoleValues]:
+    """Run the sketch with its holes answered, and keep what each was asked and what it said.
+
+    Raises SwizzleError as `fillings_of` does.
+    """
+    program, fillings = solution.sketch, fillings_of(solution)
+    if program is None or not fillings:
+        return {}
     asked: list[list[npt.NDArray[np.int64]]] = [[] for _ in fillings]
 
     def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:

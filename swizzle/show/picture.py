@@ -15,9 +15,9 @@ from swizzle.show.panels import Panel, panels
 from swizzle.show.rows import BlockTrace, Trace
 from swizzle.show.trace import block_trace
 from swizzle.solution import Solution
+from swizzle.tables import fillings_of
 from symbolic.errors import SwizzleError
 from symbolic.program import Program
-from templates.words import Filling
 
 HEIGHT = 760
 Colour: TypeAlias = Literal["element", "lane"]
@@ -105,14 +105,11 @@ def picture_of(
 ) -> Picture:
     """Draw a solution, or a kernel without holes; `spec` is what its outputs are compared with.
 
-    Raises SwizzleError for a block or a warp that is not there, and for a kernel that breaks a rule of the language.
+    Raises SwizzleError for a block or a warp that is not there, for a kernel that breaks a rule of the language, and
+    for a naive template's solution, which has no constants to put into words.
     """
-    sketch = solution.sketch
-    fillings: Sequence[Filling] = ()
-    if sketch is not None:
-        holes = zip(sketch.holes, solution.holes, strict=True)
-        fillings = [Filling(hole, became.constants) for hole, became in holes]
-    whole = block_trace(sketch or solution.program, spec, fillings, block, warp)
+    fillings = fillings_of(solution)
+    whole = block_trace(solution.sketch or solution.program, spec, fillings, block, warp)
     found = whole.warp(warp)
     laid = panels(found)
     tables = tuple(

@@ -46,5 +46,7 @@ def test_the_grid_of_a_hole_has_an_axis_for_each_argument() -> None:
 def test_a_naive_template_keeps_no_constants() -> None:
     """Its solutions have formulas only, and the message says so."""
     (sketch,) = load(CASES / "conv1d.py", None, {"warp_size": 4})
-    with pytest.raises(SwizzleError, match="the function of xform1 has no constants"):
-        solve(sketch, Limits(template="naive-1")).best.tables()
+    best = solve(sketch, Limits(template="naive-1")).best
+    for use in (best.tables, best.show):
+        with pytest.raises(SwizzleError, match="the function of xform1 has no constants"):
+            use()
