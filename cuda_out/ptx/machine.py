@@ -52,6 +52,7 @@ class Machine:
         self, kernel: Kernel, shape: LaunchShape, arguments: Sequence[Argument | int], deferred: Deferred
     ) -> None:
         assert shape.warp_size == HARDWARE_WARP
+        _check_block(kernel, shape)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
         self.memory = Memory(shape)
         self.registers = Registers(shape, self.memory, deferred)
@@ -231,3 +232,11 @@ class Machine:
                     f"({first}) and {shape.describe(race.second_thread)} {does[1]} it ({second}) "
                     "with no barrier between"
                 )
+
+
+def _check_block(kernel: Kernel, shape: LaunchShape) -> None:
+    """Raise Broken where the driver would refuse to launch the kernel with blocks of this shape."""
+    if kernel.most_threads is not None and shape.block_threads > kernel.most_threads:
+        raise Broken(f"a block of {shape.block_threads} threads: .maxntid allows {kernel.most_threads}")
+    if kernel.block is not None and shape.block != kernel.block:
+        raise Broken(f"a block of the shape {shape.block}: .reqntid asks for {kernel.block}")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import TypeAlias
 
 
@@ -78,17 +79,23 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One `.entry`; `labels` say before which instruction they stand, `parameters` are name and type, in order."""
+    """One `.entry`; `labels` say before which instruction they stand, `parameters` are name and type, in order.
+
+    A block has at most `most_threads` (.maxntid), and the shape `block` (.reqntid), where those are not None.
+    """
 
     name: str
     parameters: tuple[tuple[str, str], ...]
     arrays: tuple[Array, ...]
     instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
+    most_threads: int | None = None
+    block: tuple[int, ...] | None = None
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?")
+_BOUND = re.compile(r"\.(maxntid|reqntid)\s+(\d+(?:\s*,\s*\d+)*)")
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s*(?:\.ptr[^%$\w]*(?:\.\w+\s+)*(?:\.align\s+\d+\s+)?)?"
 )
@@ -121,13 +128,24 @@ def parse(ptx: str) -> dict[str, Kernel]:
         body = _Body(text.count("\n", 0, begin) + 1)
         body.read(text[begin + 1 : end])
         kernels[entry[1]] = Kernel(
-            entry[1], parameters, tuple(body.arrays), tuple(body.instructions), dict(body.labels)
+            entry[1],
+            parameters,
+            tuple(body.arrays),
+            tuple(body.instructions),
+            dict(body.labels),
+            *_bounds(text[entry.end() : begin]),
         )
     outside.append(text[at:])
     module = tuple(_module_arrays("".join(outside)))
-    return {
-        name: Kernel(name, k.parameters, (*module, *k.arrays), k.instructions, k.labels) for name, k in kernels.items()
-    }
+    return {name: replace(kernel, arrays=(*module, *kernel.arrays)) for name, kernel in kernels.items()}
+
+
+def _bounds(text: str) -> tuple[int | None, tuple[int, ...] | None]:
+    """Return what the directives of a kernel allow: the most threads of a block, and its shape, None without one."""
+    said = {found[1]: tuple(map(int, found[2].split(","))) for found in _BOUND.finditer(text)}
+    shape = said.get("reqntid")
+    most = said.get("maxntid")
+    return prod(most) if most else None, (*shape, 1, 1)[:3] if shape else None
 
 
 def _parameter(text: str) -> tuple[str, str]:

@@ -171,14 +171,14 @@ def _settled(validation: Validation, text: Text, sizes: Sequence[Size], ptx: str
         return DONE, f"equal to the specification, validated for all inputs ({covered})"
     if validation.broken:
         return NO, "not equal to the specification"
+    why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"
     try:
         tried = compare(sizes, on_ptx(text.source, ptx), 0)
     except NotInterpreted:
-        tried = Compared(DONE, ())
+        return UNDECIDED, f"not shown equal, and not run: {why}:"
     if tried.status == NO:
         wrong = [line for line in tried.lines if "wrong" in line or "not equal" in line]
         return NO, f"not equal to the specification: {'; '.join(wrong)}"
-    why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"
     return UNDECIDED, f"not shown equal: the numbers agree on random inputs, but {why}:"
 
 

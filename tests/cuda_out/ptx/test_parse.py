@@ -46,6 +46,9 @@ def test_a_module() -> None:
         Array("tile", "shared", 16, 64, None),
     )
     assert kernel.labels == {"$L__BB0_1": 1}
+    assert (kernel.most_threads, kernel.block) == (32, None)
+    fixed = parse(MODULE.replace(".maxntid 32, 1, 1", ".maxntid 8, 4\n.reqntid 8, 2"))["f"]
+    assert (fixed.most_threads, fixed.block) == (32, (8, 2, 1))
     code = kernel.instructions
     assert [MODULE.splitlines()[i.line - 1].split()[0] for i in code] == [
         "ld.param.u64", "@!%p1", "mov.b64", "shfl.sync.idx.b32", "ld.shared.v2.f32", "st.global.f32", "ret;",

@@ -236,6 +236,11 @@ def test_the_ptx_beside_a_solution(files: Path) -> None:
     ptx.write_text(right.replace("shift", "other"))
     status, out = checked(files / "shift.json", emitted=True)
     assert status == 3 and "    not interpreted: a module without shift: it has other\n" in out
+    assert f"  {ptx}: not shown equal, and not run: not everything in it is interpreted:\n" in out
+    assert ".maxntid 32" in right
+    ptx.write_text(right.replace(".maxntid 32", ".maxntid 16"))
+    status, out = checked(files / "shift.json", emitted=True)
+    assert status == 1 and "a block of 32 threads: .maxntid allows 16\n" in out
 
 
 def test_a_right_edit_is_right(files: Path) -> None:
