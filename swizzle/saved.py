@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,8 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
     saved, open_holes = content["holes"], sketch.program.holes
     if [(h["name"], h["kind"]) for h in saved] != [(h.name, h.kind) for h in open_holes]:
         raise SwizzleError(
-            f"{path} fills the holes {_names(saved)}, but {sketch.name} has {', '.join(h.name for h in open_holes)}",
+            f"{path} fills {_named((h['name'], h['kind']) for h in saved)}, but {sketch.name} has "
+            f"{_named((h.name, h.kind) for h in open_holes)}",
             place=sketch.program.place,
             expected="the sketch that was solved",
             mend=f"solve it again: swizzle solve {sketch_file}",
@@ -119,8 +120,10 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def _names(holes: Sequence[Mapping[str, Any]]) -> str:
-    return ", ".join(hole["name"] for hole in holes) or "of nothing"
+def _named(holes: Iterable[tuple[str, str]]) -> str:
+    """Return 'the holes xform1, cond1'; a hole whose name says another kind than it has is told with its kind."""
+    texts = [name if name.startswith(kind) else f"{name} (sw_{kind})" for name, kind in holes]
+    return f"the holes {', '.join(texts)}" if texts else "no holes"
 
 
 def _no_solution(path: Path, why: str) -> SwizzleError:

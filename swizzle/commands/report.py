@@ -73,14 +73,15 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                     lines.append(f"  solution {number}, {cost_text(solution.cost)}")
                     lines += _solution_lines(solution)
         case "unsat":
+            sources = tuple(dict.fromkeys(hole.found_in for hole in result.posed.filled)) if result.posed else ()
             if MISMATCH in result.certificate:
-                sources = dict.fromkeys(hole.found_in for hole in result.posed.filled) if result.posed else ()
-                why = given_text(tuple(sources)) if sources else "has no holes"
+                why = given_text(sources) if sources else "has no holes"
                 lines = [f"{result.sketch}: {why}, and its terms are not the specification's"]
                 lines += [indent(line, "  ") for line in result.certificate[MISMATCH]]
             else:
                 where = f" in Space {result.space}" if result.space else " of its holes"
-                lines = [f"{result.sketch}: no choice{where} gives the specification's terms"]
+                given = f", {given_text(sources)}" if sources else ""
+                lines = [f"{result.sketch}: no choice{where} gives the specification's terms{given}"]
         case "unknown":
             lines = [f"{result.sketch}: undecided"]
             if result.space:

@@ -77,6 +77,9 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
             posed = result.posed or sketch
             explainable = posed.program.holes and arguments.template == "paper" and not arguments.no_canonical
+            explainable = (
+                explainable and not arguments.fill
+            )  # `explain` solves the sources of a sketch, whatever a file says
             if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))
@@ -95,6 +98,12 @@ def _filled(sketches: Sequence[Sketch], arguments: SolveArguments) -> list[Sketc
         of, solution = load_saved(path, {})
         which = [shares_a_hole(sketch, solution) for sketch in found]
         if not any(which):
+            if any(shares_a_hole(sketch, solution) for sketch in sketches):
+                raise SwizzleError(
+                    f"{path} fills no hole that another --fill has not filled",
+                    expected="each hole from one file",
+                    mend=f"leave out --fill {path}, or the one before it",
+                )
             raise SwizzleError(
                 f"{path} fills no hole of {' or '.join(sketch.name for sketch in found)}",
                 expected="the solution of a sketch that calls the same device function with holes",

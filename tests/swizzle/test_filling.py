@@ -109,11 +109,15 @@ def test_a_saved_solution_needs_no_other(file: Path) -> None:
     changed = json.loads(Path("out/whole.json").read_text())
     changed["holes"][0]["constants"]["c"] = 1
     Path("out/whole.json").write_text(json.dumps(changed))
+    status, _, err = call("check", "out/whole.json")
+    assert status == 2 and "and its constants say xform1 = (cuda.laneid + k + 1) % 8" in err
+    changed["holes"][0]["formula"] = "(cuda.laneid + k + 1) % 8"
+    Path("out/whole.json").write_text(json.dumps(changed))
     assert call("check", "out/whole.json")[0] == 1
     changed["holes"][0]["name"] = "xform7"
     Path("out/whole.json").write_text(json.dumps(changed))
     status, _, err = call("check", "out/whole.json")
-    assert status == 2 and "fills the holes xform7, xform2, but whole has xform1, xform2" in err
+    assert status == 2 and "fills the holes xform7, xform2, but whole has the holes xform1, xform2" in err
 
 
 def test_a_solution_file_fills(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +147,19 @@ def test_a_file_of_something_else_is_refused(file: Path) -> None:
     assert call("solve", "others.swz:turns", "-o", "out", "-q")[0] == 0
     status, _, err = call("solve", "parts.swz:whole", "--fill", "out/turns.json", "-q")
     assert status == 2 and "out/turns.json fills no hole of whole" in err
+    assert call("solve", "parts.swz:turns", "-o", "out", "-q")[0] == 0
+    twice = ("--fill", "out/turns.json", "--fill", "out/turns.json")
+    status, _, err = call("solve", "parts.swz:whole", *twice, "-q")
+    assert status == 2 and "out/turns.json fills no hole that another --fill has not filled" in err
+
+
+def test_a_saved_hole_of_another_kind(file: Path) -> None:
+    """The error tells the two apart, though their names are the same."""
+    assert call("solve", "parts.swz:turns", "-o", "out", "-q")[0] == 0
+    saved = Path("out/turns.json")
+    saved.write_text(saved.read_text(encoding="utf-8").replace('"kind": "xform"', '"kind": "cond"'), encoding="utf-8")
+    status, _, err = call("check", saved)
+    assert status == 2 and "fills the holes xform1 (sw_cond), but turns has the holes xform1" in err
 
 
 def test_what_was_solved_is_remembered(file: Path) -> None:
@@ -169,6 +186,14 @@ def test_a_whole_that_its_parts_do_not_make(file: Path) -> None:
     whole = sketches(text)["whole"]
     assert solve(whole).status == "unsat"
     assert explain(whole).outputs
+    file.write_text(text, encoding="utf-8")
+    status, out, _ = call("solve", "parts.swz:whole", "-q")
+    assert status == 1
+    assert out.startswith("whole: no choice in Space 3 gives the specification's terms, given the holes of turns\n")
+    assert "\n  why     swizzle explain parts.swz:whole\n" in out
+    assert call("solve", "parts.swz:turns", "-o", "out", "-q")[0] == 0
+    status, out, _ = call("solve", "parts.swz:whole", "-q", "--fill", "out/turns.json")
+    assert (status, "why" in out) == (1, False)  # `explain` takes no solution file
     closed = text.replace("w[?sw_xform(lane, N)]", "w[N - 1 - lane]")
     file.write_text(closed, encoding="utf-8")
     status, out, _ = call("solve", "parts.swz:whole", "-q")

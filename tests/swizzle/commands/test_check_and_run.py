@@ -208,7 +208,7 @@ def test_a_saved_solution_is_not_believed(solved: Path) -> None:
     [
         ({"format": "another"}, 'it has no "format": "swizzle solution 1"'),
         ({"file": 3}, "'file' is 3"),
-        ({"holes": []}, "fills the holes of nothing, but conv has"),
+        ({"holes": []}, "fills no holes, but conv has the holes"),
         ({"holes": ["x"]}, "a hole is 'x'"),
         ({"parameters": {"K": "four"}}, "a parameter or cost is 'four'"),
         ({"threshold_0": 1.5}, "threshold_0 of part1 is 1.5"),
