@@ -180,11 +180,14 @@ def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sk
     owners: dict[Place, str] = {}
     for source in sources:
         if not isinstance(source, Sketch):
+            said = repr(source) if isinstance(source, str | int | None) else f"a {type(source).__name__}"
             raise SwizzleError(
-                f"filled_from is {source!r}",
+                f"filled_from is {said}",
                 place=place,
                 expected="a sketch above this one, or several in a tuple",
-                mend="write @sketch(..., filled_from=product), without quotes" if isinstance(source, str) else "",
+                mend="write @sketch(..., filled_from=product), without quotes"
+                if isinstance(source, str)
+                else "name the sketches themselves: filled_from=product, or filled_from=(product, shift)",
             )
         common = [hole for hole in source.program.holes if hole.place in mine]
         if not common:

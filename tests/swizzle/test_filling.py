@@ -235,6 +235,20 @@ def test_sources_in_python(tmp_path: Path) -> None:
     assert [h.found_in for h in solve(third).best.holes] == ["first", "second"]
 
 
+@pytest.mark.parametrize(
+    ("given", "found"), [("[turns]", "a list"), ("turned", "a DeviceFunction"), ("two_turns", "a Spec"), ("7", "7")]
+)
+def test_what_is_no_sketch_is_told_in_a_line(tmp_path: Path, given: str, found: str) -> None:
+    """Neither a program nor an environment is printed."""
+    path = tmp_path / "parts.py"
+    text = TEXT.replace("?sw", "sw").replace("filled_from=turns", f"filled_from={given}")
+    path.write_text("from swizzle import *\n" + text, encoding="utf-8")
+    with pytest.raises(SwizzleError) as error:
+        load(path)
+    assert error.value.found == f"filled_from is {found}"
+    assert "filled_from=(product, shift)" in error.value.mend
+
+
 def test_naive_solutions_fill_nothing() -> None:
     """They keep no constants."""
     both = sketches()
