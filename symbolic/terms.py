@@ -176,8 +176,8 @@ def _combined(op: str, a: Datum, b: Datum) -> Datum:
     """Return `op(a, b)`, for a reduction noted only."""
     if op not in REDUCTIONS:
         return Datum(a.terms, a.terms.apply(op, (a.term, b.term)))
-    if a.noted != op:
-        a.term  # noqa: B018  a chain has one operator
+    if a.noted != op:  # a chain has one operator: what came before becomes a term
+        a = Datum(a.terms, a.term)
     return Datum(a.terms, None, (op, a, b.term))
 
 

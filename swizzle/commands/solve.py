@@ -76,10 +76,9 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
             posed = result.posed or sketch
-            explainable = posed.program.holes and arguments.template == "paper" and not arguments.no_canonical
-            explainable = (
-                explainable and not arguments.fill
-            )  # `explain` solves the sources of a sketch, whatever a file says
+            # `explain` knows the paper's templates, and solves the sources of a sketch, whatever a file says
+            as_posed = arguments.template == "paper" and not arguments.no_canonical and not arguments.fill
+            explainable = posed.program.holes and as_posed
             if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))

@@ -89,4 +89,4 @@ def sizes_of(program: Program, sketch: Sketch, spec: Callable[..., Any] | None =
     from swizzle.any_length import any_length
     from swizzle.any_length.instances import instances
 
-    return any_length(program, spec or sketch.spec, partial(instances, Path(sketch.place.file), sketch))
+    return any_length(program, spec or Remembered(sketch.spec), partial(instances, Path(sketch.place.file), sketch))
