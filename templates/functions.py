@@ -1,14 +1,15 @@
-"""The functions of a template side by side, one row each, and what they are at some points.
+"""Sets of functions of a template: all of them at first, fewer as values are ruled out.
 
-This is the reading of a template in which propagation works: which functions have an allowed value at a point, and
-which values do the functions that are left have? Values are computed when they are asked for, of the rows that are
-left: Space 3 of a `?sw_xform` has a million rows at warp size 32. A row is a choice; two rows may be the same
-function, if they came from different shapes.
+This is the reading of a template in which propagation works: which functions have an allowed value at these points,
+and which values do the functions that are left have? Space 3 of a `?sw_xform` has a million functions at warp size 32,
+so they are kept as masks: of each shape and each rate, which offsets are left. That an offset is allowed at a point is
+then one bit, and all offsets are looked at in one step, by rotating a mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -17,98 +18,243 @@ import numpy.typing as npt
 from templates.chooser import Choice, Columns
 from templates.holes import Point, Template, Xform
 
-Rows: TypeAlias = npt.NDArray[np.int32]
-Values: TypeAlias = npt.NDArray[np.int16]
+Places: TypeAlias = npt.NDArray[np.intp]  # numbers of points
+Allowed: TypeAlias = npt.NDArray[np.bool_]  # of values, one line a point
 MOST_ROWS = 4_000_000
-FEW_ROWS = 500  # of which all values are gathered in one step, rather than point by point
+MOST_SETS = 10_000_000
+WORD = 64
+AT_ONCE = 200_000  # sets computed in one step
 
 
 class Functions(Protocol):
-    """Rows of functions."""
+    """A set of functions of a template on some points, which are spoken of by their numbers."""
 
-    count: int
+    @property
+    def count(self) -> int:
+        """How many there are, as rows or constants."""
 
-    def values(self, points: Sequence[Point], rows: Rows) -> Values:
-        """Return what some rows are at some points, one line a point; a condition is 0 or 1."""
+    def keep(self, places: Places, allowed: Allowed) -> Functions:
+        """Return those that have an allowed value at each of these points."""
 
-    def choice(self, row: int) -> Choice:
-        """Return the constants of a row."""
+    def given(self, places: Places, size: int) -> Allowed:
+        """Say which values they have at some points, of 0 to size - 1; a condition is 0 or 1."""
+
+    def choice(self) -> Choice:
+        """Return the constants of one of them."""
+
+    def choices(self) -> Iterator[Choice]:
+        """Yield the constants of each of them."""
 
 
 def functions(template: Template, points: Sequence[Point]) -> Functions | None:
-    """Return all functions of a template on these points, or None if there are too many rows."""
-    if not isinstance(template, Xform):
-        return Product(template) if template.size() <= MOST_ROWS else None
-    shapes, rates, offsets = template.components
-    if max(len(shapes) * template.n, len(rates) * len(offsets)) * len(points) > 100 * MOST_ROWS:
-        return None
-    found = XformFunctions(template, points)
-    return found if found.count <= MOST_ROWS else None
+    """Return all functions of a template on these points, or None if there are too many."""
+    if isinstance(template, Xform):
+        shapes, rates, _ = map(len, template.components)
+        shifts = len({_shift(p) for p in points})
+        most = MOST_SETS if template.n <= WORD else MOST_SETS // 20
+        small = shapes * max(rates * shifts, len(points)) <= most
+        return Xforms.everything(template, points) if small else None
+    return Rows.everything(template, points) if template.size() <= MOST_ROWS else None
 
 
-class Product:
-    """Every combination of a template's constants."""
+class Simplest:
+    """The simplest choices of functions of one template; quicker for many of them than `Template.simplest`."""
 
-    def __init__(self, template: Template) -> None:
-        self._template = template
-        self._all = Columns.everything(template.components)
-        self.count = len(self._all)
+    def __init__(self, template: Template, points: Sequence[Point]) -> None:
+        self.template, self.points = template, points
+        self._every = functions(template, points) if isinstance(template, Xform) else None
+        self._known: dict[tuple[int, ...], Choice | None] = {}
 
-    def values(self, points: Sequence[Point], rows: Rows) -> Values:
-        some = Columns(self._all.components, [r[rows] for r in self._all.rows])
-        lines = [self._template.at(some, point) for point in points]
-        return np.stack([np.array([int(v) for v in line.values], np.int16)[line.codes] for line in lines])
+    def of(self, values: Sequence[Any]) -> Choice | None:
+        """Return the choice with the simplest formula that has these values at the points, or None."""
+        key = tuple(map(int, values))
+        if key not in self._known:
+            self._known[key] = self._found(values)
+        return self._known[key]
 
-    def choice(self, row: int) -> Choice:
-        return self._all.choice(row)
+    def _found(self, values: Sequence[Any]) -> Choice | None:
+        if self._every is None or not isinstance(self.template, Xform):
+            return self.template.simplest(self.points, values)
+        only = np.arange(self.template.n) == np.array(values)[:, None]
+        some = self._every.keep(np.arange(len(self.points)), only)
+        return min(some.choices(), key=self.template.complexity, default=None) if some.count else None
 
 
-class XformFunctions:
-    """`?sw_xform`: a shape (how i is spread) and an amount for each k, amounts alike modulo the shape's kept once."""
+# -- any template -----------------------------------------------------------------------------------------------
 
-    def __init__(self, template: Xform, points: Sequence[Point]) -> None:
-        n, (shapes, rates, offsets) = template.n, template.components
-        indices = sorted({p[0] for p in points}) or [0]
-        shifts = sorted({_shift(p) for p in points}) or [0]
-        spread = np.array([[template.behaviour(s, i) for s in shapes] for i in indices], np.int32)
-        base, modulus, start = (part[:, :, None] for part in np.moveaxis(spread, 2, 0))
-        given = (base + (start + np.arange(n)) % modulus).astype(np.int16)
-        apart = _first_of_each(given.swapaxes(0, 1).reshape(len(shapes), -1))
-        given = given[:, apart]
-        self._given = given.reshape(len(indices), -1)  # of an index, at shape * n + amount
-        self._index = {i: line for line, i in enumerate(indices)}
-        turns = np.array([[template.turn(r, k) for r in rates] for k in shifts], np.int32)
-        amounts = (turns[:, :, None] + np.array(offsets)).reshape(len(shifts), -1) % n
-        self._amounts = amounts.astype(np.int16)
-        self._turn = {k: line for line, k in enumerate(shifts)}
-        self._shapes, self._amount_choices = [shapes[s] for s in apart], [(r, c) for r in rates for c in offsets]
-        moduli = modulus[0, apart, 0].tolist()
-        kept = {m: _first_of_each(amounts.T % m) for m in set(moduli)}
-        each = [kept[m] for m in moduli]
-        self._shape = np.repeat(np.arange(len(each), dtype=np.int32) * n, [len(e) for e in each])
-        self._amount = np.concatenate(each).astype(np.int32)
-        self._n = n
-        self.count = len(self._shape)
 
-    def values(self, points: Sequence[Point], rows: Rows) -> Values:
-        shape, amount = self._shape.take(rows), self._amount.take(rows)
-        lines = [(self._index[p[0]], self._turn[_shift(p)]) for p in points]
-        if len(rows) > FEW_ROWS:
-            return np.stack([self._given[i].take(shape + self._amounts[k].take(amount)) for i, k in lines])
-        i, k = np.array(lines, np.intp).reshape(-1, 2).T[:, :, None]
-        found: Values = self._given[i, shape + self._amounts[k, amount]]
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Functions one by one: rows of constants."""
+
+    template: Template
+    points: Sequence[Point]
+    rows: Columns
+
+    @staticmethod
+    def everything(template: Template, points: Sequence[Point]) -> Rows:
+        return Rows(template, points, Columns.everything(template.components))
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
+
+    def keep(self, places: Places, allowed: Allowed) -> Rows:
+        rows = self.rows
+        for place, line in zip(places.tolist(), allowed, strict=True):
+            column = self.template.at(rows, self.points[place])
+            fits = np.array([line[int(v)] for v in column.values], np.bool_)
+            if not fits.all():
+                rows = rows.where(fits[column.codes])
+        return replace(self, rows=rows)
+
+    def given(self, places: Places, size: int) -> Allowed:
+        found = np.zeros((len(places), size), np.bool_)
+        for line, place in zip(found, places.tolist(), strict=True):
+            column = self.template.at(self.rows, self.points[place])
+            line[[int(column.values[code]) for code in np.flatnonzero(np.bincount(column.codes))]] = True
         return found
 
-    def choice(self, row: int) -> Choice:
-        rate, offset = self._amount_choices[self._amount[row]]
-        return self._shapes[self._shape[row] // self._n], rate, offset
+    def choice(self) -> Choice:
+        return self.rows.choice(0)
+
+    def choices(self) -> Iterator[Choice]:
+        return map(self.rows.choice, range(self.count))
+
+
+# -- ?sw_xform --------------------------------------------------------------------------------------------------
+
+
+class _Shapes:
+    """What shapes and rates do at the points.
+
+    The function of a shape s, a rate r and an offset c has, at index i and shift k, the value
+    `base[i, s] + (start[i, s] + turn[k, r] + c) % modulus[s]`. Sets of values and of amounts are integers, whose bits
+    are the members.
+    """
+
+    def __init__(self, template: Xform, points: Sequence[Point]) -> None:
+        shapes, rates, _ = template.components
+        self.template, self.n = template, template.n
+        self.type: type[Any] = np.uint32 if self.n <= 32 else np.uint64 if self.n <= WORD else object
+        indices, self.index = np.unique([p[0] for p in points], return_inverse=True)
+        shifts, self.shift = np.unique([_shift(p) for p in points], return_inverse=True)
+        spread = np.array([[template.behaviour(s, i) for s in shapes] for i in indices.tolist()], np.int64)
+        self.base, modulus, self.start = self._words(np.moveaxis(spread.reshape(-1, len(shapes), 3), 2, 0))
+        self.modulus = modulus[:1].reshape(-1)
+        turns = [[template.turn(r, k) for r in rates] for k in shifts.tolist()]
+        self.turn = self._words(np.array(turns, np.int64).reshape(-1, len(rates)))
+        self.back = (self.n - self.turn) % self.n
+        one = self._words(np.array(1))
+        self.first = (one << self.modulus) - one  # amounts below the modulus
+        self.whole = self._words(np.array((1 << self.n) - 1, object))
+        self.copies = self.whole // self.first  # times a set modulo the modulus is that set modulo n
+
+    def _words(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return numbers.astype(self.type)
+
+    def packed(self, members: Allowed) -> npt.NDArray[Any]:
+        """Return a set for each line."""
+        if self.type is object:
+            return np.array([sum(1 << int(v) for v in np.flatnonzero(line)) for line in members], object)
+        words = np.zeros((len(members), WORD), np.bool_)
+        words[:, : members.shape[1]] = members
+        found: npt.NDArray[Any] = np.packbits(words, axis=1, bitorder="little").view("<u8")[:, 0].astype(self.type)
+        return found
+
+    def members(self, sets: npt.NDArray[Any], size: int) -> Allowed:
+        """Return a line for each set."""
+        if self.type is object:
+            return np.array([[int(s) >> v & 1 for v in range(size)] for s in sets], np.bool_).reshape(-1, size)
+        words = sets.astype("<u8").view(np.uint8).reshape(-1, WORD // 8)
+        found: Allowed = np.unpackbits(words, axis=1, count=size, bitorder="little").view(np.bool_)
+        return found
+
+    def turned(self, sets: npt.NDArray[Any], by: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return sets of amounts modulo n, with an amount below n added to each member."""
+        found: npt.NDArray[Any] = ((sets << by) | (sets >> (self.n - by))) & self.whole
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Xforms:
+    """Functions of `?sw_xform`: of some shapes (how i is spread) and rates (of k), which offsets are left.
+
+    With an offset all that are alike modulo the shape's modulus are left: they are the same function.
+    """
+
+    of: _Shapes
+    shapes: Places
+    rates: Places
+    offsets: npt.NDArray[Any]  # sets, a line a shape, a column a rate
+
+    @staticmethod
+    def everything(template: Xform, points: Sequence[Point]) -> Xforms:
+        of = _Shapes(template, points)
+        shapes, rates, offsets = template.components
+        assert len(offsets) == template.n, "every offset is there"
+        whole = np.full((len(shapes), len(rates)), of.whole, of.type)
+        return Xforms(of, np.arange(len(shapes)), np.arange(len(rates)), whole)
+
+    @property
+    def count(self) -> int:
+        return _members(self.offsets)
+
+    def keep(self, places: Places, allowed: Allowed) -> Xforms:
+        of, offsets = self.of, self.offsets
+        for shifts, lines, starts in self._by_shift(places):
+            at, modulus = of.index[places[lines]], of.modulus[self.shapes]
+            base, start = of.base[at][:, self.shapes], of.start[at][:, self.shapes]
+            values = (of.packed(allowed[lines])[:, None] >> base) & of.first[self.shapes]
+            spread = (values >> start) | (values << (modulus - start))
+            fitting = np.bitwise_and.reduceat((spread & of.first[self.shapes]) * of.copies[self.shapes], starts)
+            kept = of.turned(fitting[:, :, None], of.back[shifts][:, None, self.rates])
+            offsets = offsets & np.bitwise_and.reduce(kept, axis=0)
+        some = offsets != 0
+        shapes, rates = some.any(axis=1), some.any(axis=0)
+        return Xforms(of, self.shapes[shapes], self.rates[rates], offsets[shapes][:, rates])
+
+    def given(self, places: Places, size: int) -> Allowed:
+        of, found = self.of, np.zeros((len(places), size), np.bool_)
+        modulus, first = of.modulus[self.shapes], of.first[self.shapes]
+        for shifts, lines, starts in self._by_shift(places):
+            amounts = np.bitwise_or.reduce(of.turned(self.offsets, of.turn[shifts][:, None, self.rates]), axis=2)
+            at = of.index[places[lines]]
+            base, start = of.base[at][:, self.shapes], of.start[at][:, self.shapes]
+            here = (amounts & first)[np.searchsorted(starts, np.arange(len(lines)), side="right") - 1]
+            values = ((here << start) | (here >> (modulus - start))) & first
+            found[lines] = of.members(np.bitwise_or.reduce(values << base, axis=1), size)
+        return found
+
+    def _by_shift(self, places: Places) -> Iterator[tuple[Places, Places, Places]]:
+        """Yield some shifts, which of the places have them, shift by shift, and where each shift begins among those.
+
+        So many at once as fit in one step.
+        """
+        shift = self.of.shift[places]
+        order = np.argsort(shift, kind="stable")
+        starts = np.flatnonzero(np.concatenate((np.ones(len(shift[:1]), np.bool_), np.diff(shift[order]) != 0)))
+        step = max(1, AT_ONCE // max(1, self.offsets.size))
+        for first in range(0, len(starts), step):
+            some = starts[first : first + step]
+            end = starts[first + step] if first + step < len(starts) else len(order)
+            lines = order[some[0] : end]
+            yield shift[order[some]], lines, some - some[0]
+
+    def choice(self) -> Choice:
+        return next(self.choices())
+
+    def choices(self) -> Iterator[Choice]:
+        shapes, rates, _ = self.of.template.components
+        for shape, rate in np.argwhere(self.offsets != 0):
+            for offset in np.flatnonzero(self.of.members(self.offsets[shape, [rate]], self.of.n)[0]).tolist():
+                yield shapes[self.shapes[shape]], rates[self.rates[rate]], offset
+
+
+def _members(sets: npt.NDArray[Any]) -> int:
+    """Return how many members all sets have together."""
+    return sum(map(int.bit_count, sets.flat)) if sets.dtype == object else int(np.bitwise_count(sets).sum())
 
 
 def _shift(point: Point) -> int:
     return point[1] if len(point) > 1 else 0
-
-
-def _first_of_each(rows: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return where each distinct row stands first."""
-    _, where = np.unique(rows, axis=0, return_index=True)
-    return np.sort(where)

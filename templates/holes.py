@@ -178,10 +178,11 @@ class Xform(Template):
 
     def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
         found = matching(self, points, values)
-        best = min(range(len(found)), key=lambda row: self._complexity(found.choice(row)), default=None)
+        best = min(range(len(found)), key=lambda row: self.complexity(found.choice(row)), default=None)
         return None if best is None else found.choice(best)
 
-    def _complexity(self, choice: Choice) -> tuple[int, ...]:
+    def complexity(self, choice: Choice) -> tuple[int, ...]:
+        """Order choices by how their formulas read."""
         named = self.named(choice)
         gs = named.gs
         terms = [_weight(named.c_f, gs), _weight(named.c_r, gs), _weight(named.c, gs)]

@@ -27,6 +27,7 @@ from symbolic.engines import SolverName, quickest_boolean
 from symbolic.guard import OutOfTime
 from symbolic.propagate import available
 from templates.formula import constants, fill, formula
+from templates.functions import Simplest
 from templates.holes import SPACES, Template
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class _Search:
         self.reason = ""
         self.counterexamples = 0
         self.problem: Problem | None = None
+        self.simplest: dict[Template, Simplest] = {}
 
     def tell(self, space: SpaceName, doing: str) -> None:
         if self.news is not None:
@@ -303,7 +305,7 @@ class _Search:
         assert self.problem is not None
         program = self.sketch.program
         made: list[tuple[Template, Any]] = [
-            simplest(self.problem, number, candidate.space, choice) for number, choice in enumerate(candidate.choices)
+            self._simplest(number, candidate.space, choice) for number, choice in enumerate(candidate.choices)
         ]
         templates, choices = [m[0] for m in made], [m[1] for m in made]
         holes = tuple(
@@ -312,6 +314,26 @@ class _Search:
         )
         whole, cost = fill(program, templates, choices), {"accumulates": candidate.cost}
         return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
+
+    def _simplest(self, number: int, space: SpaceName, choice: Any) -> tuple[Template, Any]:
+        """Return the template and the choice with the simplest formula for a chosen function of a hole."""
+        assert self.problem is not None
+        points = self.problem.points[number]
+        chosen = self.problem.templates(space)[number]
+        if not points:
+            return chosen, choice
+        columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
+        values = np.broadcast_to(np.asarray(chosen.apply(choice, columns)), (len(points),)).tolist()
+        for smaller in SPACES:
+            made = self.problem.templates(smaller)[number]
+            if made not in self.simplest:
+                self.simplest[made] = Simplest(made, points)
+            found = self.simplest[made].of(values)
+            if found is not None:
+                return made, found
+            if smaller == space:
+                break
+        raise AssertionError("a chosen function is not in its own space")
 
     def _verify(self, solutions: tuple[Solution, ...]) -> Mapping[str, Any]:
         """Run every printed solution against the specification, on all outputs."""
@@ -334,24 +356,6 @@ class _Search:
         from swizzle.search.uncanonical import difference
 
         return difference(Problem.of(solution.program, self.sketch.spec), self.solver, None) is None
-
-
-def simplest(problem: Problem, number: int, space: SpaceName, choice: Any) -> tuple[Template, Any]:
-    """Return the template and the choice with the simplest formula for a chosen function of a hole."""
-    points = problem.points[number]
-    chosen = problem.templates(space)[number]
-    if not points:
-        return chosen, choice
-    columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-    values = np.broadcast_to(np.asarray(chosen.apply(choice, columns)), (len(points),)).tolist()
-    for smaller in SPACES:
-        made = problem.templates(smaller)[number]
-        found = made.simplest(points, values)
-        if found is not None:
-            return made, found
-        if smaller == space:
-            break
-    raise AssertionError("a chosen function is not in its own space")
 
 
 def solve(

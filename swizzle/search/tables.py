@@ -3,8 +3,9 @@
 What is required of a few threads becomes clauses over 'this hole has this value at this point', with no template
 behind them. Unit propagation rules out values; of each hole only the functions stay that avoid what is ruled out;
 what no function that is left can give is ruled out in turn. Where nothing follows any more, the search tries the
-values of one point, the one with the fewest. No solver takes part, so this is also the second opinion on what a
-solver claims.
+values of one point: one with few values, at which much failed before. How long that takes depends on luck, so the
+search starts afresh after some failures, a little later each time; what it has been through is a clause then. No
+solver takes part, so this is also the second opinion on what a solver claims.
 
 It decides problems whose cost no filling changes: it finds a filling, or all, or proves that there is none.
 """
@@ -14,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,13 @@ from swizzle.search.shown import Shown
 from symbolic.guard import Guard, Guards, OutOfTime
 from symbolic.propagate import Propagation
 from symbolic.union import Union
-from templates.functions import Functions, Rows, functions
+from templates.functions import Functions, Places, functions
 from templates.holes import Point, Space
 
-Allowed: TypeAlias = npt.NDArray[np.bool_]
-VALUES_AT_ONCE = 50_000  # values of functions computed in one step to see which ones are left
 NARROW = 2  # counterexamples after which a whole block is looked at rather than a few threads
 WIDEST = 64  # threads
+FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
+OF_HOLE = 0.05  # how much a failure counts at the hole's other points
 
 
 class TooManyFunctions(Exception):
@@ -46,21 +46,50 @@ class _TooNarrow(Exception):
     """A few threads do not say enough."""
 
 
+class _Afresh(Exception):
+    """So much failed that the search starts afresh."""
+
+
 @dataclass(slots=True)
 class _Node:
-    """A part of the search space: what is ruled out, and which functions each hole is left with.
+    """A part of the search space: what was tried and is ruled out, and which functions each hole is left with.
 
-    `tables` are the functions as they were told apart when the node was made, by the points known then: `allowed`
-    has a line for each of them.
+    `allowed` says of each value at each point, as `Tables` numbers them, whether it is still possible.
     """
 
-    ruled_out: list[Guard]
-    allowed: list[Allowed]
-    tables: list[Functions]
-    rows: list[Rows]
+    holds: list[Guard]
+    allowed: npt.NDArray[np.bool_]
+    left: list[Functions]
 
     def copy(self) -> _Node:
-        return _Node(list(self.ruled_out), [a.copy() for a in self.allowed], self.tables, list(self.rows))
+        return _Node(list(self.holds), self.allowed.copy(), list(self.left))
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A hole, and the line of one of its points."""
+
+    hole: int
+    line: int
+
+
+class _Asked:
+    """The points of a hole that clauses speak of, a line each: of each value, its guard and its number."""
+
+    def __init__(self, size: int) -> None:
+        self.points: list[Point] = []
+        self.places: Places = np.zeros(0, np.intp)  # of these points among all
+        self.guards = np.zeros((0, size), np.int32)
+        self.numbers: Places = np.zeros((0, size), np.intp)
+        self.failures = np.zeros(0)
+
+    def add(self, point: Point, place: int, guards: Sequence[Guard], first: int) -> None:
+        """Add a point whose values are numbered from `first`."""
+        self.points.append(point)
+        self.places = np.append(self.places, place)
+        self.guards = np.vstack([self.guards, np.array(guards, np.int32)])
+        self.numbers = np.vstack([self.numbers, np.arange(first, first + len(guards))])
+        self.failures = np.append(self.failures, 0)
 
 
 class Tables:
@@ -82,16 +111,23 @@ class Tables:
         self.templates = problem.templates(space)
         self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
         self._found: set[tuple[bytes, ...]] = set()
+        self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
+        self._all: list[Functions] = []
+        for made, points in zip(self.templates, problem.points, strict=True):
+            every = functions(made, points)
+            if every is None:
+                raise TooManyFunctions
+            self._all.append(every)
         self._open(narrow=True)
 
     def _open(self, narrow: bool) -> None:
         """Look at a few threads, or at a block."""
         self._narrow = narrow
-        self.points: list[list[Point]] = [[] for _ in self.holes]
-        self._made: dict[tuple[int, int], Functions] = {}
+        self._asked = [_Asked(size) for size in self.sizes]
+        self._values = 0  # numbered so far, from 1
+        self._number_of: dict[Guard, int] = {}
+        self._by_guard = np.zeros(1, np.intp)
         self._unions: dict[tuple[int, Point], Union] = {}
-        self._atoms: dict[Guard, tuple[int, int, int]] = {}
-        self._atom_lines = np.zeros((0, 3), np.int32)
         self._guards = Guards(self.deadline)
         self._propagation = Propagation()
         block = self.problem.run.shape.block_threads
@@ -112,19 +148,29 @@ class Tables:
         was found, `TooManyFunctions`.
         """
         try:
-            for candidate in self._search(self._root()):
-                self._found.add(self._key(candidate))
-                yield candidate
+            yield from self._unlike_before()
         except _TooNarrow:
             self._propagation.close()
             self._open(narrow=False)
-            for candidate in self._search(self._root()):
-                if self._key(candidate) not in self._found:
-                    self._found.add(self._key(candidate))
-                    yield candidate
+            yield from self._unlike_before()
+
+    def _unlike_before(self) -> Iterator[Candidate]:
+        """Yield every right filling that was not found yet."""
+        root, failures = self._root(), float(FIRST_FAILURES)
+        while self._propagate(root):
+            self._failures_left = failures = failures * MORE_FAILURES
+            try:
+                for candidate in self._search(root.copy(), ()):
+                    key = self._key(candidate)
+                    if key not in self._found:
+                        self._found.add(key)
+                        yield candidate
+                return
+            except _Afresh:
+                continue
 
     def _root(self) -> _Node:
-        return _Node([], [np.ones((0, n), np.bool_) for n in self.sizes], [], [])
+        return _Node([], np.ones(1, np.bool_), list(self._all))
 
     def _key(self, candidate: Candidate) -> tuple[bytes, ...]:
         """Return what tells the functions of a candidate from others, on the points that run."""
@@ -136,7 +182,7 @@ class Tables:
             found.append(np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(points),)).tobytes())
         return tuple(found)
 
-    # -- atoms ----------------------------------------------------------------------------------------------
+    # -- values ---------------------------------------------------------------------------------------------
 
     def _hole(self, number: int, point: Point) -> Union:
         """Return the union of all values at a point: one guard each, tied by no template."""
@@ -151,44 +197,47 @@ class Tables:
                 found = Union({v: self._guards.fresh() for v in range(self.sizes[number])})
                 self._guards.exactly_one(list(found.values.values()))
             self._unions[number, point] = found
-            place = len(self.points[number])
-            self.points[number].append(point)
-            for value, guard in found.values.items():
-                self._atoms[guard] = (number, place, int(value))
+            guards = [found.values[value] for value in range(self.sizes[number])]
+            self._asked[number].add(point, self._place_of[number][point], guards, self._values + 1)
+            self._number_of |= {guard: self._values + 1 + value for value, guard in enumerate(guards)}
+            self._values += len(guards)
         return found
 
-    def _lookup(self) -> npt.NDArray[np.int32]:
-        """Return (hole, place, value) of every guard, a negative one counted from the end; -1 where it is no atom."""
+    def _numbers(self) -> Places:
+        """Return, by guard, negative ones from the end, the number of the value that it stands for; 0 for others."""
         size = 2 * self._guards.variables + 1
-        if len(self._atom_lines) != size:
-            self._atom_lines = np.full((size, 3), -1, np.int32)
-            for guard, atom in self._atoms.items():
-                self._atom_lines[guard] = atom
-        return self._atom_lines
+        if len(self._by_guard) != size:
+            self._by_guard = np.zeros(size, np.intp)
+            self._by_guard[list(self._number_of)] = list(self._number_of.values())
+        return self._by_guard
 
     # -- search ---------------------------------------------------------------------------------------------
 
-    def _search(self, node: _Node) -> Iterator[Candidate]:
-        """Yield the right fillings of a node."""
+    def _search(self, node: _Node, unless: tuple[Guard, ...]) -> Iterator[Candidate]:
+        """Yield the right fillings of a node, under which none of the guards `unless` holds.
+
+        Raises `_Afresh` after too many failures; the parts that were searched until then are excluded by clauses.
+        """
         self.nodes += 1
         if self.node_limit is not None and self.nodes > self.node_limit and not self._found:
             raise TooManyNodes
-        if not node.tables and not self._refresh(node):
-            return
         while self._propagate(node):
-            split = self._widest_gap(node)
+            split = self._split(node)
             if split is not None:
-                number, place = split
-                for value in np.flatnonzero(node.allowed[number][place]).tolist():
-                    child = node.copy()
-                    guard = self._unions[number, self.points[number][place]].values[value]
-                    child.ruled_out.append(guard)
-                    yield from self._search(child)
+                searched: list[tuple[Guard, ...]] = []
+                try:
+                    for value in self._possible(node, split):
+                        child = node.copy()
+                        child.holds.append(value)
+                        before = self.nodes, len(self._found)
+                        yield from self._search(child, (*unless, -value))
+                        searched.append((*unless, -value))
+                        if (self.nodes - 1, len(self._found)) == before:
+                            self._failed(split)
+                except _Afresh:
+                    self._propagation.add(searched)
+                    raise
                 return
-            if not self._is_fresh(node):
-                if not self._refresh(node):
-                    return
-                continue
             candidate = self._check(node)
             if candidate is not None:
                 apart = self._point_apart(node)
@@ -197,22 +246,36 @@ class Tables:
                     return
                 self._hole(*apart)  # now a point to search on
 
-    def _widest_gap(self, node: _Node) -> tuple[int, int] | None:
-        """Return the point with the fewest values, but more than one, of the hole with the fewest functions there."""
-        best: tuple[tuple[int, int], tuple[int, int]] | None = None
-        for number, allowed in enumerate(node.allowed):
-            counts = allowed.sum(axis=1)
-            counts[counts < 2] = np.iinfo(counts.dtype).max
-            if len(counts) and counts.min() <= self.sizes[number]:
-                place = int(counts.argmin())
-                key = (int(counts[place]), len(node.rows[number]))
+    def _split(self, node: _Node) -> _Split | None:
+        """Return the point to try values of; None where every point has one value only."""
+        best: tuple[tuple[float, int], _Split] | None = None
+        for hole, (asked, left) in enumerate(zip(self._asked, node.left, strict=True)):
+            values = node.allowed[asked.numbers].sum(axis=1)
+            several = np.flatnonzero(values > 1)
+            if len(several):
+                merit = values[several] / (1 + asked.failures[several] + OF_HOLE * asked.failures.sum())
+                line = int(merit.argmin())
+                key = (float(merit[line]), left.count)
                 if best is None or key < best[0]:
-                    best = key, (number, place)
+                    best = key, _Split(hole, int(several[line]))
         return None if best is None else best[1]
+
+    def _possible(self, node: _Node, split: _Split) -> list[Guard]:
+        """Return the guards of the values that are left at a point."""
+        asked = self._asked[split.hole]
+        found: list[Guard] = asked.guards[split.line][node.allowed[asked.numbers[split.line]]].tolist()
+        return found
+
+    def _failed(self, split: _Split) -> None:
+        """Count that a value at a point was refuted at once."""
+        self._asked[split.hole].failures[split.line] += 1
+        self._failures_left -= 1
+        if self._failures_left < 0:
+            raise _Afresh
 
     def _check(self, node: _Node) -> Candidate | None:
         """Run the function that is left of each hole for all threads; show what is wrong with it, if anything."""
-        choices = tuple(f.choice(int(rows[0])) for f, rows in zip(node.tables, node.rows, strict=True))
+        choices = tuple(some.choice() for some in node.left)
         run, wrong = self.problem.candidate(self.templates, choices)
         if self.shown.refute(run, [(m.array, m.address) for m in wrong]):
             self.counterexamples += 1
@@ -224,55 +287,13 @@ class Tables:
 
     def _point_apart(self, node: _Node) -> tuple[int, Point] | None:
         """Return a hole and a point at which functions that are alike so far differ, if there is one."""
-        for number, points in enumerate(self.problem.points):
-            if len(self.points[number]) == len(points):
+        for number, (left, points) in enumerate(zip(node.left, self.problem.points, strict=True)):
+            if len(self._asked[number].points) == len(points):
                 continue
-            whole = self._functions(number, points)
-            rows = self._fitting(whole, number, node.allowed[number])
-            step = max(1, VALUES_AT_ONCE // len(rows))
-            for start in range(0, len(points), step):
-                values = whole.values(points[start : start + step], rows)
-                differ = np.flatnonzero((values != values[:, :1]).any(axis=1))
-                if len(differ):
-                    return number, points[start + int(differ[0])]
+            several = np.flatnonzero(left.given(np.arange(len(points)), self.sizes[number]).sum(axis=1) > 1)
+            if len(several):
+                return number, points[several[0]]
         return None
-
-    # -- tables ---------------------------------------------------------------------------------------------
-
-    def _functions(self, number: int, points: Sequence[Point]) -> Functions:
-        """Return the functions of a hole, told apart by some points."""
-        key = (number, len(points))
-        if key not in self._made:
-            found = functions(self.templates[number], points)
-            if found is None:
-                raise TooManyFunctions
-            self._made[key] = found
-        return self._made[key]
-
-    def _fitting(self, hole: Functions, number: int, allowed: Allowed) -> Rows:
-        """Return the functions that have an allowed value at every point with a line."""
-        rows = np.arange(hole.count, dtype=np.int32)
-        counts = allowed.sum(axis=1)
-        for place in np.argsort(counts, kind="stable").tolist():
-            if counts[place] < self.sizes[number]:
-                rows = rows[allowed[place][hole.values([self.points[number][place]], rows)[0]]]
-        return rows
-
-    def _is_fresh(self, node: _Node) -> bool:
-        """Say whether a node's functions are told apart by all points that are known."""
-        return all(len(a) == len(p) for a, p in zip(node.allowed, self.points, strict=True))
-
-    def _refresh(self, node: _Node) -> bool:
-        """Tell a node's functions apart by all points that are known; False where a hole has none left."""
-        node.tables = [self._functions(number, points) for number, points in enumerate(self.points)]
-        node.rows = [
-            self._fitting(hole, number, allowed)
-            for number, (hole, allowed) in enumerate(zip(node.tables, node.allowed, strict=True))
-        ]
-        for number, points in enumerate(self.points):
-            fresh = np.ones((len(points) - len(node.allowed[number]), self.sizes[number]), np.bool_)
-            node.allowed[number] = np.concatenate([node.allowed[number], fresh])
-        return all(len(rows) for rows in node.rows)
 
     # -- propagation ----------------------------------------------------------------------------------------
 
@@ -281,58 +302,40 @@ class Tables:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfTime
         self._propagation.add(self._guards.take())
-        seen = [0] * len(node.rows)  # with how many rows the values of a hole were looked at
+        self._grow(node)
         while True:
-            implied = self._propagation.implied(node.ruled_out)
+            implied = self._propagation.implied(node.holds)
             if implied is None:
                 return False
-            ruled_out = self._lookup()[np.negative(implied)]
-            before = len(node.ruled_out)
-            for number, allowed in enumerate(node.allowed):
-                here = ruled_out[(ruled_out[:, 0] == number) & (ruled_out[:, 1] < len(allowed))]
-                left = allowed.copy()
-                left[here[:, 1], here[:, 2]] = False
-                if not self._filter(node, number, left, seen):
-                    return False
-            if len(node.ruled_out) == before:
+            before, tried = node.allowed, len(node.holds)
+            node.allowed = before.copy()
+            node.allowed[self._numbers()[np.negative(implied)]] = False
+            node.allowed[0] = True  # where guards are that stand for no value
+            changed = before != node.allowed
+            for number, asked in enumerate(self._asked):
+                lines = np.flatnonzero(changed[asked.numbers].any(axis=1))
+                if len(lines):
+                    allowed = node.allowed[asked.numbers[lines]]
+                    node.left[number] = node.left[number].keep(asked.places[lines], allowed)
+                    if not node.left[number].count:
+                        return False
+                    self._rule_out(node, number, np.flatnonzero(node.allowed[asked.numbers].sum(axis=1) > 1))
+            if len(node.holds) == tried:
                 return True
 
-    def _filter(self, node: _Node, number: int, allowed: Allowed, seen: list[int]) -> bool:
-        """Keep the functions of a hole that are allowed everywhere; rule out what none of them gives."""
-        rows, hole = node.rows[number], node.tables[number]
-        points = self.points[number][: len(allowed)]
-        changed = np.flatnonzero((allowed != node.allowed[number]).any(axis=1))
-        if not len(changed) and len(rows) == seen[number]:
-            return True
-        node.allowed[number] = allowed
-        if len(rows) * len(changed) > VALUES_AT_ONCE:
-            for place in changed[np.argsort(allowed[changed].sum(axis=1), kind="stable")].tolist():
-                rows = rows[allowed[place][hole.values([points[place]], rows)[0]]]
-            changed = changed[:0]
-        if len(rows):
-            rows = self._rule_out(node, number, rows, changed)
-        seen[number] = len(rows)
-        node.rows[number] = rows
-        return len(rows) > 0
+    def _grow(self, node: _Node) -> None:
+        """Make a node know the points that came since it was looked at."""
+        known = len(node.allowed)
+        if known <= self._values:
+            node.allowed = np.append(node.allowed, np.ones(self._values + 1 - known, np.bool_))
+            for number, asked in enumerate(self._asked):
+                if len(fresh := np.flatnonzero(asked.numbers[:, 0] >= known)):
+                    self._rule_out(node, number, fresh)
 
-    def _rule_out(self, node: _Node, number: int, rows: Rows, changed: npt.NDArray[np.intp]) -> Rows:
-        """Keep the rows that are allowed at the changed points; rule out values that none of them has anywhere."""
-        allowed, points = node.allowed[number], self.points[number]
-        counts = allowed.sum(axis=1)
-        counts[counts < 2] = allowed.shape[1] + 1  # settled
-        counts[changed] = 0
-        open_places = np.argsort(counts, kind="stable")[: int((counts <= allowed.shape[1]).sum())]
-        places = open_places[: max(len(changed), VALUES_AT_ONCE // len(rows))]
-        if not len(places):
-            return rows
-        here = allowed[places]
-        lines = np.arange(len(places))[:, None]
-        values = node.tables[number].values([points[place] for place in places.tolist()], rows)
-        keep = here[lines, values].all(axis=0)
-        given = np.zeros_like(here)
-        given[lines, values[:, keep]] = True
-        for line, value in np.argwhere(here & ~given).tolist():
-            union = self._unions[number, points[places[line]]]
-            node.ruled_out.append(-union.values[value])
-        allowed[places] = here & given
-        return rows[keep]
+    def _rule_out(self, node: _Node, number: int, lines: Places) -> None:
+        """Rule out the values that no function left of a hole has at some of its points."""
+        asked = self._asked[number]
+        given = node.left[number].given(asked.places[lines], self.sizes[number])
+        values = asked.numbers[lines]
+        node.holds += (-asked.guards[lines][node.allowed[values] & ~given]).tolist()
+        node.allowed[values] &= given

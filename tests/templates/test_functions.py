@@ -1,55 +1,119 @@
-"""Function tables against the templates' own definition."""
+"""Sets of functions against the templates' own definition, one choice at a time."""
 
+import itertools
 from random import Random
 
 import numpy as np
 import pytest
 
-from templates.chooser import OneChoice
-from templates.functions import functions
-from templates.holes import Cond, Part, Template, Xform
+from templates.chooser import Choice, OneChoice
+from templates.functions import Functions, Rows, Simplest, Xforms, functions
+from templates.holes import Cond, Part, Point, Template, Xform
 
-TEMPLATES = [
-    (Xform(6, [(i, k) for i in range(6) for k in range(3)], "3"), [(i, k) for i in range(6) for k in range(3)]),
+
+def grid(i: int, k: int) -> list[Point]:
+    return [(a, b) for a in range(i) for b in range(k)]
+
+
+TEMPLATES: list[tuple[Template, list[Point]]] = [
+    (Xform(6, grid(6, 3), "3"), grid(6, 3)),
     (Xform(4, [(i, k) for i in (0, 3) for k in (0, 1, 5)], "3"), [(i, k) for i in (0, 3) for k in (0, 1, 5)]),
+    (Xform(8, grid(8, 5), "3"), grid(8, 5)),
     (Xform(4, [(i,) for i in range(4)], "1"), [(i,) for i in range(4)]),
-    (Cond(2, [(i, k) for i in range(4) for k in range(3)], "2"), [(i, k) for i in range(4) for k in range(3)]),
+    (Xform(1, [(0, 0), (0, 1)], "3"), [(0, 0), (0, 1)]),
+    (Cond(2, grid(4, 3), "2"), grid(4, 3)),
     (Part(3, 1, [(i,) for i in range(3)], "2"), [(i,) for i in range(3)]),
     (Part(1, 1, [(0,)], "1"), [(0,)]),
 ]
+WIDE: list[tuple[Template, list[Point]]] = [
+    (Xform(64, [(0,), (5,), (63,)], "1"), [(0,), (5,), (63,)]),
+    (Xform(66, [(0, 0), (1, 1), (65, 1)], "1"), [(0, 0), (1, 1), (65, 1)]),
+    (Xform(96, [(3,), (95,)], "1"), [(3,), (95,)]),
+]
+
+
+def every(template: Template, points: list[Point]) -> Functions:
+    found = functions(template, points)
+    assert found is not None
+    return found
+
+
+def vectors(template: Template, points: list[Point]) -> list[tuple[tuple[int, ...], Choice]]:
+    """Every choice there is, with its values at all points."""
+    return [
+        (tuple(int(template.at(OneChoice(choice), p)) for p in points), choice)
+        for choice in itertools.product(*template.components)
+    ]
+
+
+def size_of(template: Template) -> int:
+    return template.n if isinstance(template, Xform | Part) else 2
+
+
+@pytest.mark.parametrize(("template", "points"), [*TEMPLATES, *WIDE])
+def test_what_is_kept_and_given_is_what_choices_say(template: Template, points: list[Point]) -> None:
+    """After values are ruled out at random, step by step, the functions left are those that avoid them all."""
+    random, size = Random(0), size_of(template)
+    some = vectors(template, points) if template.size() < 20_000 else None
+    if some is None:
+        shape = [len(c) for c in template.components]
+        numbers = [np.unravel_index(random.randrange(int(template.size())), shape) for _ in range(2000)]
+        choices = [tuple(c[int(j)] for c, j in zip(template.components, n, strict=True)) for n in numbers]
+        some = [(tuple(int(template.at(OneChoice(c), p)) for p in points), c) for c in choices]
+    whole = template.size() < 20_000
+    for _ in range(8):
+        left, still = every(template, points), some
+        for _ in range(4):
+            places = np.array(random.sample(range(len(points)), random.randint(1, len(points))))
+            allowed = np.array([[random.random() < 0.7 for _ in range(size)] for _ in places])
+            left = left.keep(places, allowed)
+            still = [s for s in still if all(a[s[0][p]] for p, a in zip(places, allowed, strict=True))]
+            given = left.given(np.arange(len(points)), size)
+            assert (left.count > 0) == (len(still) > 0) or not whole
+            wanted = np.zeros((len(points), size), np.bool_)
+            for values, _choice in still:
+                wanted[np.arange(len(points)), values] = True
+            assert (given >= wanted).all(), "no function is lost"
+            if whole:
+                assert (given == wanted).all(), "and none is there that was ruled out"
+            for choice in itertools.islice(left.choices(), 20):
+                values = [int(template.at(OneChoice(choice), p)) for p in points]
+                assert given[np.arange(len(points)), values].all()
 
 
 @pytest.mark.parametrize(("template", "points"), TEMPLATES)
-def test_rows_are_what_their_constants_denote(template: Template, points: list[tuple[int, ...]]) -> None:
-    """A row's values are those of its choice, at every point."""
-    table = functions(template, points)
-    assert table is not None
-    some = np.array(Random(0).sample(range(table.count), min(table.count, 300)), np.int32)
-    values = table.values(points, some)
-    for column, row in enumerate(some.tolist()):
-        choice = table.choice(row)
-        assert values[:, column].tolist() == [int(template.at(OneChoice(choice), p)) for p in points]
+def test_the_choices_left_are_those_that_fit(template: Template, points: list[Point]) -> None:
+    """Of one function, all choices that are it are found, and no others."""
+    known = vectors(template, points)
+    for values, _ in Random(1).sample(known, min(len(known), 20)):
+        only = np.arange(size_of(template)) == np.array(values)[:, None]
+        left = every(template, points).keep(np.arange(len(points)), only)
+        if isinstance(template, Xform):
+            assert isinstance(left, Xforms)
+        else:
+            assert isinstance(left, Rows)
+        assert {c for v, c in known if v == values} == set(left.choices())
+        assert left.choice() in set(left.choices()) and left.count >= 1
 
 
 @pytest.mark.parametrize(("template", "points"), TEMPLATES)
-@pytest.mark.parametrize("told_apart_by", [1, 2, None])
-def test_no_function_is_missing(template: Template, points: list[tuple[int, ...]], told_apart_by: int | None) -> None:
-    """On the points that tell functions apart, the rows have every behaviour that a choice has."""
-    some = points[:told_apart_by]
-    table = functions(template, some)
-    assert table is not None
-    rows = table.values(some, np.arange(table.count, dtype=np.int32)).T
-    choices = Random(1).sample(range(int(template.size())), min(int(template.size()), 2000))
-    shape = [len(c) for c in template.components]
-    wanted = set()
-    for number in choices:
-        picked = np.unravel_index(number, shape)
-        choice = tuple(c[int(j)] for c, j in zip(template.components, picked, strict=True))
-        wanted.add(tuple(int(template.at(OneChoice(choice), p)) for p in some))
-    assert wanted <= set(map(tuple, rows.tolist()))
+def test_the_simplest_choice_is_the_templates(template: Template, points: list[Point]) -> None:
+    """What reads best is what `Template.simplest` says; of a function that the template lacks, nothing does."""
+    simplest, known = Simplest(template, points), vectors(template, points)
+    for values, _ in Random(2).sample(known, min(len(known), 30)):
+        wanted, found = template.simplest(points, values), simplest.of(values)
+        assert wanted is not None and found is not None
+        if isinstance(template, Xform):
+            assert template.complexity(found) == template.complexity(wanted)
+            assert tuple(int(template.at(OneChoice(found), p)) for p in points) == values
+        else:
+            assert found == wanted
+    strange = tuple(place % 2 for place in range(len(points)))
+    assert (simplest.of(strange) is None) == (strange not in {v for v, _ in known})
 
 
-def test_too_many_rows_are_refused() -> None:
+def test_too_many_functions_are_refused() -> None:
     """A partition into many parts has more functions than fit side by side."""
-    points = [(i, k) for i in range(32) for k in range(8)]
+    points = grid(32, 8)
     assert functions(Part(5, 2, points, "2"), points) is None
+    assert functions(Xform(512, grid(512, 64), "3"), grid(512, 64)) is None
