@@ -58,6 +58,7 @@ class _Search:
         self.reason = ""
         self.counterexamples = 0
         self.problem: Problem | None = None
+        self.tables: Tables | None = None
         self.simplest: dict[Template, Simplest] = {}
 
     def tell(self, space: SpaceName, doing: str) -> None:
@@ -93,6 +94,9 @@ class _Search:
         except KeyboardInterrupt:
             self.reason = "interrupted"
             optimal = False
+        finally:
+            if self.tables is not None:
+                self.tables.close()
         self.seconds["search"] = time.monotonic() - started
         return self._result(last, optimal)
 
@@ -143,7 +147,7 @@ class _Search:
         return (
             available()
             and self.limits.canonical
-            and (space == "3" or self.limits.all_solutions)
+            and (space == "3" or self.limits.all_solutions or self._worth_a_light_part(space))
             and self.best is None
             and self.floor == len(self.problem.accumulates())
         )
@@ -151,21 +155,24 @@ class _Search:
     def _search_tables(self, space: SpaceName) -> bool:
         """Search one space by function tables; return True, as it is answered for certain."""
         assert self.problem is not None
-
-        def news(doing: str) -> None:
-            self.counterexamples = tables.counterexamples
-            self.tell(space, doing)
-
-        with Tables(self.problem, space, self.deadline, news, NODE_LIMIT) as tables:
-            for candidate in tables.candidates():
-                self.best = self.best or candidate
-                if not self.limits.all_solutions:
-                    return True
-                self.all.append(candidate)
-                self.tell(space, f"{len(self.all)} fillings so far")
-            evidence = {"looked_at": len(tables.shown.demands), "nodes": tables.nodes}
-            self.claims.append(Claim(space, None, tuple(self.all), "tables", evidence))
+        if self.tables is None:
+            self.tables = Tables(self.problem, self.deadline, self._table_news)
+        tables = self.tables
+        whole = space == "3" or self.limits.all_solutions
+        for candidate in tables.candidates(space, NODE_LIMIT if whole else NODE_LIMIT // 20):
+            self.best = self.best or candidate
+            if not self.limits.all_solutions:
+                return True
+            self.all.append(candidate)
+            self.tell(space, f"{len(self.all)} fillings so far")
+        evidence = {"looked_at": len(tables.shown.demands), "nodes": tables.nodes}
+        self.claims.append(Claim(space, None, tuple(self.all), "tables", evidence))
         return True
+
+    def _table_news(self, doing: str) -> None:
+        assert self.tables is not None
+        self.counterexamples = self.tables.counterexamples
+        self.tell(self.tables.space, doing)
 
     def _cegis(self, space: SpaceName, light: bool = False) -> SpaceSearch:
         assert self.problem is not None

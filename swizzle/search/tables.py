@@ -28,7 +28,7 @@ from symbolic.union import Union
 from templates.functions import Functions, Places, functions
 from templates.holes import Point, Space
 
-NARROW = 2  # counterexamples after which a whole block is looked at rather than a few threads
+NARROW = 5  # counterexamples after which a whole block is looked at rather than a few threads
 WIDEST = 64  # threads
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
 OF_HOLE = 0.05  # how much a failure counts at the hole's other points
@@ -93,31 +93,14 @@ class _Asked:
 
 
 class Tables:
-    """The search in one space; a context manager."""
+    """The search; a context manager. What is required of threads is kept from one space to the next."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        space: Space,
-        deadline: float | None,
-        news: Callable[[str], None],
-        node_limit: int | None = None,
-    ) -> None:
-        """Raises `TooManyFunctions` where the tables would be too large."""
-        self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
-        self.nodes, self.node_limit = 0, node_limit
-        self.counterexamples = 0
+    def __init__(self, problem: Problem, deadline: float | None, news: Callable[[str], None]) -> None:
+        self.problem, self.deadline, self.news = problem, deadline, news
+        self.nodes = self.counterexamples = 0  # in this space
         self.holes = problem.program.holes
-        self.templates = problem.templates(space)
         self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
-        self._found: set[tuple[bytes, ...]] = set()
         self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
-        self._all: list[Functions] = []
-        for made, points in zip(self.templates, problem.points, strict=True):
-            every = functions(made, points)
-            if every is None:
-                raise TooManyFunctions
-            self._all.append(every)
         self._open(narrow=True)
 
     def _open(self, narrow: bool) -> None:
@@ -129,6 +112,7 @@ class Tables:
         self._by_guard = np.zeros(1, np.intp)
         self._unions: dict[tuple[int, Point], Union] = {}
         self._guards = Guards(self.deadline)
+        self._here = self._guards.fresh()  # 'in the space that is searched', of which alone what was learnt is true
         self._propagation = Propagation()
         block = self.problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
@@ -139,14 +123,31 @@ class Tables:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the engine that propagates; more than once is fine."""
         self._propagation.close()
 
-    def candidates(self) -> Iterator[Candidate]:
-        """Yield every filling that is right, once as a function on the points that run; then there are no more.
+    def candidates(self, space: Space, node_limit: int | None = None) -> Iterator[Candidate]:
+        """Yield every filling in a space that is right, once as a function on the points that run; then no more.
 
-        Raises `OutOfTime` past the deadline, `TooManyNodes` past the limit on nodes before any
-        was found, `TooManyFunctions`.
+        Raises `OutOfTime` past the deadline, `TooManyNodes` past the limit on nodes before any was found,
+        `TooManyFunctions` where a hole has too many.
         """
+        self.space, self.node_limit = space, node_limit
+        self.templates = self.problem.templates(space)
+        self.nodes = self.counterexamples = 0
+        self._here = self._guards.fresh()
+        for asked in self._asked:
+            asked.failures[:] = 0
+        self._found: set[tuple[bytes, ...]] = set()
+        self._all: list[Functions] = []
+        for made, points in zip(self.templates, self.problem.points, strict=True):
+            every = functions(made, points)
+            if every is None:
+                raise TooManyFunctions
+            self._all.append(every)
         try:
             yield from self._unlike_before()
         except _TooNarrow:
@@ -156,11 +157,12 @@ class Tables:
 
     def _unlike_before(self) -> Iterator[Candidate]:
         """Yield every right filling that was not found yet."""
-        root, failures = self._root(), float(FIRST_FAILURES)
+        root = _Node([self._here], np.ones(1, np.bool_), list(self._all))
+        failures = float(FIRST_FAILURES)
         while self._propagate(root):
             self._failures_left = failures = failures * MORE_FAILURES
             try:
-                for candidate in self._search(root.copy(), ()):
+                for candidate in self._search(root.copy(), (-self._here,)):
                     key = self._key(candidate)
                     if key not in self._found:
                         self._found.add(key)
@@ -168,9 +170,6 @@ class Tables:
                 return
             except _Afresh:
                 continue
-
-    def _root(self) -> _Node:
-        return _Node([], np.ones(1, np.bool_), list(self._all))
 
     def _key(self, candidate: Candidate) -> tuple[bytes, ...]:
         """Return what tells the functions of a candidate from others, on the points that run."""
@@ -309,7 +308,7 @@ class Tables:
                 return False
             before, tried = node.allowed, len(node.holds)
             node.allowed = before.copy()
-            node.allowed[self._numbers()[np.negative(implied)]] = False
+            node.allowed[self._numbers()[-np.fromiter(implied, np.int32, len(implied))]] = False
             node.allowed[0] = True  # where guards are that stand for no value
             changed = before != node.allowed
             for number, asked in enumerate(self._asked):

@@ -7,6 +7,7 @@ from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.problem import Problem
 from swizzle.search.tables import Tables, TooManyNodes
 from symbolic.propagate import available
+from templates.holes import Space
 from tests.test_case_studies import CASES
 
 pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
@@ -33,11 +34,11 @@ def problem(file: str, sketch: str, **parameters: int) -> Problem:
     ],
 )
 @pytest.mark.parametrize("space", ["1", "3"])
-def test_all_solutions_are_those_of_a_solver(file: str, sketch: str, parameters: dict[str, int], space: str) -> None:
+def test_all_solutions_are_those_of_a_solver(file: str, sketch: str, parameters: dict[str, int], space: Space) -> None:
     """Every solution the tables give is new to the solver, and with all of them ruled out it finds none."""
     posed = problem(file, sketch, **parameters)
-    with Tables(posed, space, None, quiet) as tables, Cegis(posed, space, "cadical", None, quiet) as cegis:  # type: ignore[arg-type]
-        for count, candidate in enumerate(tables.candidates()):
+    with Tables(posed, None, quiet) as tables, Cegis(posed, space, "cadical", None, quiet) as cegis:
+        for count, candidate in enumerate(tables.candidates(space)):
             if count == 40:
                 return
             assert isinstance(cegis.find(), Candidate)
@@ -47,12 +48,27 @@ def test_all_solutions_are_those_of_a_solver(file: str, sketch: str, parameters:
 
 def test_sizes_that_share_a_factor_with_the_warp_in_a_way_no_template_has() -> None:
     """Structures of six words cannot be transposed by column, row and column shuffles of any space."""
-    with Tables(problem("aos_store.py", "crc", struct_size=6), "3", None, quiet) as tables:
-        assert list(tables.candidates()) == []
+    with Tables(problem("aos_store.py", "crc", struct_size=6), None, quiet) as tables:
+        assert list(tables.candidates("3")) == []
+
+
+def test_what_was_learnt_in_one_space_says_nothing_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Space by space in any order, with a fresh start after every failure: each has the solutions that it has alone."""
+    monkeypatch.setattr("swizzle.search.tables.FIRST_FAILURES", 1)
+    monkeypatch.setattr("swizzle.search.tables.MORE_FAILURES", 1.1)
+    posed = problem("aos_store.py", "rcr", warp_size=4, struct_size=3)
+
+    def alone(space: Space) -> int:
+        with Tables(posed, None, quiet) as tables:
+            return len(list(tables.candidates(space)))
+
+    with Tables(posed, None, quiet) as tables:
+        for space in ("1", "3", "1", "2", "3"):
+            assert len(list(tables.candidates(space))) == alone(space)
 
 
 def test_the_limit_on_nodes_holds() -> None:
     """Past it the search gives up rather than answer."""
     posed = problem("aos_store.py", "crc", struct_size=6)
-    with Tables(posed, "3", None, quiet, node_limit=1) as tables, pytest.raises(TooManyNodes):
-        list(tables.candidates())
+    with Tables(posed, None, quiet) as tables, pytest.raises(TooManyNodes):
+        list(tables.candidates("3", node_limit=1))
