@@ -37,7 +37,7 @@ SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
 NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
-LARGE = 128  # constants of all holes together from which on the light ones are tried first
+LARGE = 128  # constants of all holes together, from which on a space is not small
 
 
 class _Search:
@@ -147,7 +147,7 @@ class _Search:
         return (
             available()
             and self.limits.canonical
-            and (space == "3" or self.limits.all_solutions or self._worth_a_light_part(space))
+            and (space == "3" or self.limits.all_solutions or self._constants(space) >= LARGE)
             and self.best is None
             and self.floor == len(self.problem.accumulates())
         )
@@ -204,10 +204,16 @@ class _Search:
     def _worth_a_light_part(self, space: SpaceName) -> bool:
         """Say whether a space is so large that its light part is searched on its own."""
         assert self.problem is not None
-        whole = self.problem.templates(space)
-        constants = sum(len(c) for t in whole for c in t.components)
-        light = sum(len(c) for t in whole for c in t.light().components)
-        return constants >= LARGE and 2 * light < constants
+        constants = self._constants(space)
+        if constants < LARGE:
+            return False
+        light = sum(len(c) for t in self.problem.templates(space) for c in t.light().components)
+        return 2 * light < constants
+
+    def _constants(self, space: SpaceName) -> int:
+        """Return how many constants the holes' templates have together."""
+        assert self.problem is not None
+        return sum(len(c) for t in self.problem.templates(space) for c in t.components)
 
     def _at_floor(self) -> bool:
         """Say whether no filling of any space can be cheaper than the best."""

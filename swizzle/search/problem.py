@@ -128,6 +128,8 @@ class Problem:
             memory.require(encoding, seen, demand.address, demand.term, unless)
             return
         write, wanted = seen.diffuse[demand.write], self.wanted[demand.array]
+        if True not in reach(write.mask, demand.thread):
+            return
         for address in at(write.address, encoding, demand.thread).values:
             if address >= 0 and seen.number[address] < write.number:
                 hit = hit_at(write, encoding, demand.thread, address)

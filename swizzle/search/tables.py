@@ -196,8 +196,11 @@ class Tables:
                 found = Union({v: self._guards.fresh() for v in range(self.sizes[number])})
                 self._guards.exactly_one(list(found.values.values()))
             self._unions[number, point] = found
+            place = self._place_of[number].get(point)
+            if place is None:  # a point of threads that do not run: what the hole is there makes no difference
+                return found
             guards = [found.values[value] for value in range(self.sizes[number])]
-            self._asked[number].add(point, self._place_of[number][point], guards, self._values + 1)
+            self._asked[number].add(point, place, guards, self._values + 1)
             self._number_of |= {guard: self._values + 1 + value for value, guard in enumerate(guards)}
             self._values += len(guards)
         return found
