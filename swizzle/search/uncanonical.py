@@ -17,7 +17,7 @@ import numpy as np
 
 from swizzle.search.cegis import Candidate, NoFilling, Stats
 from swizzle.search.problem import Problem, live_accumulates
-from swizzle.search.second_opinion import Group
+from swizzle.search.second_templates import Group
 from swizzle.search.specification import inputs
 from swizzle.sketch import Sketch
 from symbolic.answer import Sat, Unknown
