@@ -82,12 +82,19 @@ class SecondOpinion:
             if not self._refute(run, live, answer.model, at_most, filling):
                 return filling
 
-    def run(self, filling: Filling) -> tuple[Run, set[int]]:
-        """Run a filling for all threads by the concrete machine; return what it left, and which statements ran."""
+    def run(self, filling: Filling, asked: set[tuple[int, Point, Any]] | None = None) -> tuple[Run, set[int]]:
+        """Run a filling for all threads by the concrete machine; return what it left, and which statements ran.
+
+        `asked` receives each hole's points and values, where a thread that is on asks it.
+        """
         shape = (self.forward.count,)
 
         def hole(number: int, arguments: tuple[Vector, ...], mask: Vector) -> Vector:
-            return np.broadcast_to(np.asarray(filling[number](arguments)), shape)
+            found = np.broadcast_to(np.asarray(filling[number](arguments)), shape)
+            if asked is not None:
+                for t in np.flatnonzero(np.asarray(mask)).tolist():
+                    asked.add((number, tuple(int(np.asarray(a)[t]) for a in arguments), found[t].item()))
+            return found
 
         run = run_canonical(self.program, self.problem.terms, hole, violation_limit=64)
         live = {id(e.statement) for e in run.accumulated if isinstance(e.mask, np.ndarray) and e.mask.any()}
@@ -138,12 +145,7 @@ class SecondOpinion:
         self.solver.add([some_of((no(self.dead[id(s)]), no(on(t)))) for s, on in self.forward.active])
 
     def _other_than(self, filling: Filling) -> Any:
-        """Some hole differs at some point."""
-        different = []
-        for number, points in enumerate(self.problem.points):
-            if points:
-                columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-                values = np.broadcast_to(np.asarray(filling[number](columns)), (len(points),)).tolist()
-                for point, value in zip(points, values, strict=True):
-                    different += [f for v, f in self._hole(number, point).items() if v != value]
-        return some_of(different)
+        """Some hole differs at some point at which the filling's run asks it."""
+        asked: set[tuple[int, Point, Any]] = set()
+        self.run(filling, asked)
+        return some_of(f for number, point, value in asked for v, f in self._hole(number, point).items() if v != value)

@@ -20,7 +20,7 @@ from symbolic.answer import Unsat
 from symbolic.errors import SwizzleError
 from symbolic.forward import NotCovered
 from templates.naive import NaiveXform
-from tests.differential.random_sketches import RandomSketch, functions, specification_of
+from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs
 from tests.sketches import kernel
 
 SUM = """
@@ -67,11 +67,12 @@ def _compare(seed: int, space: Any, naive: Literal[0, 1, 2] = 0) -> str:
     truth = random.choice([f for f in fillings if not probe.candidate(made, f)[0].violations] or fillings)
     problem = Problem.of(program, specification_of(program, made, truth, random))
     problem.naive = naive
-    right = []
+    distinct = {}  # fillings that run alike are one
     for choices in fillings:
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            right.append((len(live_accumulates(run)), choices))
+            distinct[what_runs(program, made, choices)] = len(live_accumulates(run)), choices
+    right = list(distinct.values())
     known = [
         tuple(lambda arguments, t=t, c=c: t.apply(c, arguments) for t, c in zip(made, choices, strict=True))
         for _, choices in right
@@ -79,6 +80,7 @@ def _compare(seed: int, space: Any, naive: Literal[0, 1, 2] = 0) -> str:
     try:
         assert isinstance(_find(problem, space, None), Unsat) is not bool(right)
         assert isinstance(_find(problem, space, None, known), Unsat)
+        assert not right or not isinstance(_find(problem, space, None, known[1:]), Unsat)
         if right and (least := min(cost for cost, _ in right)):
             assert isinstance(_find(problem, space, least - 1), Unsat)
             assert not isinstance(_find(problem, space, least), Unsat)
