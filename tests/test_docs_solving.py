@@ -161,6 +161,18 @@ def test_all_finds_the_solutions_in_the_table(workplace: Path) -> None:
     assert solve(edge, Limits(space="1")).status == "unsat"
 
 
+def test_all_counts_what_runs(workplace: Path) -> None:
+    """Of first.py, Space 1 has one solution, and eight functions that serve it; Space 2 has two."""
+    (first,) = load(workplace / "first.py")
+    (one,) = solve(first, Limits(space="1", all_solutions=True)).solutions
+    assert one.holes[1].formula in ("i <= 0", "i == 0")
+    asked = [sw for sw in itertools.product(range(8), repeat=2) if sw[1] == 7]  # c_f and c
+    assert len({tuple((c_f * i + c) % 8 for i in range(8)) for c_f, c in asked}) == 8
+    both = solve(first, Limits(space="2", all_solutions=True)).solutions
+    assert {s.holes[1].formula for s in both} == {one.holes[1].formula, "i <= 1"}
+    assert "(2 * i + 7) % 8" in {s.holes[0].formula for s in both}
+
+
 def test_every_key_of_the_json_object_is_explained() -> None:
     """The table has the keys of the example, and those that only some answers have."""
     explained = {row[0] for row in rows_below("| key | meaning |")}

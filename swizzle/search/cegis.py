@@ -118,19 +118,18 @@ class Cegis:
             self.news("looking for a filling")
 
     def forbid(self, candidate: Candidate) -> None:
-        """Rule out the functions of a candidate: some hole must differ at some point."""
+        """Rule out all that run like a candidate: some hole must differ at some point at which it is asked."""
         different: list[Guard] = []
-        for number, (made, choice) in enumerate(zip(self.templates, candidate.choices, strict=True)):
-            points = self.problem.points[number]
-            if not points:
+        answers = self.problem.answers(self.templates, candidate.choices)
+        for number, (made, some) in enumerate(zip(self.templates, answers, strict=True)):
+            if not some:
                 continue
-            columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-            values = np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(points),)).tolist()
+            points, values = zip(*some, strict=True)
             same = matching(made, points, values) if made.size() <= MATCHING_LIMIT else None
             if same is not None and len(same) <= len(points):
                 different.append(-self.open[number].among(same))
             else:
-                different += [-self._hole(number, p).is_(v) for p, v in zip(points, values, strict=True)]
+                different += [-self._hole(number, p).is_(v) for p, v in some]
         self.guards.add(different)
 
     def evidence(self) -> dict[str, int]:

@@ -75,8 +75,6 @@ def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) 
     from swizzle.search.second_opinion import SecondOpinion
     from symbolic.forward import NotCovered
 
-    if problem.naive:
-        return "there is no second description of the naive template"
     templates = problem.templates
     known = [
         tuple(

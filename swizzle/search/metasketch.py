@@ -142,12 +142,16 @@ class _Search:
             return True
 
     def _suits_tables(self, space: SpaceName) -> bool:
-        """Say whether function tables are tried before a solver: for a large question about no cost."""
+        """Say whether function tables are tried before a solver: for a large question about no cost.
+
+        Tables tell functions apart at all points, so they list too much where a hole decides whether another is asked.
+        """
         assert self.problem is not None
         return (
             available()
             and self.limits.canonical
             and (space == "3" or self.limits.all_solutions or self._constants(space) >= LARGE)
+            and not (self.limits.all_solutions and self.problem.branches)
             and self.best is None
             and self.floor == len(self.problem.accumulates())
         )

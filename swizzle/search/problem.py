@@ -30,6 +30,7 @@ from templates.chooser import Choice
 from templates.holes import Point, Space, Template, template
 from templates.naive import naive_xform
 
+Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, its points with its values, in order
 LARGEST_ARGUMENT = 10_000  # of a condition, whose constant ranges over all sums and differences
 
 
@@ -56,7 +57,10 @@ Demand: TypeAlias = "Output | Stored"
 
 @dataclass(slots=True)
 class Problem:
-    """A sketch's run with open holes."""
+    """A sketch's run with open holes.
+
+    `points` are those at which some filling's run may ask each hole; where `branches` holds, another may ask fewer.
+    """
 
     program: Program
     terms: Terms
@@ -65,6 +69,7 @@ class Problem:
     outputs: list[Output]
     wanted: dict[str, list[Term]]
     finals: dict[str, Snapshot]
+    branches: bool  # a hole is asked for threads only if another hole says so
     naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
 
@@ -79,6 +84,7 @@ class Problem:
         meaning = meaning or Meaning.of(program, spec)
         terms, wanted = meaning.terms, meaning.wanted
         asked: list[set[Point]] = [set() for _ in program.holes]
+        branches = False
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
             if any(isinstance(a, Deferred) for a in args):
@@ -88,9 +94,10 @@ class Problem:
                     expected="arguments made of coordinates, loop variables and constants",
                     mend="use the other hole's own arguments instead",
                 )
+            nonlocal branches
+            branches |= isinstance(mask, Deferred)
             lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
-            on = np.stack(lanes, axis=1)
-            asked[number] |= set(map(tuple, (on[mask] if isinstance(mask, np.ndarray) else on).tolist()))
+            asked[number] |= _points_asked(lanes, mask)
 
             def compute(encoding: Encoding, t: int) -> Union:
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
@@ -112,7 +119,7 @@ class Problem:
         finals = {p.name: run.memories[p.name].snapshot() for p in outputs(program)}
         points = [sorted(some) for some in asked]
         _check_domains(program, points)
-        return Problem(program, terms, run, points, found, wanted, finals)
+        return Problem(program, terms, run, points, found, wanted, finals, branches)
 
     def templates(self, space: Space) -> list[Template]:
         """Return each hole's template in a space."""
@@ -207,6 +214,31 @@ class Problem:
         run = run_canonical(self.program, self.terms, hole, violation_limit=256)
         return run, list(compare(self.program, run, self.wanted))
 
+    def answers(self, templates: Sequence[Template], choices: Sequence[Choice]) -> Answers:
+        """Return what a filling's holes give where its run asks them.
+
+        Fillings with equal answers run alike and are one solution, whatever their functions are elsewhere.
+        """
+        points = self._points_of(templates, choices) if self.branches else self.points
+        found = []
+        for made, choice, some in zip(templates, choices, points, strict=True):
+            columns = [np.array(c, np.int64) for c in zip(*some, strict=True)]
+            values = np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(some),)).tolist() if some else []
+            found.append(tuple(zip(some, values, strict=True)))
+        return tuple(found)
+
+    def _points_of(self, templates: Sequence[Template], choices: Sequence[Choice]) -> list[list[Point]]:
+        """Return the points at which a filling's run asks each hole."""
+        asked: list[set[Point]] = [set() for _ in templates]
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
+            asked[number] |= _points_asked(lanes, mask)
+            return np.broadcast_to(np.asarray(templates[number].apply(choices[number], args)), lanes[0].shape)
+
+        run_canonical(self.program, self.terms, hole)
+        return [sorted(some) for some in asked]
+
     def accumulates(self) -> dict[int, list[Accumulated]]:
         """Return the accumulate statements that ran, by identity, with their executions."""
         found: dict[int, list[Accumulated]] = {}
@@ -222,6 +254,12 @@ def live_accumulates(run: Run) -> dict[int, Accumulate]:
         for entry in run.accumulated
         if isinstance(entry.mask, np.ndarray) and entry.mask.any()
     }
+
+
+def _points_asked(arguments: Sequence[Lanes], mask: Vector) -> set[Point]:
+    """Return the points at which threads that are on, or may be, ask a hole."""
+    lanes = np.stack(arguments, axis=1)
+    return set(map(tuple, (lanes[mask] if isinstance(mask, np.ndarray) else lanes).tolist()))
 
 
 def _check_domains(program: Program, points: list[list[Point]]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from swizzle.search.cegis import Candidate, NoFilling, Stats
 from swizzle.search.problem import Problem, live_accumulates
-from swizzle.search.second_opinion import Group
+from swizzle.search.second_templates import Group
 from swizzle.search.specification import inputs
 from swizzle.sketch import Sketch
 from symbolic.answer import Sat, Unknown
@@ -132,18 +132,14 @@ class Uncanonical:
                 self._forbid(choices)
 
     def forbid(self, candidate: Candidate) -> None:
-        """Rule out the functions of a candidate: some hole must differ at some point."""
+        """Rule out all that run like a candidate: some hole must differ at some point at which it is asked."""
         self._forbid(candidate.choices)
 
     def _forbid(self, choices: Sequence[Choice]) -> None:
         different = []
-        for number, (made, choice) in enumerate(zip(self.templates, choices, strict=True)):
-            points = self.problem.points[number]
-            if points:
-                columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-                values = np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(points),)).tolist()
-                for point, value in zip(points, values, strict=True):
-                    different += [f for v, f in self._hole(number, point).items() if v != value]
+        for number, some in enumerate(self.problem.answers(self.templates, choices)):
+            for point, value in some:
+                different += [f for v, f in self._hole(number, point).items() if v != value]
         self.solver.add([some_of(different)])
 
     # -- what is shown --------------------------------------------------------------------------------------

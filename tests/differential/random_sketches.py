@@ -18,7 +18,7 @@ from swizzle.search.specification import inputs, outputs
 from swizzle.search.verify import run_canonical
 from swizzle.sketch import Sketch
 from symbolic.program import Program
-from symbolic.terms import Datum, SymbolicArray, Term
+from symbolic.terms import Datum, SymbolicArray, Term, Terms
 from templates.chooser import OneChoice
 from templates.holes import Template
 from tests.sketches import kernel
@@ -283,6 +283,21 @@ def functions(made: Template, points: list[Any]) -> list[Any]:
     for choice in itertools.product(*made.components):
         seen.setdefault(tuple(made.at(OneChoice(choice), p) for p in points), choice)
     return list(seen.values())
+
+
+def what_runs(program: Program, made: Sequence[Template], choices: tuple[Any, ...]) -> frozenset[Any]:
+    """Return which hole is asked at which point and what it says, by threads that are on: equal for equal solutions."""
+    found: set[Any] = set()
+
+    def hole(number: int, args: tuple[Any, ...], mask: Any) -> Any:
+        values = np.broadcast_to(np.asarray(made[number].apply(choices[number], args)), mask.shape)
+        for t, on in enumerate(mask.tolist()):
+            if on:
+                found.add((number, tuple(int(a[t]) for a in args), int(values[t])))
+        return values
+
+    run_canonical(program, Terms(), hole)
+    return frozenset(found)
 
 
 def specification_of(

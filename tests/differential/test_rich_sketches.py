@@ -18,7 +18,7 @@ from swizzle.sketch import Sketch
 from swizzle.solution import Limits
 from symbolic.errors import SwizzleError
 from templates.holes import template
-from tests.differential.random_sketches import RandomSketch, functions, specification_of
+from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs
 
 
 def compare(seed: int, space: Any, most: int = 400) -> str:
@@ -41,11 +41,12 @@ def compare(seed: int, space: Any, most: int = 400) -> str:
     truth = random.choice([f for f in fillings if not probe.candidate(made, f)[0].violations] or fillings)
     spec = specification_of(program, made, truth, random)
     problem = Problem.of(program, spec)
-    costs = []
+    right = {}
     for choices in fillings:
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            costs.append(len(live_accumulates(run)))
+            right[what_runs(program, made, choices)] = len(live_accumulates(run))
+    costs = list(right.values())
     posed = Sketch(sketch.name, program, spec, {}, sketch.place)  # type: ignore[arg-type]
     try:
         found = solve(posed, Limits(space=space, all_solutions=True))

@@ -23,6 +23,7 @@ from symbolic.program import Program
 from symbolic.terms import Datum
 from templates.chooser import OneChoice
 from templates.holes import Template, template
+from tests.differential.random_sketches import what_runs
 from tests.sketches import kernel
 
 REGISTER = """
@@ -56,6 +57,26 @@ for j in range(2):
     q[?sw_xform(j, 2, lane)] = r[j]
 y[i] = q[0]
 y[i + 8] = q[1]
+"""
+
+
+PREDICATED = """
+i = cuda.laneid
+a = accumulator(i32, outer="+")
+a.accumulate(x[i])
+a.accumulate(x[?sw_xform(i, 4)], when=?sw_cond(i))
+y[i] = a.value
+"""
+BRANCHED = """
+i = cuda.laneid
+if ?sw_cond(i):
+    y[i] = x[?sw_xform(i, 4)]
+else:
+    y[i] = x[3 - i] + x[i]
+"""
+SELECTED = """
+i = cuda.laneid
+y[i] = x[?sw_xform(i, 4)] if ?sw_cond(i) else x[3 - i]
 """
 
 
@@ -126,11 +147,12 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
     else:
         complete = True
     problem = Problem.of(program, spec)
-    costs = []
+    right = {}
     for choices in itertools.product(*each):
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            costs.append(len(live_accumulates(run)))
+            right[what_runs(program, made, choices)] = len(live_accumulates(run))
+    costs = list(right.values())
     posed = Sketch(sketch.name, program, spec, {}, sketch.place)  # type: ignore[arg-type]
     found = solve(posed, Limits(space=space, all_solutions=complete))
     if complete:
@@ -151,6 +173,31 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
     for kind in ("Xform", "Cond", "Part"):
         monkeypatch.setattr(f"templates.holes.{kind}.light", refuse)
     assert solve(posed, Limits(space=space, light=False)).status == found.status
+
+
+@pytest.mark.parametrize(
+    ("body", "spec"),
+    [
+        (PREDICATED, "[x[i] + x[0] if i > 2 else x[i] for i in range(4)]"),
+        (PREDICATED, "[v for v in x]"),
+        (BRANCHED, "[x[2] if i == 0 else x[3 - i] + x[i] for i in range(4)]"),
+        (SELECTED, "[x[i] if i < 1 else x[3 - i] for i in range(4)]"),
+    ],
+)
+@pytest.mark.parametrize("space", ["1", "2", "3"])
+@pytest.mark.parametrize("canonical", [True, False])
+def test_solutions_differ_where_they_run(body: str, spec: str, space: Any, canonical: bool) -> None:
+    """Solutions that differ only where a condition keeps a hole from being asked are one; all others are found."""
+    sketch = kernel(body, spec=spec, arguments="x=i32[4], y=i32.out[4]", block=4, warp_size=4)
+    problem = Problem.of(sketch.program, sketch.spec)
+    made = problem.templates(space)
+    each = [functions(t, p) for t, p in zip(made, problem.points, strict=True)]
+    right = [c for c in itertools.product(*each) if not problem.candidate(made, c)[1]]
+    distinct = {what_runs(sketch.program, made, choices) for choices in right}
+    assert len(distinct) < len(right) or not right
+    found = solve(sketch, Limits(space=space, all_solutions=True, canonical=canonical, certify=canonical))
+    assert len(found.solutions) == len(distinct)
+    assert {c["verdict"] for c in found.certificate.get("confirmed", ())} <= {"confirmed"}
 
 
 def refuse(*_: object) -> None:

@@ -1,10 +1,9 @@
-"""The independent route: its templates, its reading and its verdicts against brute force; wrong claims are refuted."""
+"""The independent route: its reading and its verdicts against brute force; wrong claims are refuted."""
 
 import itertools
 import time
 from random import Random
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,26 +13,16 @@ from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.metasketch import solve
 from swizzle.search.problem import Problem, live_accumulates
 from swizzle.search.random_check import disagreement
-from swizzle.search.second_opinion import SecondOpinion, hole_of
+from swizzle.search.second_opinion import SecondOpinion
 from swizzle.search.specification import outputs
 from swizzle.solution import Limits
 from symbolic.answer import Unsat
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import SwizzleError
 from symbolic.forward import NotCovered
-from symbolic.program import Hole
-from templates.holes import template
-from tests.differential.random_sketches import RandomSketch, functions, specification_of
+from templates.naive import NaiveXform
+from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs
 from tests.sketches import kernel
 
-PLACE = Place("-", 1, 1)
-PAIRS = [(i, k) for i in range(4) for k in range(3)]
-HOLES = [
-    (Hole("a", "xform", 4, ("i", "k"), PLACE), PAIRS),
-    (Hole("a", "xform", 6, ("i",), PLACE), [(i,) for i in range(6)]),
-    (Hole("a", "cond", 2, ("i", "k"), PLACE), PAIRS),
-    (Hole("a", "cond", 2, ("i",), PLACE), [(i,) for i in (-1, 0, 3)]),
-    (Hole("a", "part", 3, ("i",), PLACE), [(i,) for i in range(3)]),
-]
 SUM = """
 i = cuda.laneid
 a = accumulator(i32, outer="+")
@@ -44,24 +33,6 @@ y[i] = a.value
 """
 
 
-@pytest.mark.parametrize(("hole", "points"), HOLES)
-@pytest.mark.parametrize("space", ["1", "2", "3"])
-def test_the_templates_are_the_same(hole: Hole, points: Any, space: Any) -> None:
-    """Both descriptions of a template denote the same functions."""
-    mine, columns = hole_of(hole, points, space), [np.array(c) for c in zip(*points, strict=True)]
-    found = set()
-    for rows in itertools.product(*(group.literals for group in mine.groups)):
-        function = mine.filled(SimpleNamespace(true=lambda literal, rows=rows: literal in rows))
-        values = np.broadcast_to(np.asarray(function(columns)), (len(points),))
-        found.add(tuple(values.astype(int).tolist()))
-    made = template(hole, points, space)
-    theirs = {
-        tuple(np.broadcast_to(np.asarray(made.apply(c, columns)), (len(points),)).astype(int).tolist())
-        for c in itertools.product(*made.components)
-    }
-    assert found == theirs
-
-
 def test_verdicts_agree_with_brute_force() -> None:
     """On random sketches: whether there is a filling, the least cost, and that all fillings are all."""
     outcomes = [_compare(seed, "123"[seed % 3]) for seed in range(90)]
@@ -69,7 +40,15 @@ def test_verdicts_agree_with_brute_force() -> None:
     assert outcomes.count("unsat") >= 3
 
 
-def _compare(seed: int, space: Any) -> str:
+@pytest.mark.parametrize("depth", [1, 2])
+def test_verdicts_on_the_naive_template_agree_with_brute_force(depth: Any) -> None:
+    """The same of random sketches whose `?sw_xform` is any small expression."""
+    outcomes = [_compare(seed, "1", depth) for seed in range(80)]
+    assert outcomes.count("sat") >= 4
+    assert outcomes.count("unsat") >= 2
+
+
+def _compare(seed: int, space: Any, naive: Literal[0, 1, 2] = 0) -> str:
     random = Random(seed)
     sketch = RandomSketch(random).sketch()
     program, sizes = sketch.program, [p.shape[0] for p in outputs(sketch.program)]
@@ -77,18 +56,23 @@ def _compare(seed: int, space: Any) -> str:
         probe = Problem.of(program, lambda *arrays: tuple([0] * size for size in sizes))
     except SwizzleError:
         return "refused"
-    made = [template(h, p, space) for h, p in zip(program.holes, probe.points, strict=True)]
+    if naive and not any(h.kind == "xform" for h in program.holes):
+        return "no matter"
+    probe.naive = naive
+    made = probe.templates(space)
     each = [functions(t, p) for t, p in zip(made, probe.points, strict=True)]
     if not program.holes or np.prod([len(e) for e in each]) > 40:
         return "passed over"
     fillings = list(itertools.product(*each))
     truth = random.choice([f for f in fillings if not probe.candidate(made, f)[0].violations] or fillings)
     problem = Problem.of(program, specification_of(program, made, truth, random))
-    right = []
+    problem.naive = naive
+    distinct = {}  # fillings that run alike are one
     for choices in fillings:
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            right.append((len(live_accumulates(run)), choices))
+            distinct[what_runs(program, made, choices)] = len(live_accumulates(run)), choices
+    right = list(distinct.values())
     known = [
         tuple(lambda arguments, t=t, c=c: t.apply(c, arguments) for t, c in zip(made, choices, strict=True))
         for _, choices in right
@@ -96,6 +80,7 @@ def _compare(seed: int, space: Any) -> str:
     try:
         assert isinstance(_find(problem, space, None), Unsat) is not bool(right)
         assert isinstance(_find(problem, space, None, known), Unsat)
+        assert not right or not isinstance(_find(problem, space, None, known[1:]), Unsat)
         if right and (least := min(cost for cost, _ in right)):
             assert isinstance(_find(problem, space, least - 1), Unsat)
             assert not isinstance(_find(problem, space, least), Unsat)
@@ -147,6 +132,49 @@ def test_a_search_that_errs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("swizzle.search.metasketch._Search._at_floor", lambda self: self.best is not None)
     with pytest.raises(AssertionError, match="the second opinion refutes"):
         solve(sketch, Limits(space="1", certify=True))
+
+
+PAIRED = "y[cuda.laneid] = x[?sw_xform(cuda.laneid, 8)]"
+REVERSED_BITS = "[x[i % 2 * 4 + i // 2 % 2 * 2 + i // 4] for i in range(8)]"
+FOLDED = "[x[i % 4 + i // 4] for i in range(8)]"  # of depth 2
+
+
+def test_the_naive_template_is_certified() -> None:
+    """'None', 'all' and 'cheapest' are confirmed of either depth."""
+    sketch = kernel(PAIRED, spec=REVERSED_BITS, warp_size=8)
+    for depth in ("naive-1", "naive-2"):
+        none = solve(sketch, Limits(template=depth, certify=True))  # type: ignore[arg-type]
+        assert [(c["claim"], c["verdict"]) for c in none.certificate["confirmed"]] == [
+            ("no filling exists", "confirmed")
+        ]
+    sketch = kernel(SUM.replace("x[i]", "x[?sw_xform(i, 8)]"), spec="[x[7 - i] for i in range(8)]", warp_size=8)
+    cheapest = solve(sketch, Limits(template="naive-1", certify=True, space="1"))
+    assert [c["verdict"] for c in cheapest.certificate["confirmed"]] == ["confirmed"]
+    every = solve(sketch, Limits(template="naive-1", certify=True, space="1", all_solutions=True))
+    assert len(every.solutions) > 1
+    assert {c["verdict"] for c in every.certificate["confirmed"]} == {"confirmed"}
+
+
+def test_wrong_claims_about_the_naive_template_are_refuted() -> None:
+    """What depth 1 has not and depth 2 has is told apart."""
+    sketch = kernel(PAIRED, spec=FOLDED, warp_size=8)
+    problem, claim = Problem.of(sketch.program, sketch.spec), Claim("1", None, (), "glucose", {})
+    problem.naive = 1
+    assert confirm(problem, [claim], None)[0]["verdict"] == "confirmed"
+    problem.naive = 2
+    with pytest.raises(AssertionError, match="the second opinion refutes 'no filling exists' in Space 1"):
+        confirm(problem, [claim], None)
+    assert confirm(problem, [claim], time.monotonic())[0]["verdict"] == "not confirmed: not done within 0 s"
+
+
+def test_a_naive_template_without_an_operator_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that forgets remainders finds nothing; `--certify` does."""
+    sketch = kernel(PAIRED, spec="[x[i % 4] for i in range(8)]", warp_size=8)
+    assert solve(sketch, Limits(template="naive-1", certify=True)).status == "sat"
+    monkeypatch.setattr("templates.naive._BY_CONSTANT", ("*", "//"))
+    monkeypatch.setattr("swizzle.search.problem.naive_xform", NaiveXform)  # not what was kept of the whole template
+    with pytest.raises(AssertionError, match="the second opinion refutes 'no filling exists'"):
+        solve(sketch, Limits(template="naive-1", certify=True))
 
 
 def test_out_of_time_is_no_verdict() -> None:
