@@ -63,11 +63,14 @@ class Simplest:
     def __init__(self, template: Template, points: Sequence[Point]) -> None:
         self.template, self.points = template, points
         self._every = functions(template, points) if isinstance(template, Xform) else None
-        self._known: dict[tuple[int, ...], Choice | None] = {}
+        self._known: dict[tuple[int | None, ...], Choice | None] = {}
 
     def of(self, values: Sequence[Any]) -> Choice | None:
-        """Return the choice with the simplest formula that has these values at the points, or None."""
-        key = tuple(map(int, values))
+        """Return the choice with the simplest formula that has these values at the points, or None.
+
+        A value None is free.
+        """
+        key = tuple(None if v is None else int(v) for v in values)
         if key not in self._known:
             self._known[key] = self._found(values)
         return self._known[key]
@@ -75,8 +78,9 @@ class Simplest:
     def _found(self, values: Sequence[Any]) -> Choice | None:
         if self._every is None or not isinstance(self.template, Xform):
             return self.template.simplest(self.points, values)
-        only = np.arange(self.template.n) == np.array(values)[:, None]
-        some = self._every.keep(np.arange(len(self.points)), only)
+        asked = np.array([place for place, value in enumerate(values) if value is not None], np.intp)
+        only = np.arange(self.template.n) == np.array([values[place] for place in asked])[:, None]
+        some = self._every.keep(asked, only)
         return min(some.choices(), key=self.template.complexity, default=None) if some.count else None
 
 

@@ -10,13 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-
 from swizzle.filling import completed, solve_filled
 from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.floor import floor
-from swizzle.search.problem import Problem
+from swizzle.search.problem import Answers, Problem
 from swizzle.search.specification import Meaning
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.search.verify import verify
@@ -321,8 +319,9 @@ class _Search:
         """Read a candidate with the simplest formula of each of its functions."""
         assert self.problem is not None
         program = self.sketch.program
+        answers = self.problem.answers(self.problem.templates(candidate.space), candidate.choices)
         made: list[tuple[Template, Any]] = [
-            self._simplest(number, candidate.space, choice) for number, choice in enumerate(candidate.choices)
+            self._simplest(number, candidate.space, choice, answers) for number, choice in enumerate(candidate.choices)
         ]
         templates, choices = [m[0] for m in made], [m[1] for m in made]
         holes = tuple(
@@ -332,15 +331,14 @@ class _Search:
         whole, cost = fill(program, templates, choices), {"accumulates": candidate.cost}
         return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
 
-    def _simplest(self, number: int, space: SpaceName, choice: Any) -> tuple[Template, Any]:
-        """Return the template and the choice with the simplest formula for a chosen function of a hole."""
+    def _simplest(self, number: int, space: SpaceName, choice: Any, answers: Answers) -> tuple[Template, Any]:
+        """Return the template and the choice with the simplest formula that gives a hole's answers."""
         assert self.problem is not None
         points = self.problem.points[number]
-        chosen = self.problem.templates(space)[number]
         if not points:
-            return chosen, choice
-        columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-        values = np.broadcast_to(np.asarray(chosen.apply(choice, columns)), (len(points),)).tolist()
+            return self.problem.templates(space)[number], choice
+        wanted = dict(answers[number])
+        values = [wanted.get(point) for point in points]
         for smaller in SPACES:
             made = self.problem.templates(smaller)[number]
             if made not in self.simplest:

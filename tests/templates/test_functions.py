@@ -117,3 +117,17 @@ def test_too_many_functions_are_refused() -> None:
     points = grid(32, 8)
     assert functions(Part(5, 2, points, "2"), points) is None
     assert functions(Xform(512, grid(512, 64), "3"), grid(512, 64)) is None
+
+
+def test_what_is_free_makes_formulas_simpler() -> None:
+    """Values that nobody asks for may be anything."""
+    points = grid(8, 3)
+    template = Xform(8, points, "3")
+    simplest = Simplest(template, points)
+    for _, choice in Random(3).sample(vectors(Xform(8, points, "1"), points), 10):
+        values = [int(template.at(OneChoice(choice), p)) for p in points]
+        free = [None if p[0] > 3 else v for p, v in zip(points, values, strict=True)]
+        found, wanted = simplest.of(free), template.simplest(points, free)
+        assert found is not None and wanted is not None
+        assert template.complexity(found) == template.complexity(wanted) <= template.complexity(choice)
+        assert all(f is None or int(template.at(OneChoice(found), p)) == f for p, f in zip(points, free, strict=True))

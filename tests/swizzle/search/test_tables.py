@@ -8,6 +8,7 @@ from swizzle.search.problem import Problem
 from swizzle.search.tables import Tables, TooManyNodes
 from symbolic.propagate import available
 from templates.holes import Space
+from tests.sketches import kernel
 from tests.test_case_studies import CASES
 
 pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
@@ -65,6 +66,19 @@ def test_what_was_learnt_in_one_space_says_nothing_of_the_next(monkeypatch: pyte
     with Tables(posed, None, quiet) as tables:
         for space in ("1", "3", "1", "2", "3"):
             assert len(list(tables.candidates(space))) == alone(space)
+
+
+def test_a_point_that_no_thread_asks_is_not_a_point_of_the_tables() -> None:
+    """Where only some threads store, the others' arguments are no points of the hole, and demand nothing."""
+    text = "lane = cuda.laneid\nif lane < 2:\n    y[?sw_xform(lane, 4, lane // 2)] = x[?sw_xform(lane, 4)]"
+    found = kernel(text, spec="[x[1], x[2]]", arguments="x=i32[4], y=i32.out[2]", block=4, grid=1)
+    posed = Problem.of(found.program, found.spec)
+    with Tables(posed, None, quiet) as tables, Cegis(posed, "3", "cadical", None, quiet) as cegis:
+        solutions = list(tables.candidates("3"))
+        for candidate in solutions:
+            assert isinstance(cegis.find(), Candidate)
+            cegis.forbid(candidate)
+        assert solutions and isinstance(cegis.find(), NoFilling)
 
 
 def test_the_limit_on_nodes_holds() -> None:
