@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 from swizzle.search.problem import Demand, Problem
 from symbolic.guard import Guards
+from symbolic.interrupt import gc_paused
 from symbolic.run import Run, forbid_race
 from symbolic.union import Union
 from symbolic.vector import Encoding
@@ -38,7 +39,8 @@ class Shown:
         assert demand not in self.demands, "a candidate fails on something that the search was told of"
         self.demands.add(demand)
         self._threads.add(self.problem.thread_of(demand))
-        self.problem.require(self.encoding, demand)
+        with gc_paused():
+            self.problem.require(self.encoding, demand)
 
     def refute(self, run: Run, wrong: list[tuple[str, int]], *, near: bool = False) -> bool:
         """Show what a candidate breaks; say whether it broke anything.
