@@ -84,16 +84,17 @@ class Guards:
         """Return the guard 'one of these holds'."""
         literals = set(guards)
         literals.discard(FALSE)
-        if TRUE in literals or len(set(map(abs, literals))) < len(literals):
-            return TRUE
         if len(literals) < 2:
             return literals.pop() if literals else FALSE
+        if TRUE in literals or len(set(map(abs, literals))) < len(literals):
+            return TRUE
         key = tuple(sorted(literals))
         found = self._or.get(key)
         if found is None:
             found = self._or[key] = self.fresh()
-            for guard in key:
-                self._define(guard)
+            if not self._open.isdisjoint(key):
+                for guard in key:
+                    self._define(guard)
             self._pending.append([-found, *key])
             self._pending += [[found, -g] for g in key]
             self.clauses += 1 + len(key)
@@ -103,10 +104,11 @@ class Guards:
 
     def _parts(self, guard: Guard) -> tuple[Guard, ...]:
         """Return the guards whose conjunction this is: those of a small cube, else itself, defined."""
-        cube = self._cubes.get(guard)
-        if cube is not None and len(cube) <= WIDEST_CUBE // 2 and guard in self._open:
-            return cube
-        self._define(guard)
+        if guard in self._open:
+            cube = self._cubes.get(guard)
+            if cube is not None and len(cube) <= WIDEST_CUBE // 2:
+                return cube
+            self._define(guard)
         return (guard,)
 
     def _cube(self, parts: set[Guard]) -> Guard:

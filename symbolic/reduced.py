@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -158,9 +158,11 @@ class Reduced(Data):
                 uses[item].append(TRUE)
             else:
                 guards.add((-when,))
+        partners: dict[Term, list[tuple[Term, Term]]] | None = None
         for entry, active in open_entries:
             if self._pairs(entry, t):
-                self._use_pairs(encoding, entry, t, active, when, uses)
+                partners = partners or self._partners(wanted)
+                self._use_pairs(encoding, entry, t, active, when, partners, uses)
                 continue
             fits = []
             if len(entry.operands) == 1:
@@ -207,8 +209,23 @@ class Reduced(Data):
             return False
         return all(self._plain(operand, t) for operand in entry.operands)
 
+    def _partners(self, wanted: Iterable[Term]) -> dict[Term, list[tuple[Term, Term]]]:
+        """Return, for each left factor of a wanted item, its right factors, each with the item."""
+        found: dict[Term, list[tuple[Term, Term]]] = {}
+        for item in wanted:
+            for a, b in self._factors(item):
+                found.setdefault(a, []).append((b, item))
+        return found
+
     def _use_pairs(
-        self, encoding: Encoding, entry: Entry, t: int, active: Guard, when: Guard, uses: dict[Term, list[Guard]]
+        self,
+        encoding: Encoding,
+        entry: Entry,
+        t: int,
+        active: Guard,
+        when: Guard,
+        partners: dict[Term, list[tuple[Term, Term]]],
+        uses: dict[Term, list[Guard]],
     ) -> None:
         """Say what a product contributes: each wanted left factor calls for one of its wanted partners.
 
@@ -218,10 +235,6 @@ class Reduced(Data):
         guards, (left, right) = encoding.guards, entry.operands
         zero = self._vanishing()
         vanishes = [FALSE if zero is None else equals(o, encoding, t, zero) for o in (left, right)]
-        partners: dict[Term, list[tuple[Term, Term]]] = {}
-        for item in uses:
-            for a, b in self._factors(item):
-                partners.setdefault(a, []).append((b, item))
         lefts = []
         for a, found in partners.items():
             is_left = equals(left, encoding, t, a)

@@ -272,6 +272,8 @@ class Read(Data):
 
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         guards, cells = encoding.guards, self._cells(encoding, t, term)
+        if not self.seen.diffuse and not self.seen.open and term != UNWRITTEN:  # the cells hold it for certain
+            return guards.any(cells.values())
         return guards.any(
             guards.both(g, self.memory.cell_equals(encoding, self.seen, a, term)) for a, g in cells.items()
         )

@@ -13,6 +13,7 @@ of one value has the guard TRUE and is as good as the plain value.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -41,12 +42,8 @@ class Union:
 
     def map(self, guards: Guards, function: Callable[[Any], Hashable]) -> Union:
         """Apply a function to every alternative."""
-        groups: dict[Hashable, list[Guard]] = {}
-        for value, guard in self.values.items():
-            groups.setdefault(function(value), []).append(guard)
-        if len(groups) == 1:
-            return Union({next(iter(groups)): TRUE})
-        return Union({value: guards.any(group) for value, group in groups.items()})
+        results = list(map(function, self.values))
+        return _gathered(guards, results, list(self.values.values()))
 
 
 def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, b: Union) -> Union:
@@ -62,36 +59,50 @@ def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, 
     if b.constant:
         right = next(iter(b.values))
         return a.map(guards, lambda left: function(left, right))
-    results: dict[Hashable, list[tuple[Guard, Guard]]] = {}
-    for left, g in a.values.items():
-        for right, h in b.values.items():
-            results.setdefault(function(left, right), []).append((g, h))
-    if len(results) == 1:
-        return Union({next(iter(results)): TRUE})
-    if len(results) == len(a.values) * len(b.values):
-        return Union({value: guards.both(*pairs[0]) for value, pairs in results.items()})
-    if len(results) == 2:
+    results = [function(left, right) for left in a.values for right in b.values]
+    pairs = itertools.product(a.values.values(), b.values.values())
+    distinct = dict.fromkeys(results)
+    if len(distinct) == 1:
+        return Union({results[0]: TRUE})
+    if len(distinct) == len(results):
+        return Union({value: guards.both(g, h) for value, (g, h) in zip(results, pairs, strict=True)})
+    if len(distinct) == 2:
         first = guards.fresh()
-        named = dict(zip(results, (first, -first), strict=True))
+        named = dict(zip(distinct, (first, -first), strict=True))
     else:
-        named = {value: guards.fresh() for value in results}
+        named = {value: guards.fresh() for value in distinct}
         guards.exactly_one(list(named.values()))
-    for value, pairs in results.items():
-        for g, h in pairs:
-            guards.add((-g, -h, named[value]))
+    clauses: dict[Hashable, list[tuple[Guard, ...]]] = {value: [] for value in distinct}
+    for value, (g, h) in zip(results, pairs, strict=True):
+        clauses[value].append((-g, -h, named[value]))
+    for group in clauses.values():
+        for clause in group:
+            guards.add(clause)
     return Union(named)
 
 
 def merge(guards: Guards, parts: Iterable[tuple[Guard, Union]]) -> Union:
     """Return the union that is the part whose guard holds; the parts' guards are exclusive and exhaustive."""
-    groups: dict[Hashable, list[Guard]] = {}
+    results, found = list[Hashable](), list[Guard]()
     for guard, part in parts:
         if guard == FALSE:
             continue
         for value, inner in part.values.items():
             both = guards.both(guard, inner)
             if both != FALSE:
-                groups.setdefault(value, []).append(both)
-    if len(groups) == 1:
-        return Union({next(iter(groups)): TRUE})
+                results.append(value)
+                found.append(both)
+    return _gathered(guards, results, found)
+
+
+def _gathered(guards: Guards, results: list[Any], found: list[Guard]) -> Union:
+    """Return the union of results under exclusive and exhaustive guards; equal ones become one."""
+    distinct = dict(zip(results, found, strict=True))
+    if len(distinct) == 1:
+        return Union({results[0]: TRUE})
+    if len(distinct) == len(results):
+        return Union(distinct)
+    groups: dict[Hashable, list[Guard]] = {value: [] for value in distinct}
+    for value, guard in zip(results, found, strict=True):
+        groups[value].append(guard)
     return Union({value: guards.any(group) for value, group in groups.items()})

@@ -19,6 +19,7 @@ from typing_extensions import assert_never
 
 from swizzle.explain.requirements import Ignores, IgnoresAt, Kept, Obeys, ObeysAt, Requirement, Right, rule_of
 from swizzle.explain.smallest import Conflict
+from swizzle.search.open_holes import equate, free_union
 from swizzle.search.problem import Problem
 from swizzle.search.verify import compare, run_canonical
 from symbolic.answer import Unknown
@@ -240,10 +241,10 @@ class Relaxed:
             return table
         found = self._uses.get((number, point))
         if found is None:
-            found = self._free(number)
+            found = free_union(self.guards, self.problem.program.holes[number])
             here = self._literal(IgnoresAt(number, point))
             self.guards.add((-self._literal(Ignores(number)), here))
-            self._equal(here, table, found)
+            equate(self.guards, here, table, found)
             self._uses[number, point] = found
         return found
 
@@ -254,30 +255,13 @@ class Relaxed:
             if self.tight:
                 found = self.templates[number].at(self._open[number], point)
             else:
-                found = self._free(number)
+                found = free_union(self.guards, self.problem.program.holes[number])
                 if number not in self.free:
                     here = self._literal(ObeysAt(number, point))
                     self.guards.add((-self._literal(Obeys(number)), here))
-                    self._equal(here, self.templates[number].at(self._open[number], point), found)
+                    equate(self.guards, here, self.templates[number].at(self._open[number], point), found)
             self._tables[number, point] = found
         return found
-
-    def _free(self, number: int) -> Union:
-        """Return a new union of everything in a hole's range."""
-        guards, hole = self.guards, self.problem.program.holes[number]
-        if hole.kind == "cond":
-            yes = guards.fresh()
-            return Union({True: yes, False: -yes})
-        if hole.size == 1:
-            return Union.single(0)
-        found = Union({value: guards.fresh() for value in range(hole.size)})
-        guards.exactly_one(list(found.values.values()))
-        return found
-
-    def _equal(self, when: Guard, one: Union, other: Union) -> None:
-        """Require, where `when` holds, that two unions are equal."""
-        for value, guard in one.values.items():
-            self.guards.add((-when, -guard, other.is_(value)))
 
     def _forbid(self, violation: Violation) -> None:
         rule = rule_of(violation)

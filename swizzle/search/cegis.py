@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from swizzle.search.open_holes import OpenHoles
 from swizzle.search.problem import Problem, live_accumulates
 from swizzle.search.shown import Shown
 from symbolic.answer import Unknown
@@ -19,11 +20,10 @@ from symbolic.engines import SolverName
 from symbolic.guard import FALSE, Guard, Guards
 from symbolic.guard_solver import GuardSolver
 from symbolic.run import Run
-from symbolic.union import Union
 from symbolic.vector import guard_at
 from symbolic.verdict import Chosen, Excluded
-from templates.chooser import Choice, Open
-from templates.holes import Point, Space, matching
+from templates.chooser import Choice
+from templates.holes import Space, matching
 
 MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by one
 
@@ -53,7 +53,10 @@ class Stats:
 
 
 class Cegis:
-    """The search in one space, kept between questions; a context manager, as it holds a solver."""
+    """The search in one space, kept between questions; a context manager, as it holds a solver.
+
+    One that is told of a wider space can go on there (`widen`): what was built and learnt is kept.
+    """
 
     def __init__(
         self,
@@ -64,35 +67,51 @@ class Cegis:
         news: Callable[[str], None],
         *,
         light: bool = False,
+        wider: Space | None = None,
     ) -> None:
-        """`light` looks at the part of the space that `Template.light` keeps."""
+        """`light` looks at the part of the space that `Template.light` keeps; `wider` is where it may go on."""
         self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
         self.guards = Guards(deadline)
+        self.wider = wider
         whole = problem.templates(space)
-        self.templates = [t.light() for t in whole] if light else whole
-        self.open = [Open[Union](self.guards, t.components) for t in self.templates]
+        templates = [t.light() for t in whole] if light else whole
+        later = [] if wider is None else problem.templates(wider)
+        self.holes = OpenHoles(self.guards, problem.program.holes, templates, later)
         self.stats = Stats()
         self.solver = GuardSolver(self.guards, solver)
-        self._points: dict[tuple[int, Point], Union] = {}
         self._dead = {statement: self.guards.fresh() for statement in problem.accumulates()}
         self._noted = 0
         live = [-g for g in self._dead.values()]
         self._at_least = self.guards.counter(live, len(live)) if live else []
-        self.shown = Shown(problem, self.guards, self._hole, problem.first_demands())
+        self._waiting = problem.first_demands()
+        self.shown = Shown(problem, self.guards, self.holes.at, self._waiting[:1])
+        del self._waiting[:1]
         self._note_active()
 
     def __enter__(self) -> Cegis:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the solver; more than once is fine."""
         self.solver.close()
+
+    def widen(self) -> None:
+        """Go on in the wider space."""
+        assert self.wider is not None
+        self.space, self.wider = self.wider, None
+        self.holes.widen()
+        self.stats = Stats()
+        while self._waiting:
+            self._show_waiting()
 
     def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
         """Find a filling that keeps at most this many accumulate statements, or say that none exists."""
-        limit: Guard | None = None
+        assumptions = self.holes.assumptions
         if at_most is not None and at_most < len(self._at_least):
-            limit = -self._at_least[at_most]
-        assumptions = [limit] if limit is not None else []
+            assumptions.append(-self._at_least[at_most])
         while True:
             started = time.monotonic()
             left = None if self.deadline is None else self.deadline - started
@@ -103,10 +122,13 @@ class Cegis:
             self.stats.seconds_solving += time.monotonic() - started
             if not isinstance(answer, Chosen):
                 return NoFilling() if isinstance(answer, Excluded) else answer
+            if self._waiting:
+                self._show_waiting()
+                continue
             started = time.monotonic()
-            choices = tuple(o.chosen(answer.holds) for o in self.open)
-            run, wrong = self.problem.candidate(self.templates, choices)
-            refuted = self.shown.refute(run, [(m.array, m.address) for m in wrong])
+            choices = self.holes.chosen(answer.holds)
+            run, wrong = self.problem.candidate(self.holes.templates, choices)
+            refuted = self.shown.refute(run, [(m.array, m.address) for m in wrong], near=at_most is None)
             self._note_active()
             cost = len(live_accumulates(run))
             if not refuted and at_most is not None and cost > at_most:
@@ -120,16 +142,16 @@ class Cegis:
     def forbid(self, candidate: Candidate) -> None:
         """Rule out all that run like a candidate: some hole must differ at some point at which it is asked."""
         different: list[Guard] = []
-        answers = self.problem.answers(self.templates, candidate.choices)
-        for number, (made, some) in enumerate(zip(self.templates, answers, strict=True)):
+        answers = self.problem.answers(self.holes.templates, candidate.choices)
+        for number, (made, some) in enumerate(zip(self.holes.templates, answers, strict=True)):
             if not some:
                 continue
             points, values = zip(*some, strict=True)
             same = matching(made, points, values) if made.size() <= MATCHING_LIMIT else None
             if same is not None and len(same) <= len(points):
-                different.append(-self.open[number].among(same))
+                different.append(-self.holes.open[number].among(same))
             else:
-                different += [-self._hole(number, p).is_(v) for p, v in some]
+                different += [-self.holes.at(number, p).is_(v) for p, v in some]
         self.guards.add(different)
 
     def evidence(self) -> dict[str, int]:
@@ -142,11 +164,10 @@ class Cegis:
 
     # -- encoding -------------------------------------------------------------------------------------------
 
-    def _hole(self, number: int, point: Point) -> Union:
-        found = self._points.get((number, point))
-        if found is None:
-            found = self._points[number, point] = self.templates[number].at(self.open[number], point)
-        return found
+    def _show_waiting(self) -> None:
+        """Look at the next of the first demands; that the ones before it cannot be met is often proved already."""
+        self.shown.look_at(self._waiting.pop(0))
+        self._note_active()
 
     def _note_active(self) -> None:
         """A dead accumulate is active for no thread that was looked at."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swizzle.filling import completed, solve_filled
@@ -58,6 +59,8 @@ class _Search:
         self.problem: Problem | None = None
         self.tables: Tables | None = None
         self.simplest: dict[Template, Simplest] = {}
+        self.spaces: list[SpaceName] = []
+        self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
         if self.news is not None:
@@ -77,7 +80,8 @@ class _Search:
             self.floor = floor(self.problem) if self.limits.canonical else 0
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
-            for space in self._spaces():
+            self.spaces = self._spaces()
+            for space in self.spaces:
                 last = space
                 done = self._search_space(space)
                 if self.best is not None and (self.limits.space != "all" or not done):
@@ -95,6 +99,7 @@ class _Search:
         finally:
             if self.tables is not None:
                 self.tables.close()
+            self._keep(None)
         self.seconds["search"] = time.monotonic() - started
         return self._result(last, optimal)
 
@@ -118,8 +123,8 @@ class _Search:
         self.counterexamples = 0
         for part in self._light_parts(space):
             self.tell(space, "light constants: building the space")
-            with self._cegis(part, light=True) as cegis:
-                if isinstance(self._lower(cegis), Unknown):
+            with self._cegis(part, light=True) as light:
+                if isinstance(self._lower(light), Unknown):
                     return False
             if self._at_floor():
                 return True
@@ -129,12 +134,17 @@ class _Search:
                 return self._search_tables(space)
             except (TooManyFunctions, TooManyNodes):
                 self.best, self.all = None, []
-        with self._cegis(space) as cegis:
+        with ExitStack() as stack:
+            cegis = self._whole(space)
+            stack.enter_context(cegis)
             answer = self._lower(cegis)
             if isinstance(answer, Unknown):
                 return False
             if isinstance(answer, NoFilling):
                 self._claim(space, cegis, None if self.best is None else self.best.cost - 1)
+            if isinstance(cegis, Cegis) and cegis.wider is not None:
+                self._keep(cegis)
+                stack.pop_all()
             if self.limits.all_solutions and self.best is not None:
                 return self._enumerate(space, cegis)
             return True
@@ -176,7 +186,22 @@ class _Search:
         self.counterexamples = self.tables.counterexamples
         self.tell(self.tables.space, doing)
 
-    def _cegis(self, space: SpaceName, light: bool = False) -> SpaceSearch:
+    def _whole(self, space: SpaceName) -> SpaceSearch:
+        """Return the search of a whole space: that of the space before, going on, where it can."""
+        if self.kept is not None and self.kept.wider == space:
+            cegis, self.kept = self.kept, None
+            cegis.widen()
+            return cegis
+        wider: SpaceName | None = "2" if space == "1" and "2" in self.spaces and not self.limits.all_solutions else None
+        return self._cegis(space, wider=wider)
+
+    def _keep(self, cegis: Cegis | None) -> None:
+        """Keep a search for the next space, or end the one that is kept."""
+        if self.kept is not None:
+            self.kept.close()
+        self.kept = cegis
+
+    def _cegis(self, space: SpaceName, light: bool = False, wider: SpaceName | None = None) -> SpaceSearch:
         assert self.problem is not None
 
         def news(doing: str) -> None:
@@ -184,7 +209,7 @@ class _Search:
             self.tell(space, doing)
 
         if self.limits.canonical:
-            return Cegis(self.problem, space, self.solver, self.deadline, news, light=light)
+            return Cegis(self.problem, space, self.solver, self.deadline, news, light=light, wider=wider)
         from swizzle.search.uncanonical import Uncanonical
 
         return Uncanonical(self.problem, space, self.solver, self.deadline, news, light=light)

@@ -149,7 +149,10 @@ class Problem:
         return int(self.finals[demand.array].writer[demand.address])
 
     def first_demands(self) -> list[Demand]:
-        """Return a few demands that are likely to differ: the ends of the first block's share of each output."""
+        """Return a few demands that are likely to differ: the ends of the first block's share of each output.
+
+        The far end comes first: where indices are largest, the functions of a small space fail soonest.
+        """
         found: list[Demand] = []
         blocks = int(np.prod(self.program.grid))
         for parameter in outputs(self.program):
@@ -157,9 +160,11 @@ class Problem:
             last = self.final_writes(parameter.name)
             if last:
                 threads = LaunchShape.of(self.program).block_threads
-                found += [Stored(parameter.name, j, t) for j, t in {(last[0], 0), (last[-1], threads - 1)}]
+                found += [
+                    Stored(parameter.name, j, t) for j, t in dict.fromkeys(((last[-1], threads - 1), (last[0], 0)))
+                ]
             else:
-                found += [own[i] for i in sorted({0, max(1, len(own) // blocks) - 1})] if own else []
+                found += [own[i] for i in dict.fromkeys((max(1, len(own) // blocks) - 1, 0))] if own else []
         return found
 
     def demands_of(self, threads: set[int]) -> list[Demand]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 from swizzle.search.problem import Demand, Problem
 from symbolic.guard import Guards
+from symbolic.interrupt import gc_paused
 from symbolic.run import Run, forbid_race
 from symbolic.union import Union
 from symbolic.vector import Encoding
@@ -38,10 +39,15 @@ class Shown:
         assert demand not in self.demands, "a candidate fails on something that the search was told of"
         self.demands.add(demand)
         self._threads.add(self.problem.thread_of(demand))
-        self.problem.require(self.encoding, demand)
+        with gc_paused():
+            self.problem.require(self.encoding, demand)
 
-    def refute(self, run: Run, wrong: list[tuple[str, int]]) -> bool:
-        """Show what a candidate breaks; say whether it broke anything."""
+    def refute(self, run: Run, wrong: list[tuple[str, int]], *, near: bool = False) -> bool:
+        """Show what a candidate breaks; say whether it broke anything.
+
+        `near`: rather for a thread whose warp was looked at before. What it needs is built in part already; a proof is
+        shorter by threads that have less in common.
+        """
         for violation in run.violations[:VIOLATIONS]:
             if violation.other is not None:
                 forbid_race(self.problem.run, violation, self.encoding)
@@ -53,7 +59,14 @@ class Shown:
             return False
         demands = [self.problem.demand_for(run, *some) for some in wrong]
         known = [d for d in demands if self.problem.thread_of(d) in self._threads]
-        thread = self.problem.thread_of(known[0] if known else self._random.choice(demands))
+        choice = known[:1] or (self._near(demands) if near else []) or demands
+        thread = self.problem.thread_of(self._random.choice(choice))
         for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
             self.look_at(demand)
         return True
+
+    def _near(self, demands: list[Demand]) -> list[Demand]:
+        """Return the demands of threads whose warp was looked at."""
+        size = self.problem.program.warp_size
+        warps = {thread // size for thread in self._threads}
+        return [d for d in demands if self.problem.thread_of(d) // size in warps]
