@@ -152,16 +152,19 @@ class _Search:
     def _suits_tables(self, space: SpaceName) -> bool:
         """Say whether function tables are tried before a solver: for a large question about no cost.
 
-        Tables tell functions apart at all points, so they list too much where a hole decides whether another is asked.
+        They are at their best where data is only moved: what is required of a point is then a clause of a few values.
+        They tell functions apart at all points, so they list too much where a hole decides whether another is asked.
         """
         assert self.problem is not None
+        accumulates = len(self.problem.accumulates())
+        large = space == "3" or self.limits.all_solutions or (not accumulates and self._constants(space) >= LARGE)
         return (
             available()
             and self.limits.canonical
-            and (space == "3" or self.limits.all_solutions or self._constants(space) >= LARGE)
+            and large
             and not (self.limits.all_solutions and self.problem.branches)
             and self.best is None
-            and self.floor == len(self.problem.accumulates())
+            and self.floor == accumulates
         )
 
     def _search_tables(self, space: SpaceName) -> bool:
