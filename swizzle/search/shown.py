@@ -59,8 +59,8 @@ class Shown:
             return False
         demands = [self.problem.demand_for(run, *some) for some in wrong]
         known = [d for d in demands if self.problem.thread_of(d) in self._threads]
-        choice = known[:1] or (self._near(demands) if near else []) or demands
-        thread = self.problem.thread_of(self._random.choice(choice))
+        others = (self._near(demands) if near else []) or demands
+        thread = self.problem.thread_of(known[0] if known else self._random.choice(others))
         for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
             self.look_at(demand)
         return True
