@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.search.cegis import Candidate
-from swizzle.search.problem import Problem, live_accumulates
+from swizzle.search.open_holes import free_union
+from swizzle.search.problem import Answers, Problem, live_accumulates
 from swizzle.search.shown import Shown
 from symbolic.guard import Guard, Guards, OutOfTime
 from symbolic.propagate import Propagation
@@ -141,7 +142,7 @@ class Tables:
         self._here = self._guards.fresh()
         for asked in self._asked:
             asked.failures[:] = 0
-        self._found: set[tuple[bytes, ...]] = set()
+        self._found: set[Answers] = set()
         self._all: list[Functions] = []
         for made, points in zip(self.templates, self.problem.points, strict=True):
             every = functions(made, points)
@@ -163,23 +164,13 @@ class Tables:
             self._failures_left = failures = failures * MORE_FAILURES
             try:
                 for candidate in self._search(root.copy(), (-self._here,)):
-                    key = self._key(candidate)
-                    if key not in self._found:
-                        self._found.add(key)
+                    answers = self.problem.answers(self.templates, candidate.choices)
+                    if answers not in self._found:
+                        self._found.add(answers)
                         yield candidate
                 return
             except _Afresh:
                 continue
-
-    def _key(self, candidate: Candidate) -> tuple[bytes, ...]:
-        """Return what tells the functions of a candidate from others, on the points that run."""
-        found = []
-        for made, points, choice in zip(self.templates, self.problem.points, candidate.choices, strict=True):
-            if not points:
-                continue
-            columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-            found.append(np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(points),)).tobytes())
-        return tuple(found)
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -187,15 +178,7 @@ class Tables:
         """Return the union of all values at a point: one guard each, tied by no template."""
         found = self._unions.get((number, point))
         if found is None:
-            if self.holes[number].kind == "cond":
-                yes = self._guards.fresh()
-                found = Union({False: -yes, True: yes})
-            elif self.sizes[number] == 1:
-                found = Union.single(0)
-            else:
-                found = Union({v: self._guards.fresh() for v in range(self.sizes[number])})
-                self._guards.exactly_one(list(found.values.values()))
-            self._unions[number, point] = found
+            found = self._unions[number, point] = free_union(self._guards, self.holes[number])
             place = self._place_of[number].get(point)
             if place is None:  # a point of threads that do not run: what the hole is there makes no difference
                 return found
