@@ -1,4 +1,4 @@
-"""Integer arithmetic that steers: the one definition of every INDEX operator, on Python ints and on NumPy lanes.
+"""Arithmetic that steers: the one definition of every INDEX operator, on Python ints and on NumPy lanes.
 
 `//` and `%` floor for every sign, as in Python. A printer that writes C must reproduce exactly these.
 """
@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from symbolic.program import Binary, Compare, Const, Expr, Logic, Select, Unary, Var
 
 BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[Any, Any], Any]]] = {
     "+": (operator.add, np.add),
@@ -46,3 +48,24 @@ UNARY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "abs": (abs, np.abs),
     "not": (operator.not_, np.logical_not),
 }
+
+
+def lanes_of(node: Expr, named: Mapping[str, Any]) -> Any:
+    """Return what an expression over names alone is, one value a lane, or one value for all."""
+    match node:
+        case Const(value):
+            return value
+        case Var(name):
+            return named[name]
+        case Unary(op, operand):
+            return UNARY[op][1](lanes_of(operand, named))
+        case Binary(op, left, right):
+            return BINARY[op][1](lanes_of(left, named), lanes_of(right, named))
+        case Compare(op, left, right):
+            return COMPARE[op][1](lanes_of(left, named), lanes_of(right, named))
+        case Logic(op, left, right):
+            return LOGIC[op][1](lanes_of(left, named), lanes_of(right, named))
+        case Select(condition, then, otherwise):
+            return np.where(lanes_of(condition, named), lanes_of(then, named), lanes_of(otherwise, named))
+        case _:
+            raise AssertionError(f"no expression over names alone: {node}")

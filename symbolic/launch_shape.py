@@ -5,7 +5,9 @@ Threads are numbered block by block (x fastest), inside a block by linear thread
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from symbolic.vector import Lanes
 
 HARDWARE_WARP = 32
 _AXES = {"x": 0, "y": 1, "z": 2}
+Number = TypeVar("Number", int, Lanes)
 
 
 def require_hardware_warp(program: Program) -> None:
@@ -30,15 +33,19 @@ def require_hardware_warp(program: Program) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """The threads of one launch; `count` of them, `block_threads` in a block."""
+    """The threads of one launch; `count` of them, `block_threads` in a block.
+
+    `copies` of the whole grid stand side by side: as many launches, whose threads have the same coordinates.
+    """
 
     block: tuple[int, int, int]
     grid: tuple[int, int, int]
     warp_size: int
+    copies: int = 1
 
     @staticmethod
-    def of(program: Program) -> LaunchShape:
-        return LaunchShape(program.block, program.grid, program.warp_size)
+    def of(program: Program, copies: int = 1) -> LaunchShape:
+        return LaunchShape(program.block, program.grid, program.warp_size, copies)
 
     @property
     def block_threads(self) -> int:
@@ -46,7 +53,11 @@ class LaunchShape:
 
     @property
     def blocks(self) -> int:
-        return self.grid[0] * self.grid[1] * self.grid[2]
+        return self.grid[0] * self.grid[1] * self.grid[2] * self.copies
+
+    @property
+    def copy_of(self) -> Lanes:
+        return self.thread // (self.count // self.copies)
 
     @property
     def count(self) -> int:
@@ -108,12 +119,12 @@ class LaunchShape:
 
     def describe(self, thread: int) -> str:
         """Return `block (1, 0, 0), thread (5, 0, 0), lane 5` for a thread number."""
-        block = tuple(int(_axis(self.block_of[thread : thread + 1], self.grid, a)[0]) for a in range(3))
-        inner = np.array([thread % self.block_threads])
-        position = tuple(int(_axis(inner, self.block, a)[0]) for a in range(3))
-        return f"block {block}, thread {position}, lane {int(self.lane[thread])}"
+        inner = thread % self.block_threads
+        block = tuple(_axis(thread // self.block_threads, self.grid, axis) for axis in range(3))
+        position = tuple(_axis(inner, self.block, axis) for axis in range(3))
+        return f"block {block}, thread {position}, lane {inner % self.warp_size}"
 
 
-def _axis(number: Lanes, extents: tuple[int, int, int], axis: int) -> Lanes:
-    below = int(np.prod(extents[:axis], dtype=np.int64))
-    return number // below % extents[axis]
+def _axis(number: Number, extents: tuple[int, int, int], axis: int) -> Number:
+    """Return a coordinate of a number, or of each of some, that counts the first axis fastest."""
+    return number // math.prod(extents[:axis]) % extents[axis]

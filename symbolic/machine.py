@@ -78,14 +78,16 @@ class Machine:
         hole: HoleFunction | None = None,
         violation_limit: int = 32,
         deadline: float | None = None,
+        copies: int = 1,
     ) -> None:
         """`inputs` are flat arrays for the in, const and inout parameters, of the algebra's data.
 
-        Running past a deadline (of `time.monotonic`) raises `OutOfTime`.
+        With `copies`, that many launches run side by side, each with parameters of its own. Running past a deadline
+        (of `time.monotonic`) raises `OutOfTime`.
         """
         self.deadline = deadline
         self.program, self.algebra, self.hole = program, algebra, hole
-        self.shape = LaunchShape.of(program)
+        self.shape = LaunchShape.of(program, copies)
         self.all = np.ones(self.shape.count, np.bool_)
         self.scalars: dict[str, Value] = {}
         self.memories: dict[str, Memory] = {}
@@ -101,10 +103,10 @@ class Machine:
                 parameter.name,
                 parameter.dtype,
                 parameter.shape,
-                np.zeros(self.shape.count, np.int64),
-                data,
+                self.shape.copy_of * size,
+                np.tile(data, copies),
                 given,
-                lambda _: range(self.shape.count),
+                self._sharers(size, self.shape.count // copies),
                 parameter.place,
             )
             self.memories[parameter.name] = memory
@@ -198,16 +200,20 @@ class Machine:
         cells = int(np.prod(statement.shape, dtype=np.int64))
         shape = self.shape
         if statement.memory == "local":
-            owner, count = shape.thread, shape.count
-            sharers = lambda address: range(address // cells, address // cells + 1)  # noqa: E731
+            owner, count, threads = shape.thread, shape.count, 1
         else:
-            owner, count, size = shape.block_of, shape.blocks, shape.block_threads
-            sharers = lambda address: range(address // cells * size, (address // cells + 1) * size)  # noqa: E731
+            owner, count, threads = shape.block_of, shape.blocks, shape.block_threads
             self.rules.watch(statement.name, between_blocks=False)
+        sharers = self._sharers(cells, threads)
         data = self.algebra.blank(cells * count, statement.dtype)
         self.memories[statement.name] = Memory(
             statement.name, statement.dtype, statement.shape, owner * cells, data, False, sharers, statement.place
         )
+
+    @staticmethod
+    def _sharers(cells: int, threads: int) -> Callable[[int], range]:
+        """Return what says which threads reach a cell, of arrays of `cells` that so many threads share."""
+        return lambda address: range(address // cells * threads, (address // cells + 1) * threads)
 
     def _address(self, node: Load | Store, mask: Vector) -> Vector:
         """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""

@@ -24,6 +24,7 @@ MOST_ROWS = 4_000_000
 MOST_SETS = 10_000_000
 WORD = 64
 AT_ONCE = 200_000  # sets computed in one step
+FIRST_PLACES = 16  # of many, at which a function is looked for
 
 
 class Functions(Protocol):
@@ -80,7 +81,8 @@ class Simplest:
             return self.template.simplest(self.points, values)
         asked = np.array([place for place, value in enumerate(values) if value is not None], np.intp)
         only = np.arange(self.template.n) == np.array([values[place] for place in asked])[:, None]
-        some = self._every.keep(asked, only)
+        step = max(1, len(asked) // FIRST_PLACES)  # a few points leave little for the others to be compared with
+        some = self._every.keep(asked[::step], only[::step]).keep(asked, only)
         return min(some.choices(), key=self.template.complexity, default=None) if some.count else None
 
 

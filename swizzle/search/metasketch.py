@@ -11,23 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from swizzle.filling import completed, solve_filled
+from swizzle.filling import solve_filled
 from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.floor import floor
-from swizzle.search.problem import Answers, Problem
+from swizzle.search.problem import Problem
+from swizzle.search.reading import Reading
 from swizzle.search.specification import Meaning
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
-from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
-from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution, SpaceName, Status, TemplateName
+from swizzle.solution import Limits, Progress, Result, Solution, SpaceName, Status, TemplateName
 from symbolic.answer import Unknown
 from symbolic.engines import SolverName, quickest_boolean
 from symbolic.guard import OutOfTime
 from symbolic.propagate import available
-from templates.formula import constants, fill, formula
-from templates.functions import Simplest
-from templates.holes import SPACES, Template
+from templates.holes import SPACES
 
 if TYPE_CHECKING:
     from swizzle.search.uncanonical import Uncanonical
@@ -58,7 +56,6 @@ class _Search:
         self.counterexamples = 0
         self.problem: Problem | None = None
         self.tables: Tables | None = None
-        self.simplest: dict[Template, Simplest] = {}
         self.spaces: list[SpaceName] = []
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
@@ -329,8 +326,9 @@ class _Search:
 
     def _read(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
         """Return candidates as solutions, and what was verified of them."""
-        solutions = tuple(self._solution(c) for c in candidates)
-        return solutions, self._verify(solutions) if solutions else {}
+        if self.problem is None:
+            return (), {}
+        return Reading(self.sketch, self.problem, None if self.limits.canonical else self.solver).solutions(candidates)
 
     def _space_of_best(self, last: SpaceName) -> SpaceName:
         """Return the space that the answer speaks of: the one asked for, or where the best was found."""
@@ -342,63 +340,6 @@ class _Search:
             return []
         space = "3" if self.limits.space == "all" else self._space_of_best(last)
         return [Claim(space, self.floor - 1, (), "counting", {})]
-
-    def _solution(self, candidate: Candidate) -> Solution:
-        """Read a candidate with the simplest formula of each of its functions."""
-        assert self.problem is not None
-        program = self.sketch.program
-        answers = self.problem.answers(self.problem.templates(candidate.space), candidate.choices)
-        made: list[tuple[Template, Any]] = [
-            self._simplest(number, candidate.space, choice, answers) for number, choice in enumerate(candidate.choices)
-        ]
-        templates, choices = [m[0] for m in made], [m[1] for m in made]
-        holes = tuple(
-            HoleFormula(h.name, h.kind, h.place, formula(h, t, c), constants(t, c))
-            for h, t, c in zip(program.holes, templates, choices, strict=True)
-        )
-        whole, cost = fill(program, templates, choices), {"accumulates": candidate.cost}
-        return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
-
-    def _simplest(self, number: int, space: SpaceName, choice: Any, answers: Answers) -> tuple[Template, Any]:
-        """Return the template and the choice with the simplest formula that gives a hole's answers."""
-        assert self.problem is not None
-        points = self.problem.points[number]
-        if not points:
-            return self.problem.templates(space)[number], choice
-        wanted = dict(answers[number])
-        values = [wanted.get(point) for point in points]
-        for smaller in SPACES:
-            made = self.problem.templates(smaller)[number]
-            if made not in self.simplest:
-                self.simplest[made] = Simplest(made, points)
-            found = self.simplest[made].of(values)
-            if found is not None:
-                return made, found
-            if smaller == space:
-                break
-        raise AssertionError("a chosen function is not in its own space")
-
-    def _verify(self, solutions: tuple[Solution, ...]) -> Mapping[str, Any]:
-        """Run every printed solution against the specification, on all outputs."""
-        assert self.problem is not None
-        meaning = Meaning(self.problem.terms, self.problem.wanted)
-        for solution in solutions:
-            verdict = verify(solution.program, self.sketch.spec, meaning)
-            equal = verdict.equal if self.limits.canonical else self._equal_by_solver(solution)
-            assert equal, f"a solution fails its own verification: {verdict}"
-        return {
-            "claim": "equal to the specification for all inputs",
-            "outputs": verdict.elements,
-            "blocks": verdict.blocks,
-            "how": "the concrete machine over canonical terms"
-            if self.limits.canonical
-            else f"formulas, by {self.solver}",
-        }
-
-    def _equal_by_solver(self, solution: Solution) -> bool:
-        from swizzle.search.uncanonical import difference
-
-        return difference(Problem.of(solution.program, self.sketch.spec), self.solver, None) is None
 
 
 def solve(

@@ -20,17 +20,20 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.search.cegis import Candidate
+from swizzle.search.many import Many
 from swizzle.search.open_holes import free_union
-from swizzle.search.problem import Answers, Problem, live_accumulates
+from swizzle.search.problem import Problem
 from swizzle.search.shown import Shown
 from symbolic.guard import Guard, Guards, OutOfTime
 from symbolic.propagate import Propagation
 from symbolic.union import Union
+from templates.chooser import Choice
 from templates.functions import Functions, Places, functions
 from templates.holes import Point, Space
 
 NARROW = 5  # counterexamples after which a whole block is looked at rather than a few threads
 WIDEST = 64  # threads
+TOGETHER = 64  # leaves that are run at once
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
 OF_HOLE = 0.05  # how much a failure counts at the hole's other points
 
@@ -65,6 +68,10 @@ class _Node:
     def copy(self) -> _Node:
         return _Node(list(self.holds), self.allowed.copy(), list(self.left))
 
+    def choices(self) -> tuple[Choice, ...]:
+        """Return a function of each hole."""
+        return tuple(some.choice() for some in self.left)
+
 
 @dataclass(frozen=True, slots=True)
 class _Split:
@@ -98,9 +105,10 @@ class Tables:
 
     def __init__(self, problem: Problem, deadline: float | None, news: Callable[[str], None]) -> None:
         self.problem, self.deadline, self.news = problem, deadline, news
-        self.nodes = self.counterexamples = 0  # in this space
+        self.nodes = self._reached = self.counterexamples = 0  # in this space; of nodes, those that are leaves
         self.holes = problem.program.holes
         self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
+        self._many = Many(problem)
         self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
         self._open(narrow=True)
 
@@ -138,11 +146,11 @@ class Tables:
         """
         self.space, self.node_limit = space, node_limit
         self.templates = self.problem.templates(space)
-        self.nodes = self.counterexamples = 0
+        self.nodes = self._reached = self.counterexamples = 0
         self._here = self._guards.fresh()
         for asked in self._asked:
             asked.failures[:] = 0
-        self._found: set[Answers] = set()
+        self._found: set[tuple[bytes, ...]] = set()
         self._all: list[Functions] = []
         for made, points in zip(self.templates, self.problem.points, strict=True):
             every = functions(made, points)
@@ -159,18 +167,19 @@ class Tables:
     def _unlike_before(self) -> Iterator[Candidate]:
         """Yield every right filling that was not found yet."""
         root = _Node([self._here], np.ones(1, np.bool_), list(self._all))
+        self._leaves, self._together = list[tuple[Choice, ...]](), 1
         failures = float(FIRST_FAILURES)
         while self._propagate(root):
             self._failures_left = failures = failures * MORE_FAILURES
             try:
-                for candidate in self._search(root.copy(), (-self._here,)):
-                    answers = self.problem.answers(self.templates, candidate.choices)
-                    if answers not in self._found:
-                        self._found.add(answers)
-                        yield candidate
-                return
+                yield from self._search(root.copy(), (-self._here,))
+                break
             except _Afresh:
                 continue
+            except OutOfTime:
+                yield from self._settle()
+                raise
+        yield from self._settle()
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -214,21 +223,26 @@ class Tables:
                     for value in self._possible(node, split):
                         child = node.copy()
                         child.holds.append(value)
-                        before = self.nodes, len(self._found)
+                        before = self.nodes, self._reached
                         yield from self._search(child, (*unless, -value))
                         searched.append((*unless, -value))
-                        if (self.nodes - 1, len(self._found)) == before:
-                            self._failed(split)
+                        if (self.nodes - 1, self._reached) == before:
+                            self._asked[split.hole].failures[split.line] += 1
+                            self._failures_left -= 1
+                        if self._failures_left < 0:
+                            raise _Afresh
                 except _Afresh:
                     self._propagation.add(searched)
                     raise
                 return
-            candidate = self._check(node)
-            if candidate is not None:
-                apart = self._point_apart(node)
-                if apart is None:
-                    yield candidate
-                    return
+            apart = self._point_apart(node)
+            if apart is None:
+                self._reached += 1
+                self._leaves.append(node.choices())
+                if len(self._leaves) >= self._together:
+                    yield from self._settle()
+                return
+            if self._check(node.choices()):
                 self._hole(*apart)  # now a point to search on
 
     def _split(self, node: _Node) -> _Split | None:
@@ -251,24 +265,36 @@ class Tables:
         found: list[Guard] = asked.guards[split.line][node.allowed[asked.numbers[split.line]]].tolist()
         return found
 
-    def _failed(self, split: _Split) -> None:
-        """Count that a value at a point was refuted at once."""
-        self._asked[split.hole].failures[split.line] += 1
-        self._failures_left -= 1
-        if self._failures_left < 0:
-            raise _Afresh
-
-    def _check(self, node: _Node) -> Candidate | None:
-        """Run the function that is left of each hole for all threads; show what is wrong with it, if anything."""
-        choices = tuple(some.choice() for some in node.left)
+    def _check(self, choices: tuple[Choice, ...]) -> bool:
+        """Run a filling for all threads; show what is wrong with it, if anything."""
         run, wrong = self.problem.candidate(self.templates, choices)
-        if self.shown.refute(run, [(m.array, m.address) for m in wrong]):
-            self.counterexamples += 1
-            if self._narrow and self.counterexamples > NARROW:
-                raise _TooNarrow
-            self.news("looking for a filling")
-            return None
-        return Candidate(self.space, choices, len(live_accumulates(run)))
+        if not self.shown.refute(run, [(m.array, m.address) for m in wrong]):
+            return True
+        self.counterexamples += 1
+        if self._narrow and self.counterexamples > NARROW:
+            raise _TooNarrow
+        self.news("looking for a filling")
+        return False
+
+    def _settle(self) -> Iterator[Candidate]:
+        """Run the leaves that were reached, all at once; yield those that are right, once each.
+
+        There are more of them the next time, as long as they are right. Of some that are wrong one is shown: nothing
+        more is to be found in a leaf.
+        """
+        leaves, self._leaves = self._leaves, []
+        fillings = [self._many.chosen(self.templates, choices) for choices in leaves]
+        wrong: tuple[Choice, ...] | None = None
+        for choices, values, cost in zip(leaves, fillings, self._many.costs(fillings), strict=True):
+            key = tuple(some.tobytes() for some in values)
+            if cost is None:
+                wrong = choices
+            elif key not in self._found:
+                self._found.add(key)
+                yield Candidate(self.space, choices, cost)
+        self._together = 1 if wrong else min(TOGETHER, 2 * len(leaves))
+        if wrong and self._check(wrong):
+            raise AssertionError("a filling is right on its own and wrong among others")
 
     def _point_apart(self, node: _Node) -> tuple[int, Point] | None:
         """Return a hole and a point at which functions that are alike so far differ, if there is one."""

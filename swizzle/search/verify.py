@@ -45,9 +45,12 @@ class Verdict:
         return not self.mismatches and not self.violations
 
 
-def run_canonical(program: Program, terms: Terms, hole: HoleFunction | None = None, violation_limit: int = 32) -> Run:
+def run_canonical(
+    program: Program, terms: Terms, hole: HoleFunction | None = None, violation_limit: int = 32, copies: int = 1
+) -> Run:
     """Run a program on distinct variables for all inputs."""
-    return Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole, violation_limit).run()
+    inputs = symbolic_inputs(program, terms)
+    return Machine(program, Canonical(terms), inputs, hole, violation_limit, copies=copies).run()
 
 
 def compare(program: Program, run: Run, wanted: Mapping[str, list[Term]]) -> tuple[Mismatch, ...]:

@@ -157,7 +157,7 @@ def test_an_interrupt_while_verifying_keeps_the_best(monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
         return verify(*arguments)
 
-    monkeypatch.setattr("swizzle.search.metasketch.verify", once)
+    monkeypatch.setattr("swizzle.search.reading.verify", once)
     found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="1", all_solutions=True))
     assert (found.status, found.optimal, found.reason) == ("sat", False, "interrupted")
     assert len(found.solutions) == 1 and found.best.cost == {"accumulates": 1}

@@ -1,0 +1,117 @@
+"""Reading what a search found: the simplest formulas, and their verification as they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swizzle.filling import completed
+from swizzle.search.cegis import Candidate
+from swizzle.search.many import Many, Values
+from swizzle.search.problem import Answers, Problem
+from swizzle.search.specification import Meaning
+from swizzle.search.verify import verify
+from swizzle.sketch import Sketch
+from swizzle.solution import HoleFormula, Solution, SpaceName
+from symbolic.engines import SolverName
+from symbolic.index import lanes_of
+from symbolic.program import DType, Var
+from templates.chooser import Choice
+from templates.formula import constants, expression, fill, formula
+from templates.functions import Simplest
+from templates.holes import SPACES, Template
+
+Chosen = tuple[Template, Choice]
+
+
+class Reading:
+    """Makes solutions of candidates."""
+
+    def __init__(self, sketch: Sketch, problem: Problem, solver: SolverName | None) -> None:
+        """`solver` decides whether data is equal; None: canonical terms do."""
+        self.sketch, self.problem, self.solver = sketch, problem, solver
+        self._every: dict[Template, Simplest] = {}
+
+    def solutions(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
+        """Return candidates as solutions, and what was verified of them, for the certificate."""
+        if not candidates:
+            return (), {}
+        chosen = [self._chosen(candidate) for candidate in candidates]
+        solutions = tuple(self._solution(c, some) for c, some in zip(candidates, chosen, strict=True))
+        return solutions, self._verify(solutions, chosen)
+
+    def _chosen(self, candidate: Candidate) -> list[Chosen]:
+        """Return the simplest formula of each of a candidate's functions."""
+        answers = self.problem.answers(self.problem.templates(candidate.space), candidate.choices)
+        return [
+            self._simplest(number, candidate.space, choice, answers) for number, choice in enumerate(candidate.choices)
+        ]
+
+    def _simplest(self, number: int, space: SpaceName, choice: Choice, answers: Answers) -> Chosen:
+        """Return the template and the choice with the simplest formula that gives a hole's answers."""
+        points = self.problem.points[number]
+        if not points:
+            return self.problem.templates(space)[number], choice
+        wanted = dict(answers[number])
+        values = [wanted.get(point) for point in points]
+        for smaller in SPACES:
+            made = self.problem.templates(smaller)[number]
+            if made not in self._every:
+                self._every[made] = Simplest(made, points)
+            found = self._every[made].of(values)
+            if found is not None:
+                return made, found
+            if smaller == space:
+                break
+        raise AssertionError("a chosen function is not in its own space")
+
+    def _solution(self, candidate: Candidate, chosen: Sequence[Chosen]) -> Solution:
+        program = self.sketch.program
+        holes = tuple(
+            HoleFormula(h.name, h.kind, h.place, formula(h, t, c), constants(t, c))
+            for h, (t, c) in zip(program.holes, chosen, strict=True)
+        )
+        whole = fill(program, [t for t, _ in chosen], [c for _, c in chosen])
+        return completed(Solution(whole, holes, {"accumulates": candidate.cost}, program, self.sketch), self.sketch)
+
+    # -- verification ---------------------------------------------------------------------------------------
+
+    def _verify(self, solutions: Sequence[Solution], chosen: Sequence[Sequence[Chosen]]) -> Mapping[str, Any]:
+        """Run every printed solution against the specification, on all outputs.
+
+        The first one runs as the program that is printed, the others as the sketch whose holes give what their
+        formulas do.
+        """
+        problem = self.problem
+        verdict = verify(solutions[0].program, self.sketch.spec, Meaning(problem.terms, problem.wanted))
+        if self.solver is None:
+            many = Many(problem)
+            costs = many.costs([self._as_printed(many, some) for some in chosen])
+            equal = verdict.equal and costs == [solution.cost["accumulates"] for solution in solutions]
+        else:
+            equal = all(self._equal_by_solver(solution) for solution in solutions)
+        assert equal, f"a solution fails its own verification: {verdict}"
+        return {
+            "claim": "equal to the specification for all inputs",
+            "outputs": verdict.elements,
+            "blocks": verdict.blocks,
+            "how": f"formulas, by {self.solver}" if self.solver else "the concrete machine over canonical terms",
+        }
+
+    def _as_printed(self, many: Many, chosen: Sequence[Chosen]) -> Values:
+        """Return what the printed formulas give."""
+        holes = self.problem.program.holes
+
+        def function(number: int, arguments: Sequence[Any]) -> Any:
+            place, (template, choice) = holes[number].place, chosen[number]
+            names = [str(position) for position in range(len(arguments))]
+            printed = expression(template, choice, [Var(name, DType.INDEX, place) for name in names], place)
+            return lanes_of(printed, dict(zip(names, arguments, strict=True)))
+
+        return many.values(function)
+
+    def _equal_by_solver(self, solution: Solution) -> bool:
+        from swizzle.search.uncanonical import difference
+
+        assert self.solver is not None
+        return difference(Problem.of(solution.program, self.sketch.spec), self.solver, None) is None
