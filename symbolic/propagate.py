@@ -1,4 +1,4 @@
-"""Unit propagation: what follows from some guards alone, clause by clause, without search."""
+"""Unit propagation: what follows from some guards alone, clause by clause, without search; and small searches."""
 
 from __future__ import annotations
 
@@ -39,3 +39,25 @@ class Propagation:
 
     def close(self) -> None:
         self._solver.delete()
+
+
+class Subproblem:
+    """A few clauses out of many, decided at once; a context manager."""
+
+    CONFLICTS = 200  # after which a question is left open
+
+    def __init__(self, clauses: Iterable[Sequence[Guard]]) -> None:
+        from pysat.solvers import Minisat22
+
+        self._solver = Minisat22(bootstrap_with=[list(clause) for clause in clauses])
+
+    def __enter__(self) -> Subproblem:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._solver.delete()
+
+    def possible(self, guards: Sequence[Guard]) -> bool:
+        """Say whether these guards can hold; True where that takes too long to find out."""
+        self._solver.conf_budget(self.CONFLICTS)
+        return self._solver.solve_limited(assumptions=list(guards)) is not False

@@ -267,8 +267,12 @@ class Read(Data):
             return where
         cells = [a for a in self.seen.places.get(term, ()) if a in where]
         if self.seen.open:
-            cells += [a for a in where if a in self.seen.open]
+            cells += [a for a in where if a in self.seen.open and self._may_hold(a, term)]
         return {a: where[a] for a in cells}
+
+    def _may_hold(self, cell: int, term: Term) -> bool:
+        possible = self.memory.cell_possible(self.seen, cell)
+        return possible is None or term in possible
 
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         guards, cells = encoding.guards, self._cells(encoding, t, term)

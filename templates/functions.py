@@ -8,6 +8,7 @@ then one bit, and all offsets are looked at in one step, by rotating a mask.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
@@ -24,6 +25,7 @@ MOST_ROWS = 4_000_000
 MOST_SETS = 10_000_000
 WORD = 64
 AT_ONCE = 200_000  # sets computed in one step
+LARGE, PART = 8_000, 4  # sets, of which a part gives all that is asked as a rule: every fourth shape and rate
 FIRST_PLACES = 16  # of many, at which a function is looked for
 
 
@@ -37,8 +39,11 @@ class Functions(Protocol):
     def keep(self, places: Places, allowed: Allowed) -> Functions:
         """Return those that have an allowed value at each of these points."""
 
-    def given(self, places: Places, size: int) -> Allowed:
-        """Say which values they have at some points, of 0 to size - 1; a condition is 0 or 1."""
+    def keep_any(self, places: Places, allowed: Allowed) -> Functions:
+        """Return those that have an allowed value at one of these points at least."""
+
+    def given(self, places: Places, allowed: Allowed) -> Allowed:
+        """Say which of the allowed values they have at some points; a condition is 0 or 1."""
 
     def choice(self) -> Choice:
         """Return the constants of one of them."""
@@ -108,18 +113,29 @@ class Rows:
     def keep(self, places: Places, allowed: Allowed) -> Rows:
         rows = self.rows
         for place, line in zip(places.tolist(), allowed, strict=True):
-            column = self.template.at(rows, self.points[place])
-            fits = np.array([line[int(v)] for v in column.values], np.bool_)
+            fits = self._fits(rows, place, line)
             if not fits.all():
-                rows = rows.where(fits[column.codes])
+                rows = rows.where(fits)
         return replace(self, rows=rows)
 
-    def given(self, places: Places, size: int) -> Allowed:
-        found = np.zeros((len(places), size), np.bool_)
+    def keep_any(self, places: Places, allowed: Allowed) -> Rows:
+        fits = np.zeros(len(self.rows), np.bool_)
+        for place, line in zip(places.tolist(), allowed, strict=True):
+            fits |= self._fits(self.rows, place, line)
+        return replace(self, rows=self.rows.where(fits))
+
+    def _fits(self, rows: Columns, place: int, line: Allowed) -> Allowed:
+        """Say which rows have an allowed value at a point."""
+        column = self.template.at(rows, self.points[place])
+        found: Allowed = np.array([line[int(v)] for v in column.values], np.bool_)[column.codes]
+        return found
+
+    def given(self, places: Places, allowed: Allowed) -> Allowed:
+        found = np.zeros_like(allowed)
         for line, place in zip(found, places.tolist(), strict=True):
             column = self.template.at(self.rows, self.points[place])
             line[[int(column.values[code]) for code in np.flatnonzero(np.bincount(column.codes))]] = True
-        return found
+        return found & allowed
 
     def choice(self) -> Choice:
         return self.rows.choice(0)
@@ -207,20 +223,42 @@ class Xforms:
         return _members(self.offsets)
 
     def keep(self, places: Places, allowed: Allowed) -> Xforms:
-        of, offsets = self.of, self.offsets
+        fitting = self._fitting(places, allowed, np.bitwise_and)
+        return self._with(functools.reduce(np.bitwise_and, fitting, self.offsets))
+
+    def keep_any(self, places: Places, allowed: Allowed) -> Xforms:
+        fitting = self._fitting(places, allowed, np.bitwise_or)
+        return self._with(self.offsets & functools.reduce(np.bitwise_or, fitting))
+
+    def _fitting(self, places: Places, allowed: Allowed, how: np.ufunc) -> Iterator[npt.NDArray[Any]]:
+        """Yield, some shifts at once, the offsets that have allowed values: at all of the places or at any."""
+        of = self.of
         for shifts, lines, starts in self._by_shift(places):
             at, modulus = of.index[places[lines]], of.modulus[self.shapes]
             base, start = of.base[at][:, self.shapes], of.start[at][:, self.shapes]
             values = (of.packed(allowed[lines])[:, None] >> base) & of.first[self.shapes]
             spread = (values >> start) | (values << (modulus - start))
-            fitting = np.bitwise_and.reduceat((spread & of.first[self.shapes]) * of.copies[self.shapes], starts)
-            kept = of.turned(fitting[:, :, None], of.back[shifts][:, None, self.rates])
-            offsets = offsets & np.bitwise_and.reduce(kept, axis=0)
+            fitting = how.reduceat((spread & of.first[self.shapes]) * of.copies[self.shapes], starts)
+            yield how.reduce(of.turned(fitting[:, :, None], of.back[shifts][:, None, self.rates]), axis=0)
+
+    def _with(self, offsets: npt.NDArray[Any]) -> Xforms:
+        """Return these offsets of what there is, without the shapes and rates that have none."""
+        of = self.of
         some = offsets != 0
         shapes, rates = some.any(axis=1), some.any(axis=0)
         return Xforms(of, self.shapes[shapes], self.rates[rates], offsets[shapes][:, rates])
 
-    def given(self, places: Places, size: int) -> Allowed:
+    def given(self, places: Places, allowed: Allowed) -> Allowed:
+        if self.offsets.size < LARGE:
+            return allowed & self._given(places, allowed.shape[1])
+        found, part = allowed.copy(), (slice(None, None, PART), slice(None, None, PART))
+        some = Xforms(self.of, self.shapes[part[0]], self.rates[part[1]], self.offsets[part])
+        open_lines = np.flatnonzero((allowed & ~some._given(places, allowed.shape[1])).any(axis=1))
+        if len(open_lines):
+            found[open_lines] &= self._given(places[open_lines], allowed.shape[1])
+        return found
+
+    def _given(self, places: Places, size: int) -> Allowed:
         of, found = self.of, np.zeros((len(places), size), np.bool_)
         modulus, first = of.modulus[self.shapes], of.first[self.shapes]
         for shifts, lines, starts in self._by_shift(places):

@@ -25,9 +25,15 @@ class Shown:
     """The part of a problem that a search looks at; it grows."""
 
     def __init__(
-        self, problem: Problem, guards: Guards, hole: Callable[[int, Point], Union], first: Iterable[Demand]
+        self,
+        problem: Problem,
+        guards: Guards,
+        hole: Callable[[int, Point], Union],
+        first: Iterable[Demand],
+        after_each: Callable[[], None] | None = None,
     ) -> None:
-        self.problem = problem
+        """`after_each` is called when the clauses of a demand are there."""
+        self.problem, self._after_each = problem, after_each
         self.encoding = Encoding(guards, problem.terms, hole)
         self.demands: set[Demand] = set()
         self._threads: set[int] = set()
@@ -41,6 +47,8 @@ class Shown:
         self._threads.add(self.problem.thread_of(demand))
         with gc_paused():
             self.problem.require(self.encoding, demand)
+        if self._after_each is not None:
+            self._after_each()
 
     def refute(self, run: Run, wrong: list[tuple[str, int]], *, near: bool = False) -> bool:
         """Show what a candidate breaks; say whether it broke anything.

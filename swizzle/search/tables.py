@@ -23,6 +23,7 @@ from swizzle.search.cegis import Candidate
 from swizzle.search.many import Many
 from swizzle.search.open_holes import free_union
 from swizzle.search.problem import Problem
+from swizzle.search.projection import Projector, Spot
 from swizzle.search.shown import Shown
 from symbolic.guard import Guard, Guards, OutOfTime
 from symbolic.propagate import Propagation
@@ -31,8 +32,6 @@ from templates.chooser import Choice
 from templates.functions import Functions, Places, functions
 from templates.holes import Point, Space
 
-NARROW = 5  # counterexamples after which a whole block is looked at rather than a few threads
-WIDEST = 64  # threads
 TOGETHER = 64  # leaves that are run at once
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
 OF_HOLE = 0.05  # how much a failure counts at the hole's other points
@@ -44,10 +43,6 @@ class TooManyFunctions(Exception):
 
 class TooManyNodes(Exception):
     """The search met its limit on nodes."""
-
-
-class _TooNarrow(Exception):
-    """A few threads do not say enough."""
 
 
 class _Afresh(Exception):
@@ -110,23 +105,19 @@ class Tables:
         self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
         self._many = Many(problem)
         self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
-        self._open(narrow=True)
-
-    def _open(self, narrow: bool) -> None:
-        """Look at a few threads, or at a block."""
-        self._narrow = narrow
         self._asked = [_Asked(size) for size in self.sizes]
         self._values = 0  # numbered so far, from 1
         self._number_of: dict[Guard, int] = {}
         self._by_guard = np.zeros(1, np.intp)
         self._unions: dict[tuple[int, Point], Union] = {}
-        self._guards = Guards(self.deadline)
+        self._guards = Guards(deadline)
         self._here = self._guards.fresh()  # 'in the space that is searched', of which alone what was learnt is true
         self._propagation = Propagation()
-        block = self.problem.run.shape.block_threads
+        self._projector = Projector()
+        self._one_of: list[list[Spot]] = []  # of a hole, of which it must take one
+        block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
-        wide = set(np.linspace(0, block - 1, min(block, WIDEST), dtype=int).tolist())
-        self.shown = Shown(self.problem, self._guards, self._hole, self.problem.demands_of(few if narrow else wide))
+        self.shown = Shown(problem, self._guards, self._hole, problem.demands_of(few), self._learn)
 
     def __enter__(self) -> Tables:
         return self
@@ -157,22 +148,13 @@ class Tables:
             if every is None:
                 raise TooManyFunctions
             self._all.append(every)
-        try:
-            yield from self._unlike_before()
-        except _TooNarrow:
-            self._propagation.close()
-            self._open(narrow=False)
-            yield from self._unlike_before()
-
-    def _unlike_before(self) -> Iterator[Candidate]:
-        """Yield every right filling that was not found yet."""
-        root = _Node([self._here], np.ones(1, np.bool_), list(self._all))
+        self._one_of_known = 0
         self._leaves, self._together = list[tuple[Choice, ...]](), 1
         failures = float(FIRST_FAILURES)
-        while self._propagate(root):
+        while (root := self._root()) is not None:
             self._failures_left = failures = failures * MORE_FAILURES
             try:
-                yield from self._search(root.copy(), (-self._here,))
+                yield from self._search(root, (-self._here,))
                 break
             except _Afresh:
                 continue
@@ -180,6 +162,27 @@ class Tables:
                 yield from self._settle()
                 raise
         yield from self._settle()
+
+    def _learn(self) -> None:
+        """Take the clauses of a demand, and what they ask of one hole alone."""
+        clauses = self._guards.take()
+        self._propagation.add(clauses)
+        self._one_of += self._projector.projections(clauses)
+
+    def _root(self) -> _Node | None:
+        """Return what is to be searched, None if nothing is left.
+
+        Functions that lack what is asked of their hole alone are left out first.
+        """
+        for spots in self._one_of[self._one_of_known :]:
+            hole, lines = spots[0].hole, sorted({spot.line for spot in spots})
+            allowed = np.zeros((len(lines), self.sizes[hole]), np.bool_)
+            for spot in spots:
+                allowed[lines.index(spot.line), spot.value] = True
+            self._all[hole] = self._all[hole].keep_any(self._asked[hole].places[lines], allowed)
+        self._one_of_known = len(self._one_of)
+        node = _Node([self._here], np.ones(1, np.bool_), list(self._all))
+        return node if all(every.count for every in self._all) and self._propagate(node) else None
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -192,6 +195,7 @@ class Tables:
             if place is None:  # a point of threads that do not run: what the hole is there makes no difference
                 return found
             guards = [found.values[value] for value in range(self.sizes[number])]
+            self._projector.add(number, len(self._asked[number].points), guards)
             self._asked[number].add(point, place, guards, self._values + 1)
             self._number_of |= {guard: self._values + 1 + value for value, guard in enumerate(guards)}
             self._values += len(guards)
@@ -271,37 +275,34 @@ class Tables:
         if not self.shown.refute(run, [(m.array, m.address) for m in wrong]):
             return True
         self.counterexamples += 1
-        if self._narrow and self.counterexamples > NARROW:
-            raise _TooNarrow
         self.news("looking for a filling")
         return False
 
     def _settle(self) -> Iterator[Candidate]:
         """Run the leaves that were reached, all at once; yield those that are right, once each.
 
-        There are more of them the next time, as long as they are right. Of some that are wrong one is shown: nothing
-        more is to be found in a leaf.
+        There are more of them the next time, as long as they are right. One that is wrong is shown if it was alone:
+        what is wrong with one of several may have been shown since.
         """
         leaves, self._leaves = self._leaves, []
         fillings = [self._many.chosen(self.templates, choices) for choices in leaves]
-        wrong: tuple[Choice, ...] | None = None
-        for choices, values, cost in zip(leaves, fillings, self._many.costs(fillings), strict=True):
+        costs = self._many.costs(fillings)
+        self._together = 1 if None in costs else min(TOGETHER, 2 * len(leaves))
+        if costs == [None] and self._check(leaves[0]):
+            raise AssertionError("a filling is wrong, and nothing is wrong with it")
+        for choices, values, cost in zip(leaves, fillings, costs, strict=True):
             key = tuple(some.tobytes() for some in values)
-            if cost is None:
-                wrong = choices
-            elif key not in self._found:
+            if cost is not None and key not in self._found:
                 self._found.add(key)
                 yield Candidate(self.space, choices, cost)
-        self._together = 1 if wrong else min(TOGETHER, 2 * len(leaves))
-        if wrong and self._check(wrong):
-            raise AssertionError("a filling is right on its own and wrong among others")
 
     def _point_apart(self, node: _Node) -> tuple[int, Point] | None:
         """Return a hole and a point at which functions that are alike so far differ, if there is one."""
         for number, (left, points) in enumerate(zip(node.left, self.problem.points, strict=True)):
             if len(self._asked[number].points) == len(points):
                 continue
-            several = np.flatnonzero(left.given(np.arange(len(points)), self.sizes[number]).sum(axis=1) > 1)
+            every = np.ones((len(points), self.sizes[number]), np.bool_)
+            several = np.flatnonzero(left.given(np.arange(len(points)), every).sum(axis=1) > 1)
             if len(several):
                 return number, points[several[0]]
         return None
@@ -346,7 +347,8 @@ class Tables:
     def _rule_out(self, node: _Node, number: int, lines: Places) -> None:
         """Rule out the values that no function left of a hole has at some of its points."""
         asked = self._asked[number]
-        given = node.left[number].given(asked.places[lines], self.sizes[number])
         values = asked.numbers[lines]
-        node.holds += (-asked.guards[lines][node.allowed[values] & ~given]).tolist()
-        node.allowed[values] &= given
+        allowed = node.allowed[values]
+        given = node.left[number].given(asked.places[lines], allowed)
+        node.holds += (-asked.guards[lines][allowed & ~given]).tolist()
+        node.allowed[values] = given

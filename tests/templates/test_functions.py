@@ -68,7 +68,7 @@ def test_what_is_kept_and_given_is_what_choices_say(template: Template, points: 
             allowed = np.array([[random.random() < 0.7 for _ in range(size)] for _ in places])
             left = left.keep(places, allowed)
             still = [s for s in still if all(a[s[0][p]] for p, a in zip(places, allowed, strict=True))]
-            given = left.given(np.arange(len(points)), size)
+            given = left.given(np.arange(len(points)), np.ones((len(points), size), np.bool_))
             assert (left.count > 0) == (len(still) > 0) or not whole
             wanted = np.zeros((len(points), size), np.bool_)
             for values, _choice in still:

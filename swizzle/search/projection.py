@@ -1,0 +1,60 @@
+"""What a demand asks of one hole alone, whatever the other holes are: projection.
+
+The clauses of a demand speak of several holes at once. Where they call for some values of one hole, and cannot be met
+if none of these is there, the hole must have one of them; a function that has none is out before any other hole is
+looked at. So a transposition says that lanes must be permuted, which leaves some thousands of a hole's million
+functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from symbolic.guard import Guard
+from symbolic.propagate import Subproblem
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A value of a hole at one of its points, which are numbered line by line as they come up."""
+
+    hole: int
+    line: int
+    value: int
+
+
+class Projector:
+    """Knows which guards stand for values of holes."""
+
+    def __init__(self) -> None:
+        self._spots: dict[Guard, Spot] = {}
+        self._domains: dict[tuple[int, int], Sequence[Guard]] = {}
+
+    def add(self, hole: int, line: int, guards: Sequence[Guard]) -> None:
+        """Add a point: the guards of its values."""
+        self._domains[hole, line] = guards
+        self._spots |= {guard: Spot(hole, line, value) for value, guard in enumerate(guards)}
+
+    def projections(self, clauses: Sequence[Sequence[Guard]]) -> Iterator[list[Spot]]:
+        """Yield, for each hole that the clauses of a demand bind by itself, spots one of which must be taken."""
+        called_for: dict[int, dict[Guard, Spot]] = {}
+        domains: dict[tuple[int, int], Sequence[Guard]] = {}
+        for clause in clauses:
+            here: dict[tuple[int, int], dict[Guard, Spot]] = {}
+            for guard in clause:
+                spot = self._spots.get(guard)
+                if spot is not None:
+                    here.setdefault((spot.hole, spot.line), {})[guard] = spot
+                elif -guard in self._spots:
+                    spot = self._spots[-guard]
+                    domains[spot.hole, spot.line] = self._domains[spot.hole, spot.line]
+            for (hole, line), found in here.items():
+                domains[hole, line] = self._domains[hole, line]
+                if len(found) < len(domains[hole, line]):  # else any value will do
+                    called_for.setdefault(hole, {}).update(found)
+        if called_for:
+            with Subproblem([*clauses, *domains.values()]) as demand:
+                for some in called_for.values():
+                    if not demand.possible([-guard for guard in some]):
+                        yield list(some.values())
