@@ -54,16 +54,16 @@ def races(accesses: list[Access], shape: LaunchShape, between_blocks: bool) -> I
     if not between_blocks:  # a cell in another epoch is another cell: the barrier lies between
         epochs = 1 + int(block_epoch.max())
         address = address * epochs + block_epoch
-    written = np.unique(address[writes])
-    keep = np.isin(address, written)
-    order = np.flatnonzero(keep)[np.lexsort((which[keep], thread[keep], address[keep]))]
+    in_order = np.sort(address)
+    if (in_order[1:] != in_order[:-1]).all():
+        return
+    order = np.lexsort((which, thread, address))
     address, thread, which = address[order], thread[order], which[order]
     block_epoch, warp_epoch = block_epoch[order], warp_epoch[order]
     starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
     ends = np.r_[starts[1:], len(address)]
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        if thread[start] == thread[end - 1]:
-            continue
+    shared = (thread[starts] != thread[ends - 1]) & np.logical_or.reduceat(writes[order], starts)
+    for start, end in zip(starts[shared].tolist(), ends[shared].tolist(), strict=True):
         here = slice(start, end)
         found = _conflict(accesses, shape, thread[here], which[here], block_epoch[here], warp_epoch[here])
         if found is not None:

@@ -69,25 +69,28 @@ class Simplest:
     def __init__(self, template: Template, points: Sequence[Point]) -> None:
         self.template, self.points = template, points
         self._every = functions(template, points) if isinstance(template, Xform) else None
-        self._known: dict[tuple[int | None, ...], Choice | None] = {}
+        self._known: dict[bytes, Choice | None] = {}
 
     def of(self, values: Sequence[Any]) -> Choice | None:
         """Return the choice with the simplest formula that has these values at the points, or None.
 
         A value None is free.
         """
-        key = tuple(None if v is None else int(v) for v in values)
+        numbers = np.array([-1 if value is None else int(value) for value in values])
+        key = numbers.tobytes()
         if key not in self._known:
-            self._known[key] = self._found(values)
+            found = self.template.simplest(self.points, values) if self._every is None else self._found(numbers)
+            self._known[key] = found
         return self._known[key]
 
-    def _found(self, values: Sequence[Any]) -> Choice | None:
-        if self._every is None or not isinstance(self.template, Xform):
-            return self.template.simplest(self.points, values)
-        asked = np.array([place for place, value in enumerate(values) if value is not None], np.intp)
-        only = np.arange(self.template.n) == np.array([values[place] for place in asked])[:, None]
+    def _found(self, numbers: npt.NDArray[Any]) -> Choice | None:
+        assert self._every is not None and isinstance(self.template, Xform)
+        asked = np.flatnonzero(numbers >= 0)
+        only = numbers[asked, None] == np.arange(self.template.n)
         step = max(1, len(asked) // FIRST_PLACES)  # a few points leave little for the others to be compared with
-        some = self._every.keep(asked[::step], only[::step]).keep(asked, only)
+        some = self._every.keep(asked[::step], only[::step])
+        if some.count:
+            some = some.keep(asked, only)
         return min(some.choices(), key=self.template.complexity, default=None) if some.count else None
 
 

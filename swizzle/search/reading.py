@@ -8,18 +8,18 @@ from typing import Any
 from swizzle.filling import completed
 from swizzle.search.cegis import Candidate
 from swizzle.search.many import Many, Values
-from swizzle.search.problem import Answers, Problem
+from swizzle.search.problem import Problem
 from swizzle.search.specification import Meaning
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
-from swizzle.solution import HoleFormula, Solution, SpaceName
+from swizzle.solution import HoleFormula, Solution
 from symbolic.engines import SolverName
 from symbolic.index import lanes_of
 from symbolic.program import DType, Var
 from templates.chooser import Choice
 from templates.formula import constants, expression, fill, formula
 from templates.functions import Simplest
-from templates.holes import SPACES, Template
+from templates.holes import SPACES, Point, Template
 
 Chosen = tuple[Template, Choice]
 
@@ -30,6 +30,7 @@ class Reading:
     def __init__(self, sketch: Sketch, problem: Problem, solver: SolverName | None) -> None:
         """`solver` decides whether data is equal; None: canonical terms do."""
         self.sketch, self.problem, self.solver = sketch, problem, solver
+        self._templates = {space: problem.templates(space) for space in SPACES}
         self._every: dict[Template, Simplest] = {}
 
     def solutions(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
@@ -42,27 +43,23 @@ class Reading:
 
     def _chosen(self, candidate: Candidate) -> list[Chosen]:
         """Return the simplest formula of each of a candidate's functions."""
-        answers = self.problem.answers(self.problem.templates(candidate.space), candidate.choices)
-        return [
-            self._simplest(number, candidate.space, choice, answers) for number, choice in enumerate(candidate.choices)
-        ]
+        answers = self.problem.answers(self._templates[candidate.space], candidate.choices)
+        return [self._simplest(number, candidate, some) for number, some in enumerate(answers)]
 
-    def _simplest(self, number: int, space: SpaceName, choice: Choice, answers: Answers) -> Chosen:
+    def _simplest(self, number: int, candidate: Candidate, answers: Sequence[tuple[Point, Any]]) -> Chosen:
         """Return the template and the choice with the simplest formula that gives a hole's answers."""
         points = self.problem.points[number]
         if not points:
-            return self.problem.templates(space)[number], choice
-        wanted = dict(answers[number])
+            return self._templates[candidate.space][number], candidate.choices[number]
+        wanted = dict(answers)
         values = [wanted.get(point) for point in points]
-        for smaller in SPACES:
-            made = self.problem.templates(smaller)[number]
+        for space in SPACES[: SPACES.index(candidate.space) + 1]:
+            made = self._templates[space][number]
             if made not in self._every:
                 self._every[made] = Simplest(made, points)
             found = self._every[made].of(values)
             if found is not None:
                 return made, found
-            if smaller == space:
-                break
         raise AssertionError("a chosen function is not in its own space")
 
     def _solution(self, candidate: Candidate, chosen: Sequence[Chosen]) -> Solution:
