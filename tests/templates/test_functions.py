@@ -66,8 +66,9 @@ def test_what_is_kept_and_given_is_what_choices_say(template: Template, points: 
         for _ in range(4):
             places = np.array(random.sample(range(len(points)), random.randint(1, len(points))))
             allowed = np.array([[random.random() < 0.7 for _ in range(size)] for _ in places])
-            left = left.keep(places, allowed)
-            still = [s for s in still if all(a[s[0][p]] for p, a in zip(places, allowed, strict=True))]
+            how, which = random.choice([(left.keep, all), (left.keep_any, any)])
+            left = how(places, allowed)
+            still = [s for s in still if which(a[s[0][p]] for p, a in zip(places, allowed, strict=True))]
             given = left.given(np.arange(len(points)), np.ones((len(points), size), np.bool_))
             assert (left.count > 0) == (len(still) > 0) or not whole
             wanted = np.zeros((len(points), size), np.bool_)

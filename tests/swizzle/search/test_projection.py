@@ -1,0 +1,76 @@
+"""What a demand asks of one hole alone holds of every filling that is right, and says something."""
+
+import pytest
+
+from swizzle.loading import load
+from swizzle.search.problem import Problem
+from swizzle.search.projection import Projector, Spot
+from swizzle.search.tables import Tables
+from symbolic.propagate import available
+from templates.functions import functions
+from templates.holes import Space
+from tests.sketches import kernel
+from tests.test_case_studies import CASES
+
+pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+def test_a_value_that_a_case_needs() -> None:
+    """Whether hole 0 is 0 or 1 at its only point, hole 1 must be 2 at its first point or 0 at its second."""
+    projector = Projector()
+    projector.add(0, 0, [2, 3])
+    projector.add(1, 0, [4, 5, 6])
+    projector.add(1, 1, [7, 8, 9])
+    (found,) = projector.projections([[2, 3], [-2, 6], [-3, 7]])
+    assert set(found) == {Spot(1, 0, 2), Spot(1, 1, 0)}
+
+
+def test_values_that_can_be_done_without() -> None:
+    """What a third value allows is not asked; a clause that any value meets asks nothing."""
+    projector = Projector()
+    projector.add(0, 0, [2, 3, 7])
+    projector.add(1, 0, [4, 5, 6])
+    assert not list(projector.projections([[-2, 6], [-3, 4]]))
+    assert not list(projector.projections([[-2, 4, 5, 6]]))
+    assert not list(projector.projections([]))
+
+
+def test_conditions_are_called_for_by_either_sign() -> None:
+    """A condition that must hold at one of two points, or not hold at a third."""
+    projector = Projector()
+    projector.add(0, 0, [2, 3])
+    for line, guard in enumerate((4, 5, 6)):
+        projector.add(1, line, [-guard, guard])
+    (found,) = projector.projections([[2, 3], [-2, 4, -6], [-3, 5]])
+    assert set(found) == {Spot(1, 0, 1), Spot(1, 1, 1), Spot(1, 2, 0)}
+
+
+@pytest.mark.parametrize("struct_size", [2, 3])
+@pytest.mark.parametrize("sketch", ["rcr", "crc"])
+@pytest.mark.parametrize("space", ["1", "3"])
+def test_no_right_filling_is_left_out(sketch: str, struct_size: int, space: Space) -> None:
+    """Every solution takes one of the spots that each projection names, and some functions take none."""
+    found = load(str(CASES / "aos_store.py"), sketch, {"warp_size": 4, "struct_size": struct_size})[0]
+    problem = Problem.of(found.program, found.spec)
+    with Tables(problem, None, quiet) as tables:
+        solutions = [problem.answers(tables.templates, c.choices) for c in tables.candidates(space)]
+        for some in tables._one_of:
+            points = [tables._asked[spot.hole].points[spot.line] for spot in some]
+            for answers in solutions:
+                assert any(dict(answers[s.hole])[p] == s.value for s, p in zip(some, points, strict=True))
+        every = [functions(made, points) for made, points in zip(tables.templates, problem.points, strict=True)]
+        assert any(whole and left.count < whole.count for whole, left in zip(every, tables._all, strict=True))
+
+
+def test_a_hole_without_functions_ends_the_search() -> None:
+    """No function of Space 1 reverses the lanes and keeps the first one where it is."""
+    sketch = kernel(
+        "t = cuda.threadIdx.x\ny[t] = x[?sw_xform(t, 8)]", spec="[x[0], x[7], x[6], x[5], x[4], x[3], x[1], x[2]]"
+    )
+    with Tables(Problem.of(sketch.program, sketch.spec), None, quiet) as tables:
+        assert not list(tables.candidates("1"))
+        assert tables.nodes <= 1
