@@ -46,6 +46,7 @@ class Snapshot:
     number: Lanes
     values: tuple[Data, ...]
     diffuse: tuple[Diffuse, ...]
+    possible: dict[int, Possible] = field(default_factory=dict)  # of each cell that was asked for
     instances: dict[int, Possible] = field(default_factory=dict)
 
     @cached_property
@@ -207,10 +208,10 @@ class Memory:
 
     def cell_possible(self, seen: Snapshot, address: int) -> Possible:
         """Return every term that a cell may hold."""
-        found = union_of([possible(value, t) for value, t in self.sources(seen, address)])
-        if found is None or seen.written[address]:
-            return found
-        return found | {UNWRITTEN}
+        if address not in seen.possible:
+            found = union_of([possible(value, t) for value, t in self.sources(seen, address)])
+            seen.possible[address] = found if found is None or seen.written[address] else found | {UNWRITTEN}
+        return seen.possible[address]
 
     def sources(self, seen: Snapshot, address: int) -> Iterator[tuple[DataVector, int]]:
         """Yield the values that a cell may hold, each with its thread."""

@@ -31,7 +31,7 @@ class Reading:
         """`solver` decides whether data is equal; None: canonical terms do."""
         self.sketch, self.problem, self.solver = sketch, problem, solver
         self._templates = {space: problem.templates(space) for space in SPACES}
-        self._every: dict[Template, Simplest] = {}
+        self._simplest_of: dict[Template, Simplest] = {}
 
     def solutions(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
         """Return candidates as solutions, and what was verified of them, for the certificate."""
@@ -53,11 +53,15 @@ class Reading:
             return self._templates[candidate.space][number], candidate.choices[number]
         wanted = dict(answers)
         values = [wanted.get(point) for point in points]
+        before: Template | None = None
         for space in SPACES[: SPACES.index(candidate.space) + 1]:
             made = self._templates[space][number]
-            if made not in self._every:
-                self._every[made] = Simplest(made, points)
-            found = self._every[made].of(values)
+            if before is not None and made.components == before.components:
+                continue
+            before = made
+            if made not in self._simplest_of:
+                self._simplest_of[made] = Simplest(made, points)
+            found = self._simplest_of[made].of(values)
             if found is not None:
                 return made, found
         raise AssertionError("a chosen function is not in its own space")

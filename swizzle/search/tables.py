@@ -22,7 +22,7 @@ import numpy.typing as npt
 from swizzle.search.cegis import Candidate
 from swizzle.search.many import Many
 from swizzle.search.open_holes import free_union
-from swizzle.search.problem import Problem
+from swizzle.search.problem import Problem, live_accumulates
 from swizzle.search.projection import Projector, Spot
 from swizzle.search.shown import Shown
 from symbolic.guard import Guard, Guards, OutOfTime
@@ -246,7 +246,7 @@ class Tables:
                 if len(self._leaves) >= self._together:
                     yield from self._settle()
                 return
-            if self._check(node.choices()):
+            if self._cost(node.choices()) is not None:
                 self._hole(*apart)  # now a point to search on
 
     def _split(self, node: _Node) -> _Split | None:
@@ -269,14 +269,14 @@ class Tables:
         found: list[Guard] = asked.guards[split.line][node.allowed[asked.numbers[split.line]]].tolist()
         return found
 
-    def _check(self, choices: tuple[Choice, ...]) -> bool:
-        """Run a filling for all threads; show what is wrong with it, if anything."""
+    def _cost(self, choices: tuple[Choice, ...]) -> int | None:
+        """Run a filling for all threads; return its cost, None if it is wrong, which is shown then."""
         run, wrong = self.problem.candidate(self.templates, choices)
         if not self.shown.refute(run, [(m.array, m.address) for m in wrong]):
-            return True
+            return len(live_accumulates(run))
         self.counterexamples += 1
         self.news("looking for a filling")
-        return False
+        return None
 
     def _settle(self) -> Iterator[Candidate]:
         """Run the leaves that were reached, all at once; yield those that are right, once each.
@@ -286,10 +286,8 @@ class Tables:
         """
         leaves, self._leaves = self._leaves, []
         fillings = [self._many.chosen(self.templates, choices) for choices in leaves]
-        costs = self._many.costs(fillings)
+        costs = [self._cost(leaves[0])] if len(leaves) == 1 else self._many.costs(fillings)
         self._together = 1 if None in costs else min(TOGETHER, 2 * len(leaves))
-        if costs == [None] and self._check(leaves[0]):
-            raise AssertionError("a filling is wrong, and nothing is wrong with it")
         for choices, values, cost in zip(leaves, fillings, costs, strict=True):
             key = tuple(some.tobytes() for some in values)
             if cost is not None and key not in self._found:
