@@ -86,18 +86,26 @@ class Many:
 
 
 class _Points:
-    """The points of a hole, ascending, a line each; a hole that no filling asks has one, which is never looked up."""
+    """The points of a hole, ascending, a line each; a hole that no filling asks has one, which is never looked up.
+
+    They are found argument by argument: the beginnings of points, each with its place among those of its length.
+    """
 
     def __init__(self, points: Sequence[Point], arity: int) -> None:
         self.table = np.array(points or [(0,) * arity], np.int64)
-        self._low = self.table.min(axis=0)
-        extents = self.table.max(axis=0) - self._low + 1
-        self._weights = np.append(np.cumprod(extents[:0:-1])[::-1], 1)
-        self._codes = (self.table - self._low) @ self._weights
+        self._beginnings: list[tuple[int, int, npt.NDArray[np.int64]]] = []  # lowest argument, extent, codes
+        places = np.zeros(len(self.table), np.int64)
+        for column in self.table.T:
+            lowest, extent = int(column.min()), int(column.max() - column.min()) + 1
+            codes, places = np.unique(places * extent + column - lowest, return_inverse=True)
+            self._beginnings.append((lowest, extent, codes))
 
     def places(self, arguments: Sequence[Lanes], on: Lanes) -> npt.NDArray[np.intp]:
         """Return where among the points each thread's arguments are; of a thread that is off, any place."""
-        codes = (np.stack(arguments, axis=1) - self._low) @ self._weights
-        found: npt.NDArray[np.intp] = np.searchsorted(self._codes, codes).clip(max=len(self._codes) - 1)
-        assert (self._codes[found] == codes)[on].all(), "a hole is asked at a point that no filling asks"
-        return found
+        places, known = np.zeros(len(on), np.intp), np.ones(len(on), np.bool_)
+        for argument, (lowest, extent, codes) in zip(arguments, self._beginnings, strict=True):
+            wanted = places * extent + argument - lowest
+            places = np.searchsorted(codes, wanted).clip(max=len(codes) - 1)
+            known &= (codes[places] == wanted) & (argument >= lowest) & (argument < lowest + extent)
+        assert known[on].all(), "a hole is asked at a point that no filling asks"
+        return places

@@ -40,6 +40,12 @@ SKETCHES = {
         "y[t] = acc.value",
         spec="[x[t] + x[(t + 1) % 8] for t in range(8)]",
     ),
+    "many_large_arguments": kernel(
+        "t = cuda.threadIdx.x\n"
+        "y[t] = x[t] if ?sw_cond(t * 1400, 9000 - t * 1200, 9999 - t, t % 3 - 5000, 7) else x[0]\n"
+        "if t < 5:\n    y[t] = x[?sw_xform(t, 5, t * 999)]",
+        spec="[x[t] if t < 5 else x[0] for t in range(8)]",
+    ),
     "a_hole_that_is_never_asked": kernel(
         "t = cuda.threadIdx.x\ny[t] = x[?sw_xform(t, 8)]\nif t > 8:\n    y[0] = x[?sw_xform(t, 8)]", spec="x"
     ),
