@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from symbolic.errors import Place
+from symbolic.index import lanes_of
 from symbolic.program import Binary, BinaryOp, Compare, Const, DType, Expr, Hole, HoleCall, Program, Select, Unary, Var
 from symbolic.rewrite import rewrite_program
 from symbolic.text import python_text
 from templates.chooser import Choice
 from templates.holes import Cond, CondChoice, Part, Template, Xform, XformChoice
 from templates.naive import Leaf, NaiveXform, Tree
+
+_NOWHERE = Place("", 0, 0)
 
 
 def fill(program: Program, templates: Sequence[Template], choices: Sequence[Choice]) -> Program:
@@ -47,6 +51,13 @@ def formula(hole: Hole, template: Template, choice: Choice) -> str:
     """Return the chosen function as Python text over the sketch's own spelling of the arguments."""
     arguments = tuple(Var(text, DType.INDEX, hole.place) for text in hole.arguments)
     return python_text(expression(template, choice, arguments, hole.place))
+
+
+def values(template: Template, choice: Choice, arguments: Sequence[Any]) -> Any:
+    """Return what the printed formula gives for lanes of arguments, worked out by itself and not by the template."""
+    names = [Var(str(number), DType.INDEX, _NOWHERE) for number in range(len(arguments))]
+    printed = expression(template, choice, names, _NOWHERE)
+    return lanes_of(printed, {str(number): argument for number, argument in enumerate(arguments)})
 
 
 def constants(template: Template, choice: Choice) -> Mapping[str, int]:

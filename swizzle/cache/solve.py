@@ -7,23 +7,28 @@ its best so far; the next one that is cut short reports the better of the two.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 from swizzle.cache.entries import cache_folder, read_entry, write_entry
 from swizzle.cache.key import key
 from swizzle.filling import completed, solve_filled
-from swizzle.refill import is_plain_k, refill
+from swizzle.refill import function_of, is_plain_k, refill
+from swizzle.search.many import by_function, costs
 from swizzle.search.problem import live_accumulates
 from swizzle.search.specification import Meaning
 from swizzle.search.verify import compare, run_canonical
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution
+from symbolic.vector import Lanes
+from templates.chooser import Choice
+from templates.formula import values
+from templates.holes import Template
 
-MOST_SOLUTIONS = 1000
-"""With --all; every one of them is verified again."""
+Kept: TypeAlias = "tuple[Mapping[str, int], list[tuple[Mapping[str, Any], bool]]]"  # a cost; constants of each hole
 
 
 def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] | None) -> Result:
@@ -105,15 +110,15 @@ def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | Non
         return None
     interpreted = time.monotonic()
     try:
-        kept = [
+        kept: list[Kept] = [
             (solution["cost"], [(hole["constants"], hole["plain_k"]) for hole in solution["holes"]])
             for solution in content["solutions"]
         ]
-        refilled = (refill(sketch.program, holes, cost) for cost, holes in kept)
+        refilled = [refill(sketch.program, holes, cost) for cost, holes in kept]
         solutions = tuple(completed(solution, sketch) for solution in refilled)
         status, space, optimal = content["status"], content["space"], content["optimal"]
         fits = status == ("sat" if solutions else "unsat") and isinstance(optimal, bool)
-        if not fits or space not in (None, "1", "2", "3") or not all(_holds(s, meaning) for s in solutions):
+        if not fits or space not in (None, "1", "2", "3") or not _hold(kept, refilled, meaning):
             return None
         certificate, reason = dict(content["certificate"]), str(content["reason"])
     except Exception:  # whatever a file from elsewhere holds, it is no reason to fail
@@ -124,8 +129,24 @@ def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | Non
     return Result(sketch.name, status, space, optimal, solutions, warp_size, seconds, certificate, reason, True, sketch)
 
 
-def _holds(solution: Solution, meaning: Meaning) -> bool:
-    """Verify a solution for all inputs on the concrete machine, and count what it costs."""
-    run = run_canonical(solution.program, meaning.terms)
-    right = not run.violations and not compare(solution.program, run, meaning.wanted)
-    return right and solution.cost == {"accumulates": len(live_accumulates(run))}
+def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning) -> bool:
+    """Verify solutions for all inputs on the concrete machine, and count what they cost.
+
+    The first one runs as its own program, the others as the sketch whose holes give what their formulas do.
+    """
+    if not solutions:
+        return True
+    run = run_canonical(solutions[0].program, meaning.terms)
+    right = not run.violations and not compare(solutions[0].program, run, meaning.wanted)
+    sketch = solutions[0].sketch
+    assert sketch is not None
+    functions = [
+        [function_of(hole, *each) for hole, each in zip(sketch.holes, holes, strict=True)] for _, holes in kept[1:]
+    ]
+
+    def answer(some: Sequence[tuple[Template, Choice]], number: int, lanes: Sequence[Lanes]) -> Any:
+        return values(*some[number], lanes)
+
+    others = costs(sketch, meaning, functions, partial(by_function, answer))
+    found = [len(live_accumulates(run)) if right else None, *others]
+    return [cost for cost, _ in kept] == [{"accumulates": cost} for cost in found]

@@ -1,39 +1,100 @@
 """Many fillings in one run: the machine runs a copy of the grid for each of them.
 
 A run costs little more for a hundred fillings than for one, as long as its lanes are few; so `--all` looks at what it
-found by the hundred. A filling is here what its holes give at their points, whoever says so: a template or a formula.
+found by the hundred.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from swizzle.search.problem import Problem
+from swizzle.search.specification import Meaning
 from swizzle.search.verify import run_canonical
 from symbolic.launch_shape import LaunchShape
+from symbolic.machine import HoleFunction
+from symbolic.program import Program
 from symbolic.terms import UNWRITTEN
 from symbolic.vector import Lanes, Vector
 from templates.chooser import Choice
 from templates.holes import Point, Template
 
+Filling = TypeVar("Filling")
 Values: TypeAlias = Sequence[npt.NDArray[Any]]  # of each hole, at its points
 AT_ONCE = 1 << 15  # threads of one run
 
 
+def costs(
+    program: Program,
+    meaning: Meaning,
+    fillings: Sequence[Filling],
+    side_by_side: Callable[[Sequence[Filling]], HoleFunction],
+) -> list[int | None]:
+    """Return how many accumulate statements each filling keeps, None if it is not right for all inputs.
+
+    `side_by_side` answers the holes of some fillings, for copies of the grid in their order.
+    """
+    step = max(1, AT_ONCE // LaunchShape.of(program).count)
+    parts = [fillings[first : first + step] for first in range(0, len(fillings), step)]
+    return [cost for part in parts for cost in _costs(program, meaning, part, side_by_side)]
+
+
+def _costs(
+    program: Program,
+    meaning: Meaning,
+    fillings: Sequence[Filling],
+    side_by_side: Callable[[Sequence[Filling]], HoleFunction],
+) -> list[int | None]:
+    """Run some fillings side by side.
+
+    A run names only the first thread that breaks a rule; where one does, each half is run on its own.
+    """
+    copies = len(fillings)
+    run = run_canonical(program, meaning.terms, side_by_side(fillings), copies=copies)
+    if run.violations:
+        halves = [fillings[: copies // 2], fillings[copies // 2 :]] if copies > 1 else []
+        return [c for half in halves for c in _costs(program, meaning, half, side_by_side)] or [None]
+    right = np.ones(copies, np.bool_)
+    for name, wanted in meaning.wanted.items():
+        memory = run.memories[name]
+        got = np.where(memory.written, memory.data, UNWRITTEN)
+        right &= (got.reshape(copies, -1) == np.array(wanted)).all(axis=1)
+    live: dict[int, Lanes] = {}
+    for entry in run.accumulated:
+        assert isinstance(entry.mask, np.ndarray), "a filling leaves no predicate open"
+        on = np.asarray(entry.mask.reshape(copies, -1).any(axis=1))
+        live[id(entry.statement)] = on | live.get(id(entry.statement), on)
+    cost = sum((on.astype(np.int64) for on in live.values()), np.zeros(copies, np.int64))
+    return [c if r else None for c, r in zip(cost.tolist(), right.tolist(), strict=True)]
+
+
+def by_function(answer: Callable[[Filling, int, list[Lanes]], Any], fillings: Sequence[Filling]) -> HoleFunction:
+    """Return what answers each copy's holes by calling a function for each, with the hole's number and arguments."""
+
+    def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+        assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
+        threads = len(mask) // len(fillings)
+        lanes: list[Lanes] = [a[:threads] for a in args if isinstance(a, np.ndarray)]
+        found = [np.broadcast_to(np.asarray(answer(filling, number, lanes)), threads) for filling in fillings]
+        return np.concatenate(found)
+
+    return hole
+
+
 class Many:
-    """Runs many fillings of one problem."""
+    """Runs many fillings of one problem, each of them a table of what its holes give at their points."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem, self.meaning = problem, Meaning(problem.terms, problem.wanted)
         self.points = [
             _Points(some, len(hole.arguments)) for some, hole in zip(problem.points, problem.program.holes, strict=True)
         ]
 
-    def values(self, function: Callable[[int, Sequence[Lanes]], Any]) -> Values:
+    def values(self, function: Callable[[int, list[Lanes]], Any]) -> Values:
         """Return what each hole gives at its points, as `function` says for a hole's number and its arguments."""
         return [
             np.broadcast_to(np.asarray(function(number, list(points.table.T))), len(points.table))
@@ -46,43 +107,21 @@ class Many:
 
     def costs(self, fillings: Sequence[Values]) -> list[int | None]:
         """Return how many accumulate statements each filling keeps, None if it is not right for all inputs."""
-        step = max(1, AT_ONCE // LaunchShape.of(self.problem.program).count)
-        return [c for first in range(0, len(fillings), step) for c in self._costs(fillings[first : first + step])]
+        return costs(self.problem.program, self.meaning, fillings, self._by_table)
 
-    def _costs(self, fillings: Sequence[Values]) -> list[int | None]:
-        """Run some fillings side by side.
-
-        A run names only the first thread that breaks a rule; where one does, each half is run on its own.
-        """
-        problem, copies = self.problem, len(fillings)
+    def _by_table(self, fillings: Sequence[Values]) -> HoleFunction:
+        """Return what looks each copy's holes up in its tables."""
         tables = [np.stack(some) for some in zip(*fillings, strict=True)]
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
             assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
-            threads = len(mask) // copies
+            threads = len(mask) // len(fillings)
             lanes: list[Lanes] = [a[:threads] for a in args if isinstance(a, np.ndarray)]
-            on = mask.reshape(copies, threads).any(axis=0)
-            places = self.points[number].places(lanes, np.asarray(on))
-            found: Lanes = tables[number][:, places].reshape(-1)
+            on = np.asarray(mask.reshape(len(fillings), threads).any(axis=0))
+            found: Lanes = tables[number][:, self.points[number].places(lanes, on)].reshape(-1)
             return found
 
-        run = run_canonical(problem.program, problem.terms, hole, copies=copies)
-        if run.violations:
-            half = copies // 2
-            return [*self._costs(fillings[:half]), *self._costs(fillings[half:])] if half else [None]
-        right, cost = np.ones(copies, np.bool_), np.zeros(copies, np.int64)
-        for name, wanted in problem.wanted.items():
-            memory = run.memories[name]
-            got = np.where(memory.written, memory.data, UNWRITTEN)
-            right &= (got.reshape(copies, -1) == np.array(wanted)).all(axis=1)
-        live: dict[int, Lanes] = {}
-        for entry in run.accumulated:
-            assert isinstance(entry.mask, np.ndarray), "a filling leaves no predicate open"
-            on = np.asarray(entry.mask.reshape(copies, -1).any(axis=1))
-            live[id(entry.statement)] = on | live.get(id(entry.statement), on)
-        for on in live.values():
-            cost += on
-        return [c if r else None for c, r in zip(cost.tolist(), right.tolist(), strict=True)]
+        return hole
 
 
 class _Points:

@@ -14,10 +14,9 @@ from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Solution
 from symbolic.engines import SolverName
-from symbolic.index import lanes_of
-from symbolic.program import DType, Var
 from templates.chooser import Choice
-from templates.formula import constants, expression, fill, formula
+from templates.formula import constants, fill, formula
+from templates.formula import values as formula_values
 from templates.functions import Simplest
 from templates.holes import SPACES, Point, Template
 
@@ -101,15 +100,7 @@ class Reading:
 
     def _as_printed(self, many: Many, chosen: Sequence[Chosen]) -> Values:
         """Return what the printed formulas give."""
-        holes = self.problem.program.holes
-
-        def function(number: int, arguments: Sequence[Any]) -> Any:
-            place, (template, choice) = holes[number].place, chosen[number]
-            names = [str(position) for position in range(len(arguments))]
-            printed = expression(template, choice, [Var(name, DType.INDEX, place) for name in names], place)
-            return lanes_of(printed, dict(zip(names, arguments, strict=True)))
-
-        return many.values(function)
+        return many.values(lambda number, arguments: formula_values(*chosen[number], arguments))
 
     def _equal_by_solver(self, solution: Solution) -> bool:
         from swizzle.search.uncanonical import difference

@@ -126,6 +126,25 @@ def test_a_wrong_entry_is_never_an_answer(change: Callable[[dict[str, Any]], obj
     assert solve(sketch_of(SOLVABLE), Limits(), ignore).cached
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda other: [hole["constants"].update(c=5) for hole in other["holes"]],
+        lambda other: other["cost"].update(accumulates=0),
+        lambda other: other["holes"].pop(),
+        lambda other: other["holes"][0]["constants"].update(gs=3),
+    ],
+)
+def test_every_solution_of_an_entry_must_hold(change: Callable[[dict[str, Any]], object], searches: list[str]) -> None:
+    """Of many solutions the last one is verified like the first."""
+    limits = Limits(all_solutions=True)
+    first = solve(sketch_of(SOLVABLE), limits, ignore)
+    assert len(first.solutions) > 2
+    rewrite(lambda content: change(content["solutions"][-1]))
+    again = solve(sketch_of(SOLVABLE), limits, ignore)
+    assert (searches, again.cached, again.solutions) == (["rotate"] * 2, False, first.solutions)
+
+
 def test_no_proof_without_its_checksum(searches: list[str]) -> None:
     """'None exists' cannot be shown by running anything: it is believed only as it was written."""
     solve(sketch_of(SOLVABLE), Limits(), ignore)
