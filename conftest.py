@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,12 @@ def _a_cache_for_each_test(_no_cache_of_the_users: Path, monkeypatch: pytest.Mon
     """Start each test with an empty cache; its folder is made when something is kept."""
     number = os.urandom(6).hex()
     monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(_no_cache_of_the_users / number))
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C as in a terminal, also where a shell started the tests in the background with it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

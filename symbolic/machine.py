@@ -63,6 +63,8 @@ from symbolic.union import Union, merge
 from symbolic.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
 
 HoleFunction: TypeAlias = Callable[[int, tuple[Vector, ...], Vector], Vector]
+_BOUND = ("loop bound", "loop to the largest bound and put the thread's own bound in an `if`")
+_SLOT = ("accumulator index", "loop over the accumulators, and choose among them with when=, or among their values")
 _MOVES = {"up": operator.sub, "down": operator.add, "xor": operator.xor}
 Value: TypeAlias = "Vector | Data"
 
@@ -174,16 +176,17 @@ class Machine:
                 self.execute(statement, mask)
         self.rules.loops = outer
 
-    def _uniform(self, node: Expr, mask: Vector) -> int:
+    def _uniform(self, node: Expr, mask: Vector, what: tuple[str, str] = _BOUND) -> int:
+        """Return the value that is the same for all threads; `what` says what it is, and what to do if it is not."""
         value = self.index(node, mask)
         lanes = value if isinstance(value, np.ndarray) else None
         active = lanes[mask] if lanes is not None and isinstance(mask, np.ndarray) else lanes
         if active is None or (len(active) and (active != active[0]).any()):
             raise SwizzleError(
-                "this loop bound is not the same for every thread",
+                f"this {what[0]} is not the same for every thread",
                 place=node.place,
-                expected="a bound made of constants, sizes and outer loop variables",
-                mend="loop to the largest bound and put the thread's own bound in an `if`",
+                expected="one made of constants, sizes and outer loop variables",
+                mend=what[1],
             )
         return int(active[0]) if len(active) else 0
 
@@ -297,7 +300,7 @@ class Machine:
         declared, slots = self.accumulators[name]
         linear = 0
         for extent, node in zip(declared.shape, indices, strict=True):
-            i = self._uniform(node, mask)
+            i = self._uniform(node, mask, _SLOT)
             if not 0 <= i < extent:
                 raise SwizzleError(
                     f"accumulator index {i} is out of bounds: {name} has shape {declared.shape}",

@@ -5,9 +5,12 @@ Factors above half the modulus are written negative: `(lane - k) % 32`, not `(la
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
+
+import numpy as np
 
 from symbolic.errors import Place
 from symbolic.index import lanes_of
@@ -49,7 +52,7 @@ def fill_some(program: Program, chosen: Mapping[int, tuple[Template, Choice]]) -
 
 def formula(hole: Hole, template: Template, choice: Choice) -> str:
     """Return the chosen function as Python text over the sketch's own spelling of the arguments."""
-    arguments = tuple(Var(text, DType.INDEX, hole.place) for text in hole.arguments)
+    arguments = tuple(_spelt(text, hole.place) for text in hole.arguments)
     return python_text(expression(template, choice, arguments, hole.place))
 
 
@@ -82,7 +85,20 @@ def _condition_constants(named: CondChoice, suffix: str) -> dict[str, int]:
 
 
 def expression(template: Template, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
-    """Return the chosen function applied to arguments, as an index expression."""
+    """Return the chosen function applied to arguments, as an index expression; a number where all of them are."""
+    found = _expression(template, choice, arguments, place)
+    if isinstance(found, Const) or not all(isinstance(argument, Const) for argument in arguments):
+        return found
+    value = np.asarray(lanes_of(found, {})).item()
+    return Const(value, DType.BOOL if isinstance(value, bool) else DType.INDEX, place)
+
+
+def _spelt(text: str, place: Place) -> Expr:
+    """Return an argument as the sketch spells it: a number or a name, whatever it stands for."""
+    return _int(int(text), place) if re.fullmatch(r"-?\d+", text) else Var(text, DType.INDEX, place)
+
+
+def _expression(template: Template, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
     if isinstance(template, Xform):
         return _xform(template, template.named(choice), arguments, place)
     if isinstance(template, NaiveXform):

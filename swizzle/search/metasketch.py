@@ -34,6 +34,7 @@ SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
 NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
+BETWEEN_COUNTS = 0.3  # seconds
 LARGE = 128  # constants of all holes together, from which on a space is not small
 
 
@@ -53,6 +54,7 @@ class _Search:
         self.floor = 0
         self.light_done: set[SpaceName] = set()
         self.reason = ""
+        self.told = 0.0
         self.counterexamples = 0
         self.problem: Problem | None = None
         self.tables: Tables | None = None
@@ -63,6 +65,12 @@ class _Search:
         if self.news is not None:
             cost = self.best.cost if self.best else None
             self.news(Progress(space, doing, cost, self.counterexamples, time.monotonic() - self.started))
+
+    def _tell_count(self, space: SpaceName) -> None:
+        """Tell how many fillings were found, a few times a second."""
+        if time.monotonic() - self.told >= BETWEEN_COUNTS:
+            self.told = time.monotonic()
+            self.tell(space, f"fillings so far: {len(self.all)}")
 
     # -- spaces ---------------------------------------------------------------------------------------------
 
@@ -170,13 +178,12 @@ class _Search:
         if self.tables is None:
             self.tables = Tables(self.problem, self.deadline, self._table_news)
         tables = self.tables
-        whole = space == "3" or self.limits.all_solutions
-        for candidate in tables.candidates(space, NODE_LIMIT if whole else NODE_LIMIT // 20):
+        for candidate in tables.candidates(space, NODE_LIMIT):
             self.best = self.best or candidate
             if not self.limits.all_solutions:
                 return True
             self.all.append(candidate)
-            self.tell(space, f"{len(self.all)} fillings so far")
+            self._tell_count(space)
         evidence = {"looked_at": len(tables.shown.demands), "nodes": tables.nodes}
         self.claims.append(Claim(space, None, tuple(self.all), "tables", evidence))
         return True
@@ -274,7 +281,7 @@ class _Search:
                 return True
             found.append(answer)
             self.all = found
-            self.tell(space, f"{len(found)} fillings so far")
+            self._tell_count(space)
             cegis.forbid(answer)
 
     def _why(self, answer: Unknown) -> str:
