@@ -181,7 +181,8 @@ class _Shapes:
     def packed(self, members: Allowed) -> npt.NDArray[Any]:
         """Return a set for each line."""
         if self.type is object:
-            return np.array([sum(1 << int(v) for v in np.flatnonzero(line)) for line in members], object)
+            lines = np.packbits(members, axis=1, bitorder="little")
+            return np.array([int.from_bytes(line, "little") for line in map(bytes, lines)], object)
         words = np.zeros((len(members), WORD), np.bool_)
         words[:, : members.shape[1]] = members
         found: npt.NDArray[Any] = np.packbits(words, axis=1, bitorder="little").view("<u8")[:, 0].astype(self.type)
@@ -190,8 +191,11 @@ class _Shapes:
     def members(self, sets: npt.NDArray[Any], size: int) -> Allowed:
         """Return a line for each set."""
         if self.type is object:
-            return np.array([[int(s) >> v & 1 for v in range(size)] for s in sets], np.bool_).reshape(-1, size)
-        words = sets.astype("<u8").view(np.uint8).reshape(-1, WORD // 8)
+            width = -(-max(self.n, size) // 8)
+            lines = b"".join(int(some).to_bytes(width, "little") for some in sets)
+            words = np.frombuffer(lines, np.uint8).reshape(-1, width)
+        else:
+            words = sets.astype("<u8").view(np.uint8).reshape(-1, WORD // 8)
         found: Allowed = np.unpackbits(words, axis=1, count=size, bitorder="little").view(np.bool_)
         return found
 

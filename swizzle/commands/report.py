@@ -68,7 +68,8 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             lines += _solution_lines(result.best)
             lines.append(f"  cost    {cost_text(result.best.cost)}, {optimality(result, every_space)}")
             if all_solutions:
-                lines.append(f"  all     {count(len(result.solutions), 'distinct solution')}")
+                found = count(len(result.solutions), "distinct solution")
+                lines.append(f"  found   {found}; there may be more" if result.reason else f"  all     {found}")
                 for number, solution in enumerate(result.solutions[1:], start=2):
                     lines.append(f"  solution {number}, {cost_text(solution.cost)}")
                     lines += _solution_lines(solution)

@@ -303,11 +303,7 @@ class _Search:
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
         if self.best is not None and self.best.cost == self.floor:
             certificate["floor"] = f"accumulates that no filling can do without, by counting: {self.floor}"
-        try:
-            solutions, verified = self._read(candidates)
-        except KeyboardInterrupt:
-            self.reason = self.reason or "interrupted"
-            solutions, verified = self._read(candidates[:1])
+        solutions, verified = self._read(candidates) if candidates else ((), {})
         if solutions:
             certificate["verified"] = verified
         self.seconds["verify"] = time.monotonic() - started
@@ -332,10 +328,20 @@ class _Search:
         )
 
     def _read(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
-        """Return candidates as solutions, and what was verified of them."""
-        if self.problem is None:
-            return (), {}
-        return Reading(self.sketch, self.problem, None if self.limits.canonical else self.solver).solutions(candidates)
+        """Return candidates as solutions, and what was verified of them; after Ctrl-C those that were read, or one."""
+        assert self.problem is not None
+        reading = Reading(self.sketch, self.problem, None if self.limits.canonical else self.solver)
+        solutions: list[Solution] = []
+        verified: Mapping[str, Any] = {}
+        try:
+            for some, about in reading.solutions(candidates):
+                solutions, verified = [*solutions, *some], about
+        except KeyboardInterrupt:
+            self.reason = self.reason or "interrupted"
+            if not solutions:
+                some, verified = next(reading.solutions(candidates[:1]))
+                solutions += some
+        return tuple(solutions), verified
 
     def _space_of_best(self, last: SpaceName) -> SpaceName:
         """Return the space that the answer speaks of: the one asked for, or where the best was found."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from swizzle.filling import completed
@@ -21,6 +21,7 @@ from templates.functions import Simplest
 from templates.holes import SPACES, Point, Template
 
 Chosen = tuple[Template, Choice]
+TOGETHER = 64  # solutions that are verified in one run
 
 
 class Reading:
@@ -32,13 +33,13 @@ class Reading:
         self._templates = {space: problem.templates(space) for space in SPACES}
         self._simplest_of: dict[Template, Simplest] = {}
 
-    def solutions(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
-        """Return candidates as solutions, and what was verified of them, for the certificate."""
-        if not candidates:
-            return (), {}
-        chosen = [self._chosen(candidate) for candidate in candidates]
-        solutions = tuple(self._solution(c, some) for c, some in zip(candidates, chosen, strict=True))
-        return solutions, self._verify(solutions, chosen)
+    def solutions(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Sequence[Solution], Mapping[str, Any]]]:
+        """Yield candidates as solutions, the first one and then some at once, and what was verified of them."""
+        for first in (0, *range(1, len(candidates), TOGETHER)):
+            some = candidates[first : first + TOGETHER] if first else candidates[:1]
+            chosen = [self._chosen(candidate) for candidate in some]
+            solutions = [self._solution(c, functions) for c, functions in zip(some, chosen, strict=True)]
+            yield solutions, self._verify(solutions, chosen)
 
     def _chosen(self, candidate: Candidate) -> list[Chosen]:
         """Return the simplest formula of each of a candidate's functions."""
@@ -79,7 +80,7 @@ class Reading:
     def _verify(self, solutions: Sequence[Solution], chosen: Sequence[Sequence[Chosen]]) -> Mapping[str, Any]:
         """Run every printed solution against the specification, on all outputs.
 
-        The first one runs as the program that is printed, the others as the sketch whose holes give what their
+        The first of them runs as the program that is printed, the others as the sketch whose holes give what their
         formulas do.
         """
         problem = self.problem

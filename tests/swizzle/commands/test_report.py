@@ -102,6 +102,9 @@ def test_text_of_all_solutions() -> None:
     """--all prints every solution with its cost."""
     text = as_text(SAT, [], all_solutions=True)
     assert "  all     2 distinct solutions\n" in text
+    assert "  found   2 distinct solutions; there may be more\n" in as_text(
+        replace(SAT, reason="interrupted"), [], all_solutions=True
+    )
     assert "  solution 2, 3 accumulates\n    xform_1 = (lane + 33) % 32" in text
 
 

@@ -163,6 +163,31 @@ def test_an_interrupt_while_verifying_keeps_the_best(monkeypatch: pytest.MonkeyP
     assert len(found.solutions) == 1 and found.best.cost == {"accumulates": 1}
 
 
+def test_an_interrupt_while_verifying_keeps_what_was_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C among many solutions to be verified leaves those that were."""
+    runs = []
+
+    def third(*arguments: Any) -> Any:
+        runs.append(True)
+        if len(runs) == 3:
+            raise KeyboardInterrupt
+        return verify(*arguments)
+
+    monkeypatch.setattr("swizzle.search.reading.TOGETHER", 2)
+    monkeypatch.setattr("swizzle.search.reading.verify", third)
+    body = (
+        "i = cuda.laneid\nj = cuda.grid(1)\nv = cuda.shfl_sync(cuda.FULL_MASK, x[j], ?sw_xform(i, 4))\n"
+        "y[j] = cuda.shfl_sync(cuda.FULL_MASK, v, ?sw_xform(i, 4))"
+    )
+    sketch = kernel(body, spec="[x[i // 4 * 4 + 3 - i % 4] for i in range(8)]")
+    found = solve(sketch, Limits(space="3", all_solutions=True))
+    assert (found.status, found.optimal, found.reason) == ("sat", False, "interrupted")
+    assert len(found.solutions) == 3
+    monkeypatch.undo()
+    whole = solve(sketch, Limits(space="3", all_solutions=True))
+    assert whole.optimal and len(whole.solutions) > 4 and whole.solutions[:3] == found.solutions
+
+
 def test_a_kernel_without_holes_is_checked() -> None:
     """No holes: sat if it is equal to its specification, unsat if it is not."""
     assert solve(kernel("i = cuda.grid(1)\ny[i] = x[i]", spec="[v for v in x]")).status == "sat"
