@@ -57,7 +57,7 @@ def functions(template: Template, points: Sequence[Point]) -> Functions | None:
     if isinstance(template, Xform):
         shapes, rates, _ = map(len, template.components)
         shifts = len({_shift(p) for p in points})
-        most = MOST_SETS if template.n <= WORD else MOST_SETS // 2
+        most = MOST_SETS if template.n <= WORD else MOST_SETS // 5
         small = shapes * max(rates * shifts, len(points)) <= most
         return Xforms.everything(template, points) if small else None
     return Rows.everything(template, points) if template.size() <= MOST_ROWS else None
