@@ -24,14 +24,22 @@ FALSE: Guard = -1
 WIDEST_CUBE = 8  # parts
 
 
+MOST_GUARDS, MOST_CLAUSES = 4_000_000, 10_000_000  # of one set: either takes some 2 GB
+
+
 class OutOfTime(Exception):
     """The deadline passed while guards were being built."""
+
+
+class TooLarge(OutOfTime):
+    """There are more guards or clauses than fit into memory; the message says how many."""
 
 
 class Guards:
     """A growing set of clauses over guards, and the memory that makes equal guards one.
 
-    With a deadline (of `time.monotonic`), building past it raises `OutOfTime`.
+    With a deadline (of `time.monotonic`), building past it raises `OutOfTime`; building more than fits into
+    memory, `TooLarge`.
     """
 
     def __init__(self, deadline: float | None = None) -> None:
@@ -50,9 +58,15 @@ class Guards:
     def fresh(self) -> Guard:
         """Return a new choice."""
         self.variables += 1
-        if self.variables % 1024 == 0 and self.deadline is not None and time.monotonic() > self.deadline:
-            raise OutOfTime
+        if self.variables % 1024 == 0:
+            self._check_limits()
         return self.variables
+
+    def _check_limits(self) -> None:
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
+        if self.variables > MOST_GUARDS or self.clauses > MOST_CLAUSES:
+            raise TooLarge(f"too large: {self.variables:,} conditions on the holes, {self.clauses:,} clauses")
 
     def add(self, clause: Iterable[Guard]) -> None:
         """Require that one of these guards holds."""
@@ -63,6 +77,8 @@ class Guards:
             return
         literals.discard(FALSE)
         self.clauses += 1
+        if self.clauses % 1024 == 0:
+            self._check_limits()
         self._pending.append(sorted(literals))
 
     def both(self, a: Guard, b: Guard) -> Guard:

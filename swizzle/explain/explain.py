@@ -91,8 +91,8 @@ def _explained(
         for trial in trials(job, deadline, news):
             tried.append(trial)
         seconds["trials"] = time.monotonic() - mark
-    except OutOfTime:
-        cut_short = cut_short or f"timeout after {limits.timeout:g} s"
+    except OutOfTime as stopped:
+        cut_short = cut_short or str(stopped) or f"timeout after {limits.timeout:g} s"
     except KeyboardInterrupt:
         cut_short = "interrupted"
     seconds["total"] = time.monotonic() - started

@@ -95,8 +95,8 @@ class _Search:
                 if not done:
                     break
                 optimal = self.best is not None
-        except OutOfTime:
-            self.reason = f"timeout after {self.limits.timeout:g} s"
+        except OutOfTime as stopped:
+            self.reason = str(stopped) or f"timeout after {self.limits.timeout:g} s"
             optimal = False
         except KeyboardInterrupt:
             self.reason = "interrupted"

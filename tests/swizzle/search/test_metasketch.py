@@ -188,6 +188,22 @@ def test_an_interrupt_while_verifying_keeps_what_was_verified(monkeypatch: pytes
     assert whole.optimal and len(whole.solutions) > 4 and whole.solutions[:3] == found.solutions
 
 
+@pytest.mark.parametrize("all_solutions", [False, True])
+@pytest.mark.parametrize("limit", ["MOST_GUARDS", "MOST_CLAUSES"])
+def test_a_question_that_is_too_large_is_left_undecided(
+    limit: str, all_solutions: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is not filled up: the search ends, and says why."""
+    monkeypatch.setattr(f"symbolic.guard.{limit}", 1000)
+    body = "t = cuda.threadIdx.x\ns = cuda.shared.array(32, i32)\ns[?sw_xform(t, 32)] = x[t]\ncuda.syncthreads()\n"
+    sketch = kernel(
+        body + "y[t] = s[?sw_xform(t, 32)]", spec="x", block=32, warp_size=32, arguments="x=i32[32], y=i32.out[32]"
+    )
+    found = solve(sketch, Limits(space="3", all_solutions=all_solutions, light=False))
+    assert (found.status, found.solutions) == ("unknown", ())
+    assert found.reason.startswith("too large: ") and found.reason.endswith(" clauses")
+
+
 def test_a_kernel_without_holes_is_checked() -> None:
     """No holes: sat if it is equal to its specification, unsat if it is not."""
     assert solve(kernel("i = cuda.grid(1)\ny[i] = x[i]", spec="[v for v in x]")).status == "sat"
