@@ -24,7 +24,7 @@ FALSE: Guard = -1
 WIDEST_CUBE = 8  # parts
 
 
-MOST_GUARDS, MOST_CLAUSES = 4_000_000, 10_000_000  # of one set: either takes some 2 GB
+MOST_GUARDS, MOST_CLAUSES = 3_000_000, 7_000_000  # of one set: either takes some 1.8 GB
 
 
 class OutOfTime(Exception):
