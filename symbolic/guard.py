@@ -22,8 +22,6 @@ Guard: TypeAlias = int
 TRUE: Guard = 1
 FALSE: Guard = -1
 WIDEST_CUBE = 8  # parts
-
-
 MOST_GUARDS, MOST_CLAUSES = 3_000_000, 7_000_000  # of one set: either takes some 1.8 GB
 
 

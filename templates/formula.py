@@ -56,7 +56,7 @@ def formula(hole: Hole, template: Template, choice: Choice) -> str:
     return python_text(expression(template, choice, arguments, hole.place))
 
 
-def values(template: Template, choice: Choice, arguments: Sequence[Any]) -> Any:
+def printed_values(template: Template, choice: Choice, arguments: Sequence[Any]) -> Any:
     """Return what the printed formula gives for lanes of arguments, worked out by itself and not by the template."""
     names = [Var(str(number), DType.INDEX, _NOWHERE) for number in range(len(arguments))]
     printed = expression(template, choice, names, _NOWHERE)

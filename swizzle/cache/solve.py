@@ -25,7 +25,7 @@ from swizzle.sketch import Sketch
 from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution
 from symbolic.vector import Lanes
 from templates.chooser import Choice
-from templates.formula import values
+from templates.formula import printed_values
 from templates.holes import Template
 
 Kept: TypeAlias = "tuple[Mapping[str, int], list[tuple[Mapping[str, Any], bool]]]"  # a cost; constants of each hole
@@ -145,7 +145,7 @@ def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning)
     ]
 
     def answer(some: Sequence[tuple[Template, Choice]], number: int, lanes: Sequence[Lanes]) -> Any:
-        return values(*some[number], lanes)
+        return printed_values(*some[number], lanes)
 
     others = costs(sketch, meaning, functions, partial(by_function, answer))
     found = [len(live_accumulates(run)) if right else None, *others]

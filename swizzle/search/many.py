@@ -36,28 +36,24 @@ def costs(
 ) -> list[int | None]:
     """Return how many accumulate statements each filling keeps, None if it is not right for all inputs.
 
-    `side_by_side` answers the holes of some fillings, for copies of the grid in their order.
+    `side_by_side` answers the holes of some fillings, for copies of the grid in their order. A run names only the first
+    thread that breaks a rule; where one does, each half of the fillings is run on its own.
     """
-    step = max(1, AT_ONCE // LaunchShape.of(program).count)
-    parts = [fillings[first : first + step] for first in range(0, len(fillings), step)]
-    return [cost for part in parts for cost in _costs(program, meaning, part, side_by_side)]
 
+    def halves() -> list[int | None]:
+        middle = copies // 2
+        return [
+            c for half in (fillings[:middle], fillings[middle:]) for c in costs(program, meaning, half, side_by_side)
+        ]
 
-def _costs(
-    program: Program,
-    meaning: Meaning,
-    fillings: Sequence[Filling],
-    side_by_side: Callable[[Sequence[Filling]], HoleFunction],
-) -> list[int | None]:
-    """Run some fillings side by side.
-
-    A run names only the first thread that breaks a rule; where one does, each half is run on its own.
-    """
     copies = len(fillings)
+    if copies > max(1, AT_ONCE // LaunchShape.of(program).count):
+        return halves()
+    if not copies:
+        return []
     run = run_canonical(program, meaning.terms, side_by_side(fillings), copies=copies)
     if run.violations:
-        halves = [fillings[: copies // 2], fillings[copies // 2 :]] if copies > 1 else []
-        return [c for half in halves for c in _costs(program, meaning, half, side_by_side)] or [None]
+        return halves() if copies > 1 else [None]
     right = np.ones(copies, np.bool_)
     for name, wanted in meaning.wanted.items():
         memory = run.memories[name]
