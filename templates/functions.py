@@ -51,6 +51,9 @@ class Functions(Protocol):
     def choices(self) -> Iterator[Choice]:
         """Yield the constants of each of them."""
 
+    def simplest(self) -> Choice:
+        """Return the constants of the one with the simplest formula, where all are one function."""
+
 
 def functions(template: Template, points: Sequence[Point]) -> Functions | None:
     """Return all functions of a template on these points, or None if there are too many."""
@@ -91,7 +94,7 @@ class Simplest:
         some = self._every.keep(asked[::step], only[::step])
         if some.count:
             some = some.keep(asked, only)
-        return min(some.choices(), key=self.template.complexity, default=None) if some.count else None
+        return some.simplest() if some.count else None
 
 
 # -- any template -----------------------------------------------------------------------------------------------
@@ -145,6 +148,15 @@ class Rows:
 
     def choices(self) -> Iterator[Choice]:
         return map(self.rows.choice, range(self.count))
+
+    def simplest(self) -> Choice:
+        if not self.points:
+            return self.choice()
+        columns = [np.array(column, np.int64) for column in zip(*self.points, strict=True)]
+        values = np.broadcast_to(np.asarray(self.template.apply(self.choice(), columns)), len(self.points))
+        found = self.template.simplest(self.points, values.tolist())
+        assert found is not None, "a function is in its own template"
+        return found
 
 
 # -- ?sw_xform --------------------------------------------------------------------------------------------------
@@ -300,6 +312,9 @@ class Xforms:
         for shape, rate in np.argwhere(self.offsets != 0):
             for offset in np.flatnonzero(self.of.members(self.offsets[shape, [rate]], self.of.n)[0]).tolist():
                 yield shapes[self.shapes[shape]], rates[self.rates[rate]], offset
+
+    def simplest(self) -> Choice:
+        return min(self.choices(), key=self.of.template.complexity)
 
 
 def _members(sets: npt.NDArray[Any]) -> int:

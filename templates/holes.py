@@ -182,12 +182,12 @@ class Xform(Template):
         return None if best is None else found.choice(best)
 
     def complexity(self, choice: Choice) -> tuple[int, ...]:
-        """Order choices by how their formulas read."""
+        """Order choices by how their formulas read; those of Space 1 come first."""
         named = self.named(choice)
         gs = named.gs
         terms = [_weight(named.c_f, gs), _weight(named.c_r, gs), _weight(named.c, gs)]
-        extra = 4 * (gs != self.n) + 4 * (named.d_f != gs) + 4 * named.wrap + 4 * (named.d_r != 0)
-        return (extra + sum(terms), named.c_f != 1, named.c, named.c_r, named.c_f, gs)
+        extra = (gs != self.n) + (named.d_f != gs) + named.wrap + (named.d_r != 0)
+        return (extra > 0, 4 * extra + sum(terms), named.c_f != 1, named.c, named.c_r, named.c_f, gs)
 
 
 class Cond(Template):

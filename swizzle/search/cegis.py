@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from swizzle.search.many import Values
 from swizzle.search.open_holes import OpenHoles
 from swizzle.search.problem import Problem, live_accumulates
 from swizzle.search.shown import Shown
@@ -30,11 +31,15 @@ MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A verified filling: one choice per hole, of a space's templates, and how many accumulate statements stay."""
+    """A verified filling: one choice per hole, of a space's templates, and how many accumulate statements stay.
+
+    Where `values` says what each hole gives at its points, the choices are those with the simplest formulas.
+    """
 
     space: Space
     choices: tuple[Choice, ...]
     cost: int
+    values: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from swizzle.filling import completed
 from swizzle.search.cegis import Candidate
 from swizzle.search.many import Many, Values
@@ -30,6 +32,7 @@ class Reading:
         """`solver` decides whether data is equal; None: canonical terms do."""
         self.sketch, self.problem, self.solver = sketch, problem, solver
         self._templates = {space: problem.templates(space) for space in SPACES}
+        self._many = Many(problem)
         self._simplest_of: dict[Template, Simplest] = {}
 
     def solutions(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Sequence[Solution], Mapping[str, Any]]]:
@@ -38,32 +41,26 @@ class Reading:
             some = candidates[first : first + TOGETHER] if first else candidates[:1]
             chosen = [self._chosen(candidate) for candidate in some]
             solutions = [self._solution(c, functions) for c, functions in zip(some, chosen, strict=True)]
-            yield solutions, self._verify(solutions, chosen)
+            yield solutions, self._verify(some, solutions, chosen)
 
     def _chosen(self, candidate: Candidate) -> list[Chosen]:
-        """Return the simplest formula of each of a candidate's functions."""
-        answers = self.problem.answers(self._templates[candidate.space], candidate.choices)
-        return [self._simplest(number, candidate, some) for number, some in enumerate(answers)]
+        """Return, of each of a candidate's functions, the template and the choice with the simplest formula."""
+        templates, choices = self._templates[candidate.space], candidate.choices
+        if candidate.values is None:
+            answers = self.problem.answers(templates, choices)
+            choices = tuple(
+                self._simplest(some, points, dict(answered)) if points else choice
+                for some, choice, points, answered in zip(templates, choices, self.problem.points, answers, strict=True)
+            )
+        return list(zip(templates, choices, strict=True))
 
-    def _simplest(self, number: int, candidate: Candidate, answers: Sequence[tuple[Point, Any]]) -> Chosen:
-        """Return the template and the choice with the simplest formula that gives a hole's answers."""
-        points = self.problem.points[number]
-        if not points:
-            return self._templates[candidate.space][number], candidate.choices[number]
-        wanted = dict(answers)
-        values = [wanted.get(point) for point in points]
-        before: Template | None = None
-        for space in SPACES[: SPACES.index(candidate.space) + 1]:
-            made = self._templates[space][number]
-            if before is not None and made.components == before.components:
-                continue
-            before = made
-            if made not in self._simplest_of:
-                self._simplest_of[made] = Simplest(made, points)
-            found = self._simplest_of[made].of(values)
-            if found is not None:
-                return made, found
-        raise AssertionError("a chosen function is not in its own space")
+    def _simplest(self, template: Template, points: Sequence[Point], answers: Mapping[Point, Any]) -> Choice:
+        """Return the choice with the simplest formula that gives a hole's answers; at other points it is free."""
+        if template not in self._simplest_of:
+            self._simplest_of[template] = Simplest(template, points)
+        found = self._simplest_of[template].of([answers.get(point) for point in points])
+        assert found is not None, "a chosen function is not in its own space"
+        return found
 
     def _solution(self, candidate: Candidate, chosen: Sequence[Chosen]) -> Solution:
         program = self.sketch.program
@@ -76,18 +73,25 @@ class Reading:
 
     # -- verification ---------------------------------------------------------------------------------------
 
-    def _verify(self, solutions: Sequence[Solution], chosen: Sequence[Sequence[Chosen]]) -> Mapping[str, Any]:
-        """Run every printed solution against the specification, on all outputs.
+    def _verify(
+        self, candidates: Sequence[Candidate], solutions: Sequence[Solution], chosen: Sequence[Sequence[Chosen]]
+    ) -> Mapping[str, Any]:
+        """Compare every printed solution with the specification, on all outputs.
 
         The first of them runs as the program that is printed, the others as the sketch whose holes give what their
-        formulas do.
+        formulas do. What the search ran with the same answers of its holes need not run again.
         """
         problem = self.problem
         verdict = verify(solutions[0].program, self.sketch.spec, Meaning(problem.terms, problem.wanted))
         if self.solver is None:
-            many = Many(problem)
-            costs = many.costs([self._as_printed(many, some) for some in chosen[1:]])
-            equal = verdict.equal and costs == [solution.cost["accumulates"] for solution in solutions[1:]]
+            printed = [self._as_printed(some) for some in chosen]
+            new = [
+                number
+                for number, (candidate, now) in enumerate(zip(candidates, printed, strict=True))
+                if number and not (candidate.values is not None and all(map(np.array_equal, candidate.values, now)))
+            ]
+            costs = self._many.costs([printed[number] for number in new])
+            equal = verdict.equal and costs == [candidates[number].cost for number in new]
         else:
             equal = all(self._equal_by_solver(solution) for solution in solutions)
         assert equal, f"a solution fails its own verification: {verdict}"
@@ -98,9 +102,9 @@ class Reading:
             "how": f"formulas, by {self.solver}" if self.solver else "the concrete machine over canonical terms",
         }
 
-    def _as_printed(self, many: Many, chosen: Sequence[Chosen]) -> Values:
+    def _as_printed(self, chosen: Sequence[Chosen]) -> Values:
         """Return what the printed formulas give."""
-        return many.values(lambda number, arguments: printed_values(*chosen[number], arguments))
+        return self._many.values(lambda number, arguments: printed_values(*chosen[number], arguments))
 
     def _equal_by_solver(self, solution: Solution) -> bool:
         from swizzle.search.uncanonical import difference

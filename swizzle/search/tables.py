@@ -63,10 +63,6 @@ class _Node:
     def copy(self) -> _Node:
         return _Node(list(self.holds), self.allowed.copy(), list(self.left))
 
-    def choices(self) -> tuple[Choice, ...]:
-        """Return a function of each hole."""
-        return tuple(some.choice() for some in self.left)
-
 
 @dataclass(frozen=True, slots=True)
 class _Split:
@@ -142,6 +138,7 @@ class Tables:
         for asked in self._asked:
             asked.failures[:] = 0
         self._found: set[tuple[bytes, ...]] = set()
+        self._simplest: list[dict[bytes, Choice]] = [{} for _ in self.holes]
         self._all: list[Functions] = []
         for made, points in zip(self.templates, self.problem.points, strict=True):
             every = functions(made, points)
@@ -149,7 +146,7 @@ class Tables:
                 raise TooManyFunctions
             self._all.append(every)
         self._one_of_known = 0
-        self._leaves, self._together = list[tuple[Choice, ...]](), 1
+        self._leaves, self._together = list[Sequence[Functions]](), 1
         failures = float(FIRST_FAILURES)
         while (root := self._root()) is not None:
             self._failures_left = failures = failures * MORE_FAILURES
@@ -227,6 +224,7 @@ class Tables:
                     for value in self._possible(node, split):
                         child = node.copy()
                         child.holds.append(value)
+                        self._take(child, split, value)
                         before = self.nodes, self._reached
                         yield from self._search(child, (*unless, -value))
                         searched.append((*unless, -value))
@@ -242,11 +240,11 @@ class Tables:
             apart = self._point_apart(node)
             if apart is None:
                 self._reached += 1
-                self._leaves.append(node.choices())
+                self._leaves.append(node.left)
                 if len(self._leaves) >= self._together:
                     yield from self._settle()
                 return
-            if self._cost(node.choices()) is not None:
+            if self._cost(_choices(node.left)) is not None:
                 self._hole(*apart)  # now a point to search on
 
     def _split(self, node: _Node) -> _Split | None:
@@ -269,6 +267,15 @@ class Tables:
         found: list[Guard] = asked.guards[split.line][node.allowed[asked.numbers[split.line]]].tolist()
         return found
 
+    def _take(self, node: _Node, split: _Split, value: Guard) -> None:
+        """Keep, of the hole that is split, the functions that have a value, before anything else follows from it."""
+        self._grow(node)
+        asked = self._asked[split.hole]
+        line = asked.numbers[[split.line]]
+        node.allowed[line] = asked.guards[[split.line]] == value
+        node.left[split.hole] = node.left[split.hole].keep(asked.places[[split.line]], node.allowed[line])
+        self._rule_out(node, split.hole, np.flatnonzero(node.allowed[asked.numbers].sum(axis=1) > 1))
+
     def _cost(self, choices: tuple[Choice, ...]) -> int | None:
         """Run a filling for all threads; return its cost, None if it is wrong, which is shown then."""
         run, wrong = self.problem.candidate(self.templates, choices)
@@ -285,19 +292,25 @@ class Tables:
         what is wrong with one of several may have been shown since.
         """
         leaves, self._leaves = self._leaves, []
-        fillings = [self._many.chosen(self.templates, choices) for choices in leaves]
-        costs = [self._cost(leaves[0])] if len(leaves) == 1 else self._many.costs(fillings)
+        fillings = [self._many.chosen(self.templates, _choices(left)) for left in leaves]
+        costs = [self._cost(_choices(leaves[0]))] if len(leaves) == 1 else self._many.costs(fillings)
         self._together = 1 if None in costs else min(TOGETHER, 2 * len(leaves))
-        for choices, values, cost in zip(leaves, fillings, costs, strict=True):
+        for left, values, cost in zip(leaves, fillings, costs, strict=True):
             key = tuple(some.tobytes() for some in values)
             if cost is not None and key not in self._found:
                 self._found.add(key)
-                yield Candidate(self.space, choices, cost)
+                for known, some, function in zip(self._simplest, key, left, strict=True):
+                    if some not in known:
+                        known[some] = function.simplest()
+                choices = tuple(known[some] for known, some in zip(self._simplest, key, strict=True))
+                yield Candidate(self.space, choices, cost, values)
 
     def _point_apart(self, node: _Node) -> tuple[int, Point] | None:
         """Return a hole and a point at which functions that are alike so far differ, if there is one."""
         for number, (left, points) in enumerate(zip(node.left, self.problem.points, strict=True)):
             if len(self._asked[number].points) == len(points):
+                continue
+            if left.count == 1:
                 continue
             every = np.ones((len(points), self.sizes[number]), np.bool_)
             several = np.flatnonzero(left.given(np.arange(len(points)), every).sum(axis=1) > 1)
@@ -350,3 +363,8 @@ class Tables:
         given = node.left[number].given(asked.places[lines], allowed)
         node.holds += (-asked.guards[lines][allowed & ~given]).tolist()
         node.allowed[values] = given
+
+
+def _choices(left: Sequence[Functions]) -> tuple[Choice, ...]:
+    """Return a function of each hole."""
+    return tuple(some.choice() for some in left)
