@@ -14,7 +14,7 @@ multiple of `step`, which is 1 where a block may be cut anywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from symbolic.program import Axis, Parameter, Program
 
@@ -54,7 +54,7 @@ class Tiling:
     """
 
     axes: tuple[TiledAxis, ...]
-    spans: Mapping[str, tuple[Span | None, ...]]
+    spans: Mapping[str, tuple[Span | None, ...]] = field(hash=False)
     evidence: tuple[tuple[int, ...], ...] = ()
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -53,13 +54,18 @@ def cuda_source(
 
 def _printed(program: Program, sizes: Sizes) -> tuple[Program, Tiling | None]:
     """Return the program that is printed, after the passes, and how its blocks tile arrays of any length."""
-    from cuda_out.passes import optimize
-    from cuda_out.tiled import one_tile
     from cuda_out.tiling import Tiling
 
-    if isinstance(sizes, Tiling):
-        return optimize(one_tile(program, sizes)), sizes
-    return optimize(program), None
+    tiling = sizes if isinstance(sizes, Tiling) else None
+    return _optimized(program, tiling), tiling
+
+
+@lru_cache(maxsize=8)  # the text, the comment in it and what is said of it each ask for the same
+def _optimized(program: Program, tiling: Tiling | None) -> Program:
+    from cuda_out.passes import optimize
+    from cuda_out.tiled import one_tile
+
+    return optimize(program if tiling is None else one_tile(program, tiling))
 
 
 def _numba(program: Program, head: Sequence[str], sizes: Sizes) -> str:

@@ -357,6 +357,8 @@ class Tables:
 
     def _rule_out(self, node: _Node, number: int, lines: Places) -> None:
         """Rule out the values that no function left of a hole has at some of its points."""
+        if not len(lines):
+            return
         asked = self._asked[number]
         values = asked.numbers[lines]
         allowed = node.allowed[values]
