@@ -34,6 +34,7 @@ from templates.holes import Point, Space
 
 TOGETHER = 64  # leaves that are run at once
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
+FEW = 8  # functions that are tried one by one
 OF_HOLE = 0.05  # how much a failure counts at the hole's other points
 
 
@@ -248,17 +249,23 @@ class Tables:
                 self._hole(*apart)  # now a point to search on
 
     def _split(self, node: _Node) -> _Split | None:
-        """Return the point to try values of; None where every point has one value only."""
+        """Return the point to try values of; None where every point has one value only.
+
+        A hole with few functions left is tried function by function: at the point where they differ most.
+        """
         best: tuple[tuple[float, int], _Split] | None = None
         for hole, (asked, left) in enumerate(zip(self._asked, node.left, strict=True)):
             values = node.allowed[asked.numbers].sum(axis=1)
             several = np.flatnonzero(values > 1)
-            if len(several):
-                merit = values[several] / (1 + asked.failures[several] + OF_HOLE * asked.failures.sum())
-                line = int(merit.argmin())
-                key = (float(merit[line]), left.count)
-                if best is None or key < best[0]:
-                    best = key, _Split(hole, int(several[line]))
+            if not len(several):
+                continue
+            if left.count <= FEW:
+                return _Split(hole, int(several[values[several].argmax()]))
+            merit = values[several] / (1 + asked.failures[several] + OF_HOLE * asked.failures.sum())
+            line = int(merit.argmin())
+            key = (float(merit[line]), left.count)
+            if best is None or key < best[0]:
+                best = key, _Split(hole, int(several[line]))
         return None if best is None else best[1]
 
     def _possible(self, node: _Node, split: _Split) -> list[Guard]:
