@@ -56,6 +56,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "%": lambda a, b: a % b,
 }
 _BY_CONSTANT: tuple[Literal["*", "//", "%"], ...] = ("*", "//", "%")
+_HEADS = ("", *_BY_CONSTANT)  # the operators of heads
 
 
 def value(tree: Tree, arguments: Sequence[Any]) -> Any:
@@ -98,8 +99,9 @@ class NaiveXform(Template):
                         seen.add(made)
                         heads.append((j, op, c))
         self.heads = heads
-        self._head = np.array([h[0] for h in heads])
-        self._groups = {key: np.array(rows) for key, rows in _grouped(heads).items()}
+        self._base = np.array([j for j, _, _ in heads])
+        self._operator = np.array([_HEADS.index(op) for _, op, _ in heads])
+        self._constant = np.array([c or 1 for _, _, c in heads])
         rows: dict[bytes, tuple[int, int]] = {}
         for sign, j in itertools.product((1, -1), self._kept.tolist()):
             rows.setdefault((sign * modulo[j] % self.n).tobytes(), (sign, j))
@@ -110,29 +112,26 @@ class NaiveXform(Template):
         self.components = (tuple(range(len(heads))),)
         if depth == 2:
             self.components += (tuple(range(len(self.tails))),)
-        self._columns: dict[Point, list[tuple[int, bool]]] = {}
 
     def light(self) -> NaiveXform:
         return self
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
+        heads = self._heads_at(np.arange(len(self.heads)), self._place[point]).tolist()
         if self.depth == 1:
-            return chooser.pick(0, [v for v, _ in self._heads_at(point)].__getitem__)
-        head = chooser.pick(0, self._heads_at(point).__getitem__)
+            return chooser.pick(0, heads.__getitem__)
+        with_tail = (self._operator == 0).tolist()
+        head = chooser.pick(0, list(zip(heads, with_tail, strict=True)).__getitem__)
         line = self._lines[:, self._place[point]]
         tail = chooser.pick(1, [int(sign * line[j]) % self.n for sign, j in self.tails].__getitem__)
         return chooser.both(lambda h, t: (h[0] + t) % self.n if h[1] else h[0], head, tail)
 
-    def _heads_at(self, point: Point) -> list[tuple[int, bool]]:
-        """Return each head's value at a point, and whether a tail is added to it."""
-        if point not in self._columns:
-            base, found = self._lines[:, self._place[point]], np.zeros(len(self.heads), np.int64)
-            for (op, c), rows in self._groups.items():
-                some = base[self._head[rows]]
-                found[rows] = _OPERATORS[op](some, c) if op else some
-            alone = [bool(op) for _, op, _ in self.heads]
-            self._columns[point] = [(v, not a) for v, a in zip((found % self.n).tolist(), alone, strict=True)]
-        return self._columns[point]
+    def _heads_at(self, rows: Line, place: int) -> Line:
+        """Return the values of some heads at a point."""
+        base, constant = self._lines[self._base[rows], place], self._constant[rows]
+        made = [_OPERATORS[op](base, constant) if op else base for op in _HEADS]
+        found: Line = np.choose(self._operator[rows], made) % self.n
+        return found
 
     def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
         return value(self.tree(choice), arguments) % self.n
@@ -156,17 +155,13 @@ class NaiveXform(Template):
     def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
         asked = [(self._place[p], v) for p, v in zip(points, values, strict=True) if v is not None]
         places, wanted = [p for p, _ in asked], np.array([v for _, v in asked], np.int64)
-        found: list[tuple[int, Choice]] = []
         tail = (0,) if self.depth == 2 else ()
         rows = np.arange(len(self.heads))
         for place, v in asked:
-            column = self._heads_at(self.points[place])
-            rows = np.array([r for r in rows.tolist() if column[r][0] == v], np.int64)
-            if not len(rows):
-                break
-        found += [(weight(self.tree((r, *tail))), (int(r), *tail)) for r in rows.tolist()]
+            rows = rows[self._heads_at(rows, place) == v]
+        found: list[tuple[int, Choice]] = [(weight(self.tree((r, *tail))), (r, *tail)) for r in rows.tolist()]
         if self.depth == 2:
-            lines = self._lines[:, places] % self.n
+            lines = {j: self._lines[j, places] % self.n for j in self._kept.tolist()}
             known = {}
             for number, (sign, j) in reversed(list(enumerate(self.tails))):
                 known[(sign * lines[j] % self.n).tobytes()] = number
@@ -216,10 +211,3 @@ def _first_of_each(lines: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """Return where each distinct line stands first, in order."""
     _, where = np.unique(lines, axis=0, return_index=True)
     return np.sort(where)
-
-
-def _grouped(heads: Sequence[tuple[int, str, int]]) -> dict[tuple[str, int], list[int]]:
-    groups: dict[tuple[str, int], list[int]] = {}
-    for row, (_, op, c) in enumerate(heads):
-        groups.setdefault((op, c), []).append(row)
-    return groups
