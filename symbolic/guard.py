@@ -14,6 +14,7 @@ where a docstring says one direction; simplification happens while a guard is bu
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +24,7 @@ Guard: TypeAlias = int
 TRUE: Guard = 1
 FALSE: Guard = -1
 WIDEST_CUBE = 8  # parts
-PAIRWISE = 6  # guards, of which each pair may be told that not both hold
+PAIRWISE = 6  # guards of which at most one holds, said of each pair
 MOST_GUARDS, MOST_CLAUSES = 3_000_000, 7_000_000  # of one set: either takes some 1.8 GB
 
 
@@ -160,11 +161,28 @@ class Guards:
     # -- counting -------------------------------------------------------------------------------------------
 
     def at_most_one(self, guards: Sequence[Guard]) -> None:
-        """Require that at most one of these holds (product encoding: in a rectangle, at most one row and one column)."""
+        """Require that at most one of these holds (sequential encoding: linear, unlike PySMT's AtMostOne)."""
+        before: Guard | None = None
+        for position, guard in enumerate(guards):
+            if before is None:
+                before = guard
+                continue
+            self.add([-before, -guard])
+            if position < len(guards) - 1:
+                after = self.fresh()
+                self.add([-before, after])
+                self.add([-guard, after])
+                before = after
+
+    def at_most_one_by_rectangle(self, guards: Sequence[Guard]) -> None:
+        """Require that at most one of these holds (product encoding: at most one row and one column have one).
+
+        It has as many clauses as `at_most_one` and a third of its guards: less to propagate, less for a solver to
+        learn about.
+        """
         if len(guards) <= PAIRWISE:
-            for position, guard in enumerate(guards):
-                for other in guards[:position]:
-                    self.add([-other, -guard])
+            for one, other in itertools.combinations(guards, 2):
+                self.add([-one, -other])
             return
         width = math.isqrt(len(guards) - 1) + 1
         columns = [self.fresh() for _ in range(width)]
@@ -172,8 +190,8 @@ class Guards:
         for position, guard in enumerate(guards):
             self.add([-guard, rows[position // width]])
             self.add([-guard, columns[position % width]])
-        self.at_most_one(rows)
-        self.at_most_one(columns)
+        self.at_most_one_by_rectangle(rows)
+        self.at_most_one_by_rectangle(columns)
 
     def exactly_one(self, guards: Sequence[Guard]) -> None:
         """Require that exactly one of these holds."""

@@ -76,7 +76,8 @@ def free_union(guards: Guards, hole: Hole) -> Union:
     if hole.size == 1:
         return Union.single(0)
     found = Union({value: guards.fresh() for value in range(hole.size)})
-    guards.exactly_one(list(found.values.values()))
+    guards.add(list(found.values.values()))
+    guards.at_most_one_by_rectangle(list(found.values.values()))
     return found
 
 

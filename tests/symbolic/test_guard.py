@@ -1,6 +1,6 @@
 """Guards mean what they were built from, in every assignment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 import pytest
@@ -98,12 +98,13 @@ def test_exactly_under_a_guard_binds_only_there(count: int) -> None:
         assert (holds is not None) == (not values[0] or sum(values[1:]) == count)
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 6])
-def test_at_most_one(size: int) -> None:
-    """`at_most_one` allows none or one."""
+@pytest.mark.parametrize("encoding", [Guards.at_most_one, Guards.at_most_one_by_rectangle])
+@pytest.mark.parametrize("size", [1, 2, 4, 6, 7, 9])
+def test_at_most_one(size: int, encoding: Callable[[Guards, Sequence[Guard]], None]) -> None:
+    """Both encodings allow none or one."""
     guards = Guards()
     inputs = [guards.fresh() for _ in range(size)]
-    guards.at_most_one(inputs)
+    encoding(guards, inputs)
     for values, holds in assignments(guards, inputs):
         assert (holds is not None) == (sum(values) <= 1)
 
