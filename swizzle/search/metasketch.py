@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
 NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
+OF_SMALL_SPACE = 20_000_000  # values at points, times nodes, before a small space is left open
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
 LARGE = 128  # constants of all holes together, from which on a space is not small
@@ -52,6 +53,7 @@ class _Search:
         self.all: list[Candidate] = []
         self.claims: list[Claim] = []
         self.floor = 0
+        self.left_open: list[SpaceName] = []
         self.light_done: set[SpaceName] = set()
         self.reason = ""
         self.told = 0.0
@@ -137,8 +139,29 @@ class _Search:
         if self._suits_tables(space):
             try:
                 return self._search_tables(space)
-            except (TooManyFunctions, TooManyNodes):
-                self.best, self.all = None, []
+            except TooManyNodes:
+                if self._left_to_space_3(space):
+                    self.left_open.append(space)
+                    return True
+            except TooManyFunctions:
+                pass
+        for each in (*self.left_open, space):
+            if not self._search_by_solver(each):
+                return False
+            if self.best is not None:
+                break
+        return True
+
+    def _left_to_space_3(self, space: SpaceName) -> bool:
+        """Say whether a space is left open when its search by tables becomes long: Space 3 holds all its functions.
+
+        A filling of either costs the same, as no filling changes the cost; that a small space has none is not worth
+        a long proof.
+        """
+        return space != "3" and "3" in self.spaces and not self.limits.all_solutions
+
+    def _search_by_solver(self, space: SpaceName) -> bool:
+        """Search one space by a solver; return whether its question was answered for certain."""
         with ExitStack() as stack:
             cegis = self._whole(space)
             stack.enter_context(cegis)
@@ -178,7 +201,8 @@ class _Search:
         if self.tables is None:
             self.tables = Tables(self.problem, self.deadline, self._table_news)
         tables = self.tables
-        for candidate in tables.candidates(space, NODE_LIMIT):
+        limit = max(1, OF_SMALL_SPACE // tables.values) if self._left_to_space_3(space) else NODE_LIMIT
+        for candidate in tables.candidates(space, limit):
             self.best = self.best or candidate
             if not self.limits.all_solutions:
                 return True
@@ -303,6 +327,8 @@ class _Search:
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
         if self.best is not None and self.best.cost == self.floor:
             certificate["floor"] = f"accumulates that no filling can do without, by counting: {self.floor}"
+        if self.best is not None and self.best.space not in self.left_open and self.left_open:
+            certificate["left_open"] = list(self.left_open)
         solutions, verified = self._read(candidates) if candidates else ((), {})
         if solutions:
             certificate["verified"] = verified

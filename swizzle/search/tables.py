@@ -103,7 +103,7 @@ class Tables:
         self._many = Many(problem)
         self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
         self._asked = [_Asked(size) for size in self.sizes]
-        self._values = 0  # numbered so far, from 1
+        self.values = 0  # at the points that clauses speak of, numbered from 1
         self._number_of: dict[Guard, int] = {}
         self._by_guard = np.zeros(1, np.intp)
         self._unions: dict[tuple[int, Point], Union] = {}
@@ -194,9 +194,9 @@ class Tables:
                 return found
             guards = [found.values[value] for value in range(self.sizes[number])]
             self._projector.add(number, len(self._asked[number].points), guards)
-            self._asked[number].add(point, place, guards, self._values + 1)
-            self._number_of |= {guard: self._values + 1 + value for value, guard in enumerate(guards)}
-            self._values += len(guards)
+            self._asked[number].add(point, place, guards, self.values + 1)
+            self._number_of |= {guard: self.values + 1 + value for value, guard in enumerate(guards)}
+            self.values += len(guards)
         return found
 
     def _numbers(self) -> Places:
@@ -356,8 +356,8 @@ class Tables:
     def _grow(self, node: _Node) -> None:
         """Make a node know the points that came since it was looked at."""
         known = len(node.allowed)
-        if known <= self._values:
-            node.allowed = np.append(node.allowed, np.ones(self._values + 1 - known, np.bool_))
+        if known <= self.values:
+            node.allowed = np.append(node.allowed, np.ones(self.values + 1 - known, np.bool_))
             for number, asked in enumerate(self._asked):
                 if len(fresh := np.flatnonzero(asked.numbers[:, 0] >= known)):
                     self._rule_out(node, number, fresh)
