@@ -68,7 +68,9 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             lines += _solution_lines(result.best)
             lines.append(f"  cost    {cost_text(result.best.cost)}, {optimality(result, every_space)}")
             for space in result.certificate.get("left_open", ()):
-                lines.append(f"  open    whether Space {space} has one too: it would cost the same, and the proof is long")
+                lines.append(
+                    f"  open    whether Space {space} has one too: it would cost the same, and the proof is long"
+                )
             if all_solutions:
                 found = count(len(result.solutions), "distinct solution")
                 lines.append(f"  found   {found}; there may be more" if result.reason else f"  all     {found}")

@@ -145,7 +145,8 @@ class _Search:
                     return True
             except TooManyFunctions:
                 pass
-        for each in (*self.left_open, space):
+        waiting, self.left_open = [*self.left_open, space], []
+        for each in waiting:
             if not self._search_by_solver(each):
                 return False
             if self.best is not None:
@@ -327,7 +328,7 @@ class _Search:
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
         if self.best is not None and self.best.cost == self.floor:
             certificate["floor"] = f"accumulates that no filling can do without, by counting: {self.floor}"
-        if self.best is not None and self.best.space not in self.left_open and self.left_open:
+        if self.best is not None and self.left_open:
             certificate["left_open"] = list(self.left_open)
         solutions, verified = self._read(candidates) if candidates else ((), {})
         if solutions:

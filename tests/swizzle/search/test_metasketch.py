@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from swizzle.commands.report import as_text
 from swizzle.search.metasketch import solve
 from swizzle.search.verify import verify
 from swizzle.sketch import Sketch
@@ -202,6 +203,57 @@ def test_a_question_that_is_too_large_is_left_undecided(
     found = solve(sketch, Limits(space="3", all_solutions=all_solutions, light=False))
     assert (found.status, found.solutions) == ("unknown", ())
     assert found.reason.startswith("too large: ") and found.reason.endswith(" clauses")
+
+
+SHUFFLED = """
+t = cuda.threadIdx.x
+s = cuda.shared.array(8, i32)
+s[?sw_xform(t, 8)] = x[t]
+cuda.syncthreads()
+y[t] = s[?sw_xform(t, 8)]
+"""
+TRANSPOSED, SHIFTED, CLAMPED = "x[t % 2 * 4 + t // 2]", "x[(t + 3) % 8]", "x[min(t, 5)]"
+
+
+def shuffled(wanted: str) -> Sketch:
+    spec = f"[{wanted} for t in range(8)]"
+    return kernel(SHUFFLED, spec=spec, arguments="x=i32[8], y=i32.out[8]", block=8, grid=1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "nodes", "status", "space", "left_open", "claimed"),
+    [
+        (TRANSPOSED, 100, "sat", "3", ["1"], []),
+        (TRANSPOSED, 0, "sat", "3", None, ["1"]),
+        (SHIFTED, 0, "sat", "1", None, []),
+        (CLAMPED, 100, "unsat", "3", None, ["3"]),
+        (CLAMPED, 0, "unsat", "3", None, ["1", "3"]),
+    ],
+)
+def test_a_small_space_whose_proof_is_long_is_left_open(
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: str,
+    nodes: int,
+    status: str,
+    space: str,
+    left_open: list[str] | None,
+    claimed: list[str],
+) -> None:
+    """Space 3 is searched instead; where that gets too long, too, a solver answers for the small space first."""
+    monkeypatch.setattr("swizzle.search.metasketch.LARGE", 1)
+    monkeypatch.setattr("swizzle.search.metasketch.OF_SMALL_SPACE", 1)
+    monkeypatch.setattr("swizzle.search.metasketch.NODE_LIMIT", nodes)
+    found = solve(shuffled(wanted), Limits(light=False))
+    assert (found.status, found.space, found.certificate.get("left_open")) == (status, space, left_open)
+    assert [claim["space"] for claim in found.certificate["proved"]] == claimed
+    assert ("  open    whether Space 1 has one too" in as_text(found, [])) == (left_open is not None)
+
+
+def test_a_small_space_is_not_left_open_where_all_its_solutions_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--all` lists the solutions of the first space with an answer, so the answer for each space must be known."""
+    monkeypatch.setattr("swizzle.search.metasketch.OF_SMALL_SPACE", 1)
+    found = solve(shuffled(TRANSPOSED), Limits(all_solutions=True))
+    assert {claim["space"] for claim in found.certificate["proved"]} == {"1", "3"}
 
 
 def test_a_kernel_without_holes_is_checked() -> None:

@@ -1,13 +1,18 @@
 """Search by function tables and search by a solver say the same."""
 
+import itertools
+
+import numpy as np
 import pytest
 
 from swizzle.loading import load
 from swizzle.search.cegis import Candidate, Cegis, NoFilling
+from swizzle.search.many import Many
 from swizzle.search.problem import Problem
 from swizzle.search.tables import Tables, TooManyNodes
 from symbolic.propagate import available
-from templates.holes import Space
+from templates.chooser import Choice
+from templates.holes import Space, Template, Xform
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
 
@@ -45,6 +50,32 @@ def test_all_solutions_are_those_of_a_solver(file: str, sketch: str, parameters:
             assert isinstance(cegis.find(), Candidate)
             cegis.forbid(candidate)
         assert isinstance(cegis.find(), NoFilling)
+
+
+@pytest.mark.parametrize(
+    ("file", "sketch", "space"),
+    [
+        ("aos_store.py", "rcr", "1"),
+        ("aos_store.py", "rcr", "3"),
+        ("aos_sum.py", "crc", "3"),
+        ("conv1d.py", "conv1d", "2"),
+    ],
+)
+def test_solutions_come_with_their_values_and_simplest_formulas(file: str, sketch: str, space: Space) -> None:
+    """What a candidate says of itself is what its choices give, and no choice with those values reads simpler."""
+    posed = problem(file, sketch, warp_size=4)
+    templates, many = posed.templates(space), Many(posed)
+    with Tables(posed, None, quiet) as tables:
+        for candidate in itertools.islice(tables.candidates(space), 20):
+            given = many.chosen(templates, candidate.choices)
+            assert candidate.values is not None and all(map(np.array_equal, candidate.values, given))
+            for made, choice, points, values in zip(templates, candidate.choices, posed.points, given, strict=True):
+                assert complexity(made, choice) == complexity(made, made.simplest(points, values.tolist()))
+
+
+def complexity(made: Template, choice: Choice | None) -> object:
+    """Return how a choice reads, or the choice itself."""
+    return made.complexity(choice) if isinstance(made, Xform) and choice is not None else choice
 
 
 def test_sizes_that_share_a_factor_with_the_warp_in_a_way_no_template_has() -> None:
