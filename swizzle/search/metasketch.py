@@ -15,6 +15,7 @@ from swizzle.filling import solve_filled
 from swizzle.search.cegis import Candidate, Cegis, NoFilling
 from swizzle.search.certificate import Claim, confirm, confirm_equal
 from swizzle.search.floor import floor
+from swizzle.search.plan import Plan
 from swizzle.search.problem import Problem
 from swizzle.search.reading import Reading
 from swizzle.search.specification import Meaning
@@ -24,7 +25,6 @@ from swizzle.solution import Limits, Progress, Result, Solution, SpaceName, Stat
 from symbolic.answer import Unknown
 from symbolic.engines import SolverName, quickest_boolean
 from symbolic.guard import OutOfTime
-from symbolic.propagate import available
 from templates.holes import SPACES
 
 if TYPE_CHECKING:
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 
 SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
-NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
-OF_SMALL_SPACE = 20_000_000  # values at points, times nodes, before a small space is left open
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
-LARGE = 128  # constants of all holes together, from which on a space is not small
 
 
 class _Search:
@@ -54,13 +51,12 @@ class _Search:
         self.claims: list[Claim] = []
         self.floor = 0
         self.left_open: list[SpaceName] = []
-        self.light_done: set[SpaceName] = set()
         self.reason = ""
         self.told = 0.0
         self.counterexamples = 0
         self.problem: Problem | None = None
         self.tables: Tables | None = None
-        self.spaces: list[SpaceName] = []
+        self.plan: Plan | None = None
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
@@ -87,8 +83,8 @@ class _Search:
             self.floor = floor(self.problem) if self.limits.canonical else 0
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
-            self.spaces = self._spaces()
-            for space in self.spaces:
+            self.plan = Plan(self.problem, self.limits, self.floor)
+            for space in self.plan.spaces:
                 last = space
                 done = self._search_space(space)
                 if self.best is not None and (self.limits.space != "all" or not done):
@@ -110,25 +106,11 @@ class _Search:
         self.seconds["search"] = time.monotonic() - started
         return self._result(last, optimal)
 
-    def _spaces(self) -> list[SpaceName]:
-        """Return the spaces to search, without those that add nothing to the one before."""
-        assert self.problem is not None
-        if self.limits.space in ("1", "2", "3"):
-            return [self.limits.space]
-        found: list[SpaceName] = []
-        before: list[Any] | None = None
-        for space in SPACES:
-            components = [t.components for t in self.problem.templates(space)]
-            if components != before:
-                found.append(space)
-            before = components
-        return found
-
     def _search_space(self, space: SpaceName) -> bool:
         """Search one space, light parts first; return whether its question was answered for certain."""
-        assert self.problem is not None
+        assert self.plan is not None
         self.counterexamples = 0
-        for part in self._light_parts(space):
+        for part in self.plan.light_parts(space):
             self.tell(space, "light constants: building the space")
             with self._cegis(part, light=True) as light:
                 if isinstance(self._lower(light), Unknown):
@@ -136,11 +118,11 @@ class _Search:
             if self._at_floor():
                 return True
         self.tell(space, "building the space")
-        if self._suits_tables(space):
+        if self.best is None and self.plan.suits_tables(space):
             try:
                 return self._search_tables(space)
             except TooManyNodes:
-                if self._left_to_space_3(space):
+                if self.plan.may_stay_open(space):
                     self.left_open.append(space)
                     return True
             except TooManyFunctions:
@@ -152,14 +134,6 @@ class _Search:
             if self.best is not None:
                 break
         return True
-
-    def _left_to_space_3(self, space: SpaceName) -> bool:
-        """Say whether a space is left open when its search by tables becomes long: Space 3 holds all its functions.
-
-        A filling of either costs the same, as no filling changes the cost; that a small space has none is not worth
-        a long proof.
-        """
-        return space != "3" and "3" in self.spaces and not self.limits.all_solutions
 
     def _search_by_solver(self, space: SpaceName) -> bool:
         """Search one space by a solver; return whether its question was answered for certain."""
@@ -178,32 +152,13 @@ class _Search:
                 return self._enumerate(space, cegis)
             return True
 
-    def _suits_tables(self, space: SpaceName) -> bool:
-        """Say whether function tables are tried before a solver: for a large question about no cost.
-
-        They are at their best where data is only moved: what is required of a point is then a clause of a few values.
-        They tell functions apart at all points, so they list too much where a hole decides whether another is asked.
-        """
-        assert self.problem is not None
-        accumulates = len(self.problem.accumulates())
-        large = space == "3" or self.limits.all_solutions or (not accumulates and self._constants(space) >= LARGE)
-        return (
-            available()
-            and self.limits.canonical
-            and large
-            and not (self.limits.all_solutions and self.problem.branches)
-            and self.best is None
-            and self.floor == accumulates
-        )
-
     def _search_tables(self, space: SpaceName) -> bool:
         """Search one space by function tables; return True, as it is answered for certain."""
-        assert self.problem is not None
+        assert self.problem is not None and self.plan is not None
         if self.tables is None:
             self.tables = Tables(self.problem, self.deadline, self._table_news)
         tables = self.tables
-        limit = max(1, OF_SMALL_SPACE // tables.values) if self._left_to_space_3(space) else NODE_LIMIT
-        for candidate in tables.candidates(space, limit):
+        for candidate in tables.candidates(space, self.plan.node_limit(space, tables.values)):
             self.best = self.best or candidate
             if not self.limits.all_solutions:
                 return True
@@ -224,8 +179,8 @@ class _Search:
             cegis, self.kept = self.kept, None
             cegis.widen()
             return cegis
-        wider: SpaceName | None = "2" if space == "1" and "2" in self.spaces and not self.limits.all_solutions else None
-        return self._cegis(space, wider=wider)
+        assert self.plan is not None
+        return self._cegis(space, wider=self.plan.wider(space))
 
     def _keep(self, cegis: Cegis | None) -> None:
         """Keep a search for the next space, or end the one that is kept."""
@@ -245,34 +200,6 @@ class _Search:
         from swizzle.search.uncanonical import Uncanonical
 
         return Uncanonical(self.problem, space, self.solver, self.deadline, news, light=light)
-
-    def _light_parts(self, space: SpaceName) -> list[SpaceName]:
-        """Return the spaces up to this one, but for Space 3, whose light part is to be searched before the whole.
-
-        An answer there ends the search only if no filling of any space is cheaper.
-        """
-        assert self.problem is not None
-        if self.limits.all_solutions or not self.limits.light:
-            return []
-        found = [part for part in SPACES[: SPACES.index(space)] if part not in self.light_done]
-        if space != "3" and self._worth_a_light_part(space):
-            found.append(space)
-        self.light_done |= {space, *found}
-        return found
-
-    def _worth_a_light_part(self, space: SpaceName) -> bool:
-        """Say whether a space is so large that its light part is searched on its own."""
-        assert self.problem is not None
-        constants = self._constants(space)
-        if constants < LARGE:
-            return False
-        light = sum(len(c) for t in self.problem.templates(space) for c in t.light().components)
-        return 2 * light < constants
-
-    def _constants(self, space: SpaceName) -> int:
-        """Return how many constants the holes' templates have together."""
-        assert self.problem is not None
-        return sum(len(c) for t in self.problem.templates(space) for c in t.components)
 
     def _at_floor(self) -> bool:
         """Say whether no filling of any space can be cheaper than the best."""

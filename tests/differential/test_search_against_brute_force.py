@@ -163,7 +163,7 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
         assert found.status == "sat" and found.optimal
         assert found.best.cost["accumulates"] <= min(costs)
         assert floor(problem) <= found.best.cost["accumulates"]
-    monkeypatch.setattr("swizzle.search.metasketch.LARGE", 0)  # light parts first, however small the space
+    monkeypatch.setattr("swizzle.search.plan.LARGE", 0)  # light parts first, however small the space
     lighter = solve(posed, Limits(space=space))
     assert lighter.status == found.status
     if costs:

@@ -240,9 +240,9 @@ def test_a_small_space_whose_proof_is_long_is_left_open(
     claimed: list[str],
 ) -> None:
     """Space 3 is searched instead; where that gets too long, too, a solver answers for the small space first."""
-    monkeypatch.setattr("swizzle.search.metasketch.LARGE", 1)
-    monkeypatch.setattr("swizzle.search.metasketch.OF_SMALL_SPACE", 1)
-    monkeypatch.setattr("swizzle.search.metasketch.NODE_LIMIT", nodes)
+    monkeypatch.setattr("swizzle.search.plan.LARGE", 1)
+    monkeypatch.setattr("swizzle.search.plan.OF_SMALL_SPACE", 1)
+    monkeypatch.setattr("swizzle.search.plan.NODE_LIMIT", nodes)
     found = solve(shuffled(wanted), Limits(light=False))
     assert (found.status, found.space, found.certificate.get("left_open")) == (status, space, left_open)
     assert [claim["space"] for claim in found.certificate["proved"]] == claimed
@@ -251,7 +251,7 @@ def test_a_small_space_whose_proof_is_long_is_left_open(
 
 def test_a_small_space_is_not_left_open_where_all_its_solutions_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--all` lists the solutions of the first space with an answer, so the answer for each space must be known."""
-    monkeypatch.setattr("swizzle.search.metasketch.OF_SMALL_SPACE", 1)
+    monkeypatch.setattr("swizzle.search.plan.OF_SMALL_SPACE", 1)
     found = solve(shuffled(TRANSPOSED), Limits(all_solutions=True))
     assert {claim["space"] for claim in found.certificate["proved"]} == {"1", "3"}
 

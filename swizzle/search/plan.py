@@ -1,0 +1,98 @@
+"""What is searched in which order, and by what: the spaces, their light parts, function tables or a solver.
+
+What a question is decides, by the size of its spaces and by whether a filling changes the cost; no measured time does,
+so that the same question has the same answer on every machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from swizzle.search.problem import Problem
+from swizzle.solution import Limits, SpaceName
+from symbolic.propagate import available
+from templates.holes import SPACES
+
+LARGE = 128  # constants of all holes together, from which on a space is not small
+NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
+OF_SMALL_SPACE = 20_000_000  # values at points, times nodes, before a small space is left open
+
+
+class Plan:
+    """The order of one search; it remembers which light parts were due."""
+
+    def __init__(self, problem: Problem, limits: Limits, floor: int) -> None:
+        """`floor` is what every filling of every space costs at least."""
+        self.problem, self.limits, self.floor = problem, limits, floor
+        self.spaces = self._spaces()
+        self._light_done: set[SpaceName] = set()
+
+    def _spaces(self) -> list[SpaceName]:
+        """Return the spaces to search, without those that add nothing to the one before."""
+        if self.limits.space in SPACES:
+            return [self.limits.space]
+        found: list[SpaceName] = []
+        before: list[Any] | None = None
+        for space in SPACES:
+            components = [t.components for t in self.problem.templates(space)]
+            if components != before:
+                found.append(space)
+            before = components
+        return found
+
+    def light_parts(self, space: SpaceName) -> list[SpaceName]:
+        """Return the spaces up to this one, but for Space 3, whose light part is to be searched before the whole.
+
+        An answer there ends the search only if no filling of any space is cheaper.
+        """
+        if self.limits.all_solutions or not self.limits.light:
+            return []
+        found = [part for part in SPACES[: SPACES.index(space)] if part not in self._light_done]
+        if space != "3" and self._worth_a_light_part(space):
+            found.append(space)
+        self._light_done |= {space, *found}
+        return found
+
+    def _worth_a_light_part(self, space: SpaceName) -> bool:
+        """Say whether a space is so large that its light part is searched on its own."""
+        constants = self._constants(space)
+        if constants < LARGE:
+            return False
+        light = sum(len(c) for t in self.problem.templates(space) for c in t.light().components)
+        return 2 * light < constants
+
+    def suits_tables(self, space: SpaceName) -> bool:
+        """Say whether function tables are tried before a solver: for a large question about no cost.
+
+        They are at their best where data is only moved: what is required of a point is then a clause of a few values.
+        They tell functions apart at all points, so they list too much where a hole decides whether another is asked.
+        """
+        accumulates = len(self.problem.accumulates())
+        large = space == "3" or self.limits.all_solutions or (not accumulates and self._constants(space) >= LARGE)
+        return (
+            available()
+            and self.limits.canonical
+            and large
+            and not (self.limits.all_solutions and self.problem.branches)
+            and self.floor == accumulates
+        )
+
+    def may_stay_open(self, space: SpaceName) -> bool:
+        """Say whether a space is left open when its search by tables becomes long: Space 3 holds all its functions.
+
+        A filling of either costs the same, as no filling changes the cost; that a small space has none is not worth
+        a long proof.
+        """
+        return space != "3" and "3" in self.spaces and not self.limits.all_solutions
+
+    def node_limit(self, space: SpaceName, values: int) -> int:
+        """Return after how many nodes a search by tables ends, which has so many values of holes at points."""
+        return max(1, OF_SMALL_SPACE // values) if self.may_stay_open(space) else NODE_LIMIT
+
+    def wider(self, space: SpaceName) -> SpaceName | None:
+        """Return the space in which a solver's search of this one goes on, if it does."""
+        return "2" if space == "1" and "2" in self.spaces and not self.limits.all_solutions else None
+
+    def _constants(self, space: SpaceName) -> int:
+        """Return how many constants the holes' templates have together."""
+        return sum(len(c) for t in self.problem.templates(space) for c in t.components)
