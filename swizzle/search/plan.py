@@ -13,6 +13,7 @@ from swizzle.solution import Limits, SpaceName
 from symbolic.propagate import available
 from templates.holes import SPACES
 
+WORTH_IT = 1.5  # times the constants of its light part, from which on a space is searched in two steps
 LARGE = 128  # constants of all holes together, from which on a space is not small
 NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
 OF_SMALL_SPACE = 20_000_000  # values at points, times nodes, before a small space is left open
@@ -59,7 +60,7 @@ class Plan:
         if constants < LARGE:
             return False
         light = sum(len(c) for t in self.problem.templates(space) for c in t.light().components)
-        return 2 * light < constants
+        return WORTH_IT * light < constants
 
     def suits_tables(self, space: SpaceName) -> bool:
         """Say whether function tables are tried before a solver: for a large question about no cost.
