@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Candidate:
     space: Space
     choices: tuple[Choice, ...]
     cost: int
-    values: Values | None = None
+    values: Values | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

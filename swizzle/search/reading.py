@@ -46,7 +46,7 @@ class Reading:
     def _chosen(self, candidate: Candidate) -> list[Chosen]:
         """Return, of each of a candidate's functions, the template and the choice with the simplest formula."""
         templates, choices = self._templates[candidate.space], candidate.choices
-        if candidate.values is None:
+        if candidate.values is None or self.problem.branches:  # else no point is free
             answers = self.problem.answers(templates, choices)
             choices = tuple(
                 self._simplest(some, points, dict(answered)) if points else choice

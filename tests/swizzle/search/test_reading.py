@@ -14,6 +14,7 @@ from swizzle.search.reading import Reading
 from swizzle.search.tables import Tables
 from swizzle.sketch import Sketch
 from symbolic.propagate import available
+from tests.sketches import kernel
 from tests.test_case_studies import CASES
 
 pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
@@ -74,3 +75,14 @@ def test_a_formula_that_is_not_the_function_is_caught(
     monkeypatch.setattr("swizzle.search.reading.printed_values", wrong)
     with pytest.raises(AssertionError, match="a solution fails its own verification"):
         read(*found)
+
+
+def test_points_that_a_solution_does_not_ask_are_free() -> None:
+    """Where a condition keeps a hole from being asked, its formula need not be what the search happened to choose."""
+    text = "i = cuda.laneid\ny[i] = x[?sw_xform(i, 8)] if ?sw_cond(i) else x[i]"
+    posed = kernel(text, spec="[x[7] if i == 0 else x[i] for i in range(8)]", block=8, grid=1, warp_size=8)
+    problem = Problem.of(posed.program, posed.spec)
+    with Tables(problem, None, lambda _: None) as tables:
+        candidate = next(tables.candidates("3"))
+    ((solution,), _) = next(Reading(posed, problem, None).solutions([candidate]))
+    assert [hole.formula for hole in solution.holes] == ["7", "i <= 0"]
