@@ -8,11 +8,16 @@ ends of its own.
 from __future__ import annotations
 
 import _thread
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from types import FrameType
+
+MOMENT = 0.5  # seconds
+_last_interrupt = -math.inf
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -42,13 +47,27 @@ def guard() -> None:
 def work_begins() -> None:
     """From here on Ctrl-C is a KeyboardInterrupt again; one that Python could not raise comes again."""
     if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _interrupt)
         sys.unraisablehook = _again
+
+
+def _interrupt(*_: object) -> None:
+    """Raise KeyboardInterrupt, but not twice in a moment: `timeout` sends the same one to a process and to its group.
+
+    What was found would be lost, if the second came while it is being put away.
+    """
+    global _last_interrupt
+    now = time.monotonic()
+    if now - _last_interrupt > MOMENT:
+        _last_interrupt = now
+        raise KeyboardInterrupt
 
 
 def _again(unraisable: sys.UnraisableHookArgs) -> None:
     """Interrupt again soon, when Ctrl-C came while an object was being finalised and would be lost."""
+    global _last_interrupt
     if unraisable.exc_type is KeyboardInterrupt:
+        _last_interrupt = -math.inf
         threading.Timer(0.02, _thread.interrupt_main).start()
     else:
         sys.__unraisablehook__(unraisable)

@@ -1,11 +1,18 @@
-"""Unit propagation: what follows from some guards alone, clause by clause, without search; and small searches."""
+"""Unit propagation: what follows from some guards alone, clause by clause, without search; and small searches.
+
+The engine's own functions are called, as its classes would take Ctrl-C for the time of a call and jump out of the
+engine where it comes, which leaves it broken. So Ctrl-C waits for the end of a call, which is soon.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from symbolic.guard import FALSE, TRUE, Guard
+
+KEEP_CTRL_C = 0  # 'not the main thread', in which the engine would take it
 
 
 def available() -> bool:
@@ -34,11 +41,22 @@ class Propagation:
 
     def implied(self, guards: Sequence[Guard]) -> list[Guard] | None:
         """Return the guards that hold if these do, these included, or None if they cannot all hold."""
-        possible, found = self._solver.propagate([TRUE, *guards])
-        return found if possible else None
+        import pysolvers
+
+        possible, found = pysolvers.minisat22_propagate(self._solver.minisat, [TRUE, *guards], 0, KEEP_CTRL_C)
+        return (found or []) if possible else None
 
     def close(self) -> None:
-        self._solver.delete()
+        _free(self._solver)
+
+
+def _free(solver: Any) -> None:
+    """Free an engine once, whatever interrupts this: what was freed twice would end the process."""
+    import pysolvers
+
+    engine, solver.minisat = solver.minisat, None
+    if engine is not None:
+        pysolvers.minisat22_del(engine)
 
 
 class Subproblem:
@@ -55,9 +73,11 @@ class Subproblem:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._solver.delete()
+        _free(self._solver)
 
     def possible(self, guards: Sequence[Guard]) -> bool:
         """Say whether these guards can hold; True where that takes too long to find out."""
+        import pysolvers
+
         self._solver.conf_budget(self.CONFLICTS)
-        return self._solver.solve_limited(assumptions=list(guards)) is not False
+        return pysolvers.minisat22_solve_lim(self._solver.minisat, list(guards), KEEP_CTRL_C, 0) is not False

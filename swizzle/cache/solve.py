@@ -63,7 +63,7 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
 
 def decided(result: Result) -> bool:
     """Tell whether an answer is final: more time would not change it."""
-    return result.status == "unsat" or (result.status == "sat" and result.optimal)
+    return not result.reason and (result.status == "unsat" or (result.status == "sat" and result.optimal))
 
 
 def _better(found: Result, kept: Result | None) -> Result:

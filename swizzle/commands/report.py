@@ -69,7 +69,7 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             lines.append(f"  cost    {cost_text(result.best.cost)}, {optimality(result, every_space)}")
             for space in result.certificate.get("left_open", ()):
                 lines.append(
-                    f"  open    whether Space {space} has one too: it would cost the same, and the proof is long"
+                    f"  open    whether Space {space} has one of the same cost: --space {space} finds out, in time"
                 )
             if all_solutions:
                 found = count(len(result.solutions), "distinct solution")

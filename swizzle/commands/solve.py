@@ -128,7 +128,7 @@ def exit_status(result: Result) -> int:
     """Return what the process ends with; an answer that was not proved cheapest was cut short."""
     match result.status:
         case "sat":
-            return DONE if result.optimal else UNDECIDED
+            return DONE if result.optimal and not result.reason else UNDECIDED
         case "unsat":
             return NO
         case "unknown":

@@ -272,7 +272,7 @@ class _Search:
             sketch=self.sketch.name,
             status=status,
             space=self._space_of_best(last),
-            optimal=optimal and not self.reason,
+            optimal=self._at_floor() or (optimal and not self.reason),
             solutions=solutions,
             warp_size=self.sketch.program.warp_size,
             seconds=dict(self.seconds),

@@ -72,6 +72,7 @@ class Problem:
     branches: bool  # a hole is asked for threads only if another hole says so
     naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
+    _last_writers: dict[str, Lanes] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -144,9 +145,19 @@ class Problem:
 
     def thread_of(self, demand: Demand) -> int:
         """Return the thread that stores what a demand is about."""
-        if isinstance(demand, Stored):
-            return demand.thread
-        return int(self.finals[demand.array].writer[demand.address])
+        return demand.thread if isinstance(demand, Stored) else int(self._writers(demand.array)[demand.address])
+
+    def _writers(self, array: str) -> Lanes:
+        """Return the thread that is last to write each cell, or may be: of several, the first; 0 if holes decide it."""
+        if array not in self._last_writers:
+            seen = self.finals[array]
+            found = self._last_writers[array] = seen.writer.copy()
+            for write in seen.diffuse:
+                if isinstance(write.address, np.ndarray):
+                    threads = np.flatnonzero(write.address >= 0)[::-1]
+                    threads = threads[seen.number[write.address[threads]] < write.number]
+                    found[write.address[threads]] = threads
+        return self._last_writers[array]
 
     def first_demands(self) -> list[Demand]:
         """Return a few demands that are likely to differ: the ends of the first block's share of each output.
@@ -173,8 +184,8 @@ class Problem:
         for parameter in outputs(self.program):
             writes, seen = self.final_writes(parameter.name), self.finals[parameter.name]
             found += [Stored(parameter.name, j, t) for j in writes for t in sorted(threads)]
-            if not seen.diffuse:
-                writer = seen.writer.tolist()
+            if not seen.diffuse or len(writes) < len(seen.diffuse):
+                writer = self._writers(parameter.name).tolist()
                 found += [o for o in self.outputs if o.array == parameter.name and writer[o.address] in threads]
         return found
 

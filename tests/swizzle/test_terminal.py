@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -13,14 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from symbolic.propagate import available
+
 pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
 
 ROOT = Path(__file__).resolve().parents[2]
 SWIZZLE = [sys.executable, "-m", "swizzle"]
-LONG = ["solve", "case_studies/mult64.py:register", "-D", "warp_size=8", "--space", "all"]
-"""The first solution is there at once, the proof over all spaces takes minutes."""
+LONG = ["solve", "case_studies/mult64.py:register", "-D", "warp_size=8", "--space", "all", "--no-light"]
+"""The first solution is there at once, the search for a cheaper one takes minutes."""
 VIEW = re.compile(r"Space \d · .*\r\n.* s · (?:best \d+ accumulates|no solution yet) · \d+ candidates?, \d+ counterex")
 BEST = "best 8 accumulates"
 
@@ -166,6 +169,25 @@ def test_ctrl_c_while_starting_is_no_traceback() -> None:
         )
         done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout, done.stderr.strip()) == (3, "", "interrupted"), module
+
+
+@pytest.mark.skipif(not available(), reason="python-sat is not installed")
+def test_ctrl_c_that_comes_more_than_once_keeps_what_was_found() -> None:
+    """As from `timeout`, which sends the signal to the process and to its group: one interrupt, nothing lost."""
+    words = ["solve", "case_studies/aos_store.py:rcr", "-D", "struct_size=16", "--space", "3", "--all", "--no-cache"]
+    with subprocess.Popen(
+        [*SWIZZLE, *words], cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if "fillings so far" in line)
+        for wait in (0.0, 0.0003, 0.003):
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
+        out, rest = process.communicate(timeout=60)
+    assert process.returncode == 3 and "internal error" not in rest
+    assert re.search(r"^  found   \d+ distinct solutions?; there may be more$", out, re.MULTILINE)
+    assert "  reason  interrupted\n" in out
+    assert "  cost    0 accumulates, proved minimal in Space 3\n" in out  # which takes no other solution to see
 
 
 def test_a_program_that_imports_swizzle_keeps_its_signals() -> None:

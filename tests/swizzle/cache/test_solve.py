@@ -176,6 +176,18 @@ def test_the_best_so_far_is_kept_until_there_is_a_better(monkeypatch: pytest.Mon
     monkeypatch.undo()
 
 
+def test_a_list_that_was_cut_short_is_not_kept_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its best solution is proved minimal: the others are missing."""
+    limits = Limits(all_solutions=True)
+    every = metasketch.solve(sketch_of(SOLVABLE), limits)
+    with monkeypatch.context() as patched:
+        part = replace(every, solutions=every.solutions[:1], optimal=True, reason="interrupted")
+        patched.setattr(metasketch, "solve", lambda *_: part)
+        assert solve(sketch_of(SOLVABLE), limits, ignore) == part
+    found = solve(sketch_of(SOLVABLE), limits, ignore)
+    assert not found.cached and len(found.solutions) == len(every.solutions)
+
+
 def test_interrupted_while_reading_the_specification(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C before the search begins is an undecided answer like any other."""
 
