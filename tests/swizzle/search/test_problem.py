@@ -3,6 +3,7 @@
 import pytest
 
 from swizzle.search.metasketch import solve
+from swizzle.search.problem import Output, Problem
 from swizzle.solution import Limits
 from symbolic.errors import SwizzleError
 from tests.sketches import kernel
@@ -77,3 +78,15 @@ y[i] = a.value * b.value
 """
     with pytest.raises(SwizzleError, match=r"more than 100,000 ways, or on accumulators' values"):
         solve(kernel(body, spec="[sum(x[k] for k in range(8)) * sum(x[k] for k in range(8)) for i in range(8)]"))
+
+
+def test_stores_of_two_branches_are_demanded_thread_by_thread() -> None:
+    """Neither store is final, as either may be the one; what a cell holds in the end is one thread's doing."""
+    body = "t = cuda.threadIdx.x\nif ?sw_cond(t):\n    y[7 - t] = x[?sw_xform(t, 8)]\nelse:\n    y[7 - t] = x[0]"
+    posed = kernel(body, spec="[x[i] for i in range(8)]", block=8, grid=1, arguments="x=i32[8], y=i32.out[8]")
+    problem = Problem.of(posed.program, posed.spec)
+    assert problem.final_writes("y") == [1]
+    assert [problem.thread_of(output) for output in problem.outputs] == list(range(8))[::-1]
+    demands = problem.demands_of({2})
+    assert [d.address for d in demands if isinstance(d, Output)] == [5]
+    assert {problem.thread_of(d) for d in demands} == {2}
