@@ -197,7 +197,10 @@ def _hole(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.C
         nodes = list(arguments.get("v", ()))
         if not nodes:
             reader.mistake(
-                node, f"{mark}{name} without a variable to depend on", f"{mark}{name}({'n, ' * (kind == 'part')}v, ...)"
+                node,
+                f"{mark}{name} without a variable to depend on",
+                f"{mark}{name}({'n, ' * (kind == 'part')}v, ...)",
+                "give it what the choice may depend on, such as the lane and the loop variable",
             )
     args = [_hole_argument(reader, n, f"an argument of {mark}{name}") for n in nodes]
     texts = [ast.unparse(n) for n in nodes]
