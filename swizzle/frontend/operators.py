@@ -127,7 +127,11 @@ def _noun(dtype: DType) -> str:
 def _float_as(value: FloatLiteral, dtype: DType, what: str) -> Expr:
     if dtype.is_float:
         return Const(value.value, dtype, value.place)
-    fail(value.place, f"{what} is {describe(value)}", _noun(dtype))
+    if dtype is BOOL:
+        mend = "compare it, as in `... != 0`"
+    else:
+        mend = f"write {int(value.value)}" if float(value.value).is_integer() else "write an int"
+    fail(value.place, f"{what} is {describe(value)}", _noun(dtype), mend)
 
 
 def _int_as(value: Const, dtype: DType, what: str) -> Expr:
