@@ -49,6 +49,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     "Holes": (
         *("unknown_hole", "hole_missing_size", "hole_size_not_static", "hole_in_hole", "hole_in_hole_through_variable"),
         *("hole_in_loop_bound", "part_too_large", "xform_too_large", "xform_out_of_range", "condition_argument_large"),
+        *("hole_size_is_a_float", "condition_without_argument"),
     ),
     "Device functions": (
         *("device_options", "python_device_signature", "device_defaults", "python_device_outside"),
