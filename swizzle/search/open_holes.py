@@ -76,8 +76,9 @@ def free_union(guards: Guards, hole: Hole) -> Union:
     if hole.size == 1:
         return Union.single(0)
     found = Union({value: guards.fresh() for value in range(hole.size)})
-    guards.add(list(found.values.values()))
-    guards.at_most_one_by_rectangle(list(found.values.values()))
+    each = list(found.values.values())
+    guards.add(each)
+    guards.at_most_one_by_rectangle(each)
     return found
 
 

@@ -1,7 +1,7 @@
 """What is searched in which order, and by what: the spaces, their light parts, function tables or a solver.
 
 What a question is decides, by the size of its spaces and by whether a filling changes the cost; no measured time does,
-so that the same question has the same answer on every machine.
+so the plan is the same on every machine. (Which of equally good fillings a solver finds may still differ.)
 """
 
 from __future__ import annotations

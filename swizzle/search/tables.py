@@ -315,9 +315,7 @@ class Tables:
     def _point_apart(self, node: _Node) -> tuple[int, Point] | None:
         """Return a hole and a point at which functions that are alike so far differ, if there is one."""
         for number, (left, points) in enumerate(zip(node.left, self.problem.points, strict=True)):
-            if len(self._asked[number].points) == len(points):
-                continue
-            if left.count == 1:
+            if len(self._asked[number].points) == len(points) or left.count == 1:
                 continue
             every = np.ones((len(points), self.sizes[number]), np.bool_)
             several = np.flatnonzero(left.given(np.arange(len(points)), every).sum(axis=1) > 1)
