@@ -17,7 +17,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 GPU_RUN := $(or $(GPU_PYTHON),$(BIN)/python)
 GPU_READY := $(if $(GPU_PYTHON),,$(INSTALLED_GPU))
 
-.PHONY: demo test lint bench gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
+.PHONY: demo test test-all lint bench gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
 
 demo: $(INSTALLED)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -25,6 +25,9 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2
+
+test-all: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

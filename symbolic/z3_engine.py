@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import pysmt.operators as op
@@ -41,6 +42,7 @@ class Z3Engine:
     holds_gil = False
 
     def __init__(self, fragment: Fragment) -> None:
+        self._fragment = fragment
         self._pysmt = PrivateZ3(fragment)
         self._z3 = self._pysmt.z3
         self._z3.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
@@ -72,7 +74,10 @@ class Z3Engine:
         terms = {self._converter.convert(assumption): assumption for assumption in assumptions}
         result, late = self._running.run(lambda: self._z3.check(*terms), timeout)
         if result == z3.sat:
-            return Sat(Model(_reader(self._z3.model(), self._converter)))
+            model = self._z3.model()
+            if self._fragment == "any" and _irrational(model):
+                return Unknown("z3's answer holds irrational numbers")
+            return Sat(Model(_reader(model, self._converter)))
         if result == z3.unsat:
             core = {term.get_id() for term in self._z3.unsat_core()}
             return Unsat(tuple(a for term, a in terms.items() if term.get_id() in core))
@@ -89,18 +94,28 @@ class Z3Engine:
 
 
 def _reader(model: z3.ModelRef, converter: Z3Converter) -> Any:
-    """Return a lookup that asks z3's model for one symbol at a time."""
-    context, known, out = converter.ctx.ref(), converter.memoization, (z3.Ast * 1)()
+    """Return a lookup that asks z3's model for one symbol at a time.
+
+    A value is read off as a numeral at once: `out[0]` is a view of the buffer, not a copy of the term's address, so
+    whoever keeps it (as the memo of PySMT's way back from z3 does) would see it change with the next value.
+    """
+    context, known = converter.ctx.ref(), converter.memoization
 
     def lookup(symbol: FNode) -> Value | None:
         term = known.get(symbol)
         if term is None:
             return None
+        out = (z3.Ast * 1)()
         z3.Z3_model_eval(context, model.model, term, True, out)
-        if symbol.symbol_type().is_bool_type():
+        kind = symbol.symbol_type()
+        if kind.is_bool_type():
             return bool(z3.Z3_get_bool_value(context, out[0]) == z3.Z3_L_TRUE)
-        found = converter.back(z3.z3._to_expr_ref(out[0], converter.ctx)).constant_value()
-        value: Value = found
-        return value
+        numeral = z3.Z3_get_numeral_string(context, out[0])
+        return Fraction(numeral) if kind.is_real_type() else int(numeral)
 
     return lookup
+
+
+def _irrational(model: z3.ModelRef) -> bool:
+    """Tell whether some symbol's value is an algebraic number, which no value of ours can hold."""
+    return any(z3.is_algebraic_value(model[d]) for d in model.decls() if d.range().kind() == z3.Z3_REAL_SORT)
