@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     gpu_items = [item for item in items if item.get_closest_marker("gpu")]
     if not gpu_items:
         return
-    from cuda_out.launch import gpu_available
+    from cuda_out.compile.launch import gpu_available
 
     available, reason = gpu_available()
     if not available:

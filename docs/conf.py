@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from swizzle.version import __version__  # noqa: E402
+from swizzle.solution.version import __version__  # noqa: E402
 
 project = "Swizzle"
 version = release = __version__

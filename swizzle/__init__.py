@@ -1,18 +1,23 @@
 """Swizzle: a solver-aided language for GPU kernels with holes.
 
 `from swizzle import sketch, spec, cuda, f32, sw_xform, ...` is all that a sketch needs; nothing here loads a solver
-until `solve` is asked for.
+until `solve` is asked for. What can be done with solutions (call, print, draw, explain) is handed in here, so that
+below they are data.
 """
 
-from swizzle import startup as startup  # guards the process before the rest is imported
+from __future__ import annotations
+
+from swizzle.commands import startup as startup  # guards the process before the rest is imported
 
 # isort: split
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from swizzle.cuda_namespace import cuda
-from swizzle.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
-from swizzle.language import (
+from swizzle.language.cuda_namespace import cuda
+from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
+from swizzle.language.parameters import parameter
+from swizzle.language.surface import (
     Accumulator,
     accumulator,
     block_load,
@@ -27,14 +32,14 @@ from swizzle.language import (
     warp_store,
     zeros,
 )
-from swizzle.loading import load
-from swizzle.parameters import parameter
-from swizzle.sketch import Sketch, Spec, sketch, spec
-from swizzle.solution import Limits, Result, Solution
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch, Spec, sketch, spec
+from swizzle.solution.solution import Drawn, Explained, Limits, Result, Solution, hand_in
 from symbolic.errors import SwizzleError
 
 if TYPE_CHECKING:
     from swizzle.search.metasketch import solve
+    from swizzle.solution.hole_values import HoleValues
 
 __all__ = [
     "Accumulator",
@@ -72,6 +77,38 @@ __all__ = [
     "warp_store",
     "zeros",
 ]
+
+
+class _Abilities:
+    """What can be done with solutions, each loaded when it is asked for."""
+
+    def call(self, solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
+        from swizzle.emit.calling import call
+
+        call(solution, arrays, stream)
+
+    def text(self, solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
+        from swizzle.emit.texts import text_of
+
+        return text_of(solution, emitter)
+
+    def tables(self, solution: Solution) -> dict[str, HoleValues]:
+        from swizzle.solution.answered import hole_values
+
+        return hole_values(solution)
+
+    def picture(self, solution: Solution, *, block: int, warp: int, colour: Literal["element", "lane"]) -> Drawn:
+        from swizzle.show.picture import picture_of
+
+        return picture_of(solution, block=block, warp=warp, colour=colour)
+
+    def explanation(self, result: Result, timeout: float | None) -> Explained:
+        from swizzle.explain.explain import explain_result
+
+        return explain_result(result, timeout)
+
+
+hand_in(_Abilities())
 
 
 def __getattr__(name: str) -> Any:

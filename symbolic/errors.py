@@ -1,6 +1,6 @@
 """Places in source text, and the one kind of exception that a user's mistake raises.
 
-sat, unsat and unknown are values (`symbolic.query`), never exceptions; a bug of ours is an `AssertionError`.
+sat, unsat and unknown are values (`symbolic.core.query`), never exceptions; a bug of ours is an `AssertionError`.
 """
 
 from __future__ import annotations

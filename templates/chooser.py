@@ -18,8 +18,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.guard import FALSE, TRUE, Guard, Guards
-from symbolic.union import Union, combine
+from symbolic.values.guard import FALSE, TRUE, Guard, Guards
+from symbolic.values.union import Union, combine
 
 T = TypeVar("T")
 Choice: TypeAlias = tuple[Any, ...]

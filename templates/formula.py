@@ -13,10 +13,23 @@ from typing import Any
 import numpy as np
 
 from symbolic.errors import Place
-from symbolic.index import lanes_of
-from symbolic.program import Binary, BinaryOp, Compare, Const, DType, Expr, Hole, HoleCall, Program, Select, Unary, Var
-from symbolic.rewrite import rewrite_program
-from symbolic.text import python_text
+from symbolic.ir.index import lanes_of
+from symbolic.ir.program import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Const,
+    DType,
+    Expr,
+    Hole,
+    HoleCall,
+    Program,
+    Select,
+    Unary,
+    Var,
+)
+from symbolic.ir.text import python_text
+from symbolic.ir.walk import rewrite_program
 from templates.chooser import Choice
 from templates.holes import Cond, CondChoice, Part, Template, Xform, XformChoice
 from templates.naive import Leaf, NaiveXform, Tree

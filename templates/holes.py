@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from typing_extensions import assert_never
 
-from symbolic.program import Hole, HoleKind
+from symbolic.ir.program import Hole, HoleKind
 from templates.chooser import Choice, Chooser, Columns
 from templates.primitives import fan, rot, xform
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.program import Hole
+from symbolic.ir.program import Hole
 from templates.chooser import Choice, Chooser
 from templates.holes import Point, Template
 

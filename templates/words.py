@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import assert_never
 
-from symbolic.program import Hole
+from symbolic.ir.program import Hole
 from templates.holes import CondChoice, XformChoice
 from templates.primitives import xform
 

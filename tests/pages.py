@@ -6,7 +6,7 @@ import io
 import re
 from pathlib import Path
 
-from swizzle.cli import execute
+from swizzle.commands.cli import execute
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ECHO = "; echo $?"

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import Parameters
-from swizzle.sketch import Sketch
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.swz_file import read_swz
 
 
 def sketch_of(text: str, **parameters: int) -> Sketch:

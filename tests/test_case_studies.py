@@ -10,10 +10,11 @@ import pytest
 
 from swizzle import load
 from swizzle.commands.run import try_kernel
-from swizzle.commands.target import Filled, sizes_of
+from swizzle.commands.target import Filled
+from swizzle.emit.sizes import sizes_of
 from swizzle.search.metasketch import solve
-from swizzle.search.verify import verify
-from swizzle.solution import Result
+from swizzle.solution.solution import Result
+from swizzle.specs.verify import verify
 
 CASES = Path(__file__).parents[1] / "case_studies"
 SOLVED = [

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cuda_out.report import disassembler
-from cuda_out.toolchain import available_tools
-from swizzle.cli import execute
+from cuda_out.compile.report import disassembler
+from cuda_out.compile.toolchain import available_tools
+from swizzle.commands.cli import execute
 
 ROOT = Path(__file__).resolve().parent.parent
 (CONSOLE,) = re.findall(

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from swizzle import maximum, minimum, solve
-from swizzle.cli import execute
-from swizzle.element_types import MAX_ELEMENTS
+from swizzle.commands.cli import execute
 from swizzle.frontend.calls import MAX_SIZES
-from swizzle.loading import load
-from swizzle.sketch import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
-from swizzle.solution import Limits
+from swizzle.language.element_types import MAX_ELEMENTS
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
+from swizzle.solution.solution import Limits
+from symbolic.algebra.terms import Datum, Terms
 from symbolic.errors import Place
-from symbolic.program import Hole
-from symbolic.terms import Datum, Terms
+from symbolic.ir.program import Hole
 from templates.chooser import Columns, OneChoice
 from templates.holes import SPACES, Cond, Part, Point, Template, Xform
 from templates.naive import naive_xform

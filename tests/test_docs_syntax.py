@@ -8,17 +8,17 @@ import re
 import pytest
 
 from swizzle import SwizzleError
-from swizzle.cuda_namespace import CUDA_NAMES
 from swizzle.frontend.expressions import BINARY_OPS
-from swizzle.frontend.hole_marks import find_marks
-from swizzle.frontend.source import Source, parse
-from swizzle.frontend.swz_file import ROLES, read_swz
-from swizzle.language import ELEMENT_TYPES, HOLES, KERNEL_NAMES, LOAD_STORE
-from swizzle.parameters import Parameters
-from swizzle.sequential import interpreter
-from swizzle.sequential.builtins import BUILTINS
-from swizzle.sequential.syntax import EXPRESSIONS, STATEMENTS, check_sequential
-from swizzle.sketch import OPTIONS
+from swizzle.language.cuda_namespace import CUDA_NAMES
+from swizzle.language.parameters import Parameters
+from swizzle.language.surface import ELEMENT_TYPES, HOLES, KERNEL_NAMES, LOAD_STORE
+from swizzle.sketches.sketch import OPTIONS
+from swizzle.sketches.swz_file import ROLES, read_swz
+from swizzle.source.hole_marks import find_marks
+from swizzle.source.kernel_source import Source, parse
+from swizzle.specs import interpreter
+from swizzle.specs.builtins import BUILTINS
+from swizzle.specs.syntax import EXPRESSIONS, STATEMENTS, check_sequential
 from tests.grammar import Grammar
 from tests.pages import DOCS, blocks_of, text_of
 

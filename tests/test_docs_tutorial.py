@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_out.toolchain import available_tools, compile_cuda
+from cuda_out.compile.toolchain import available_tools, compile_cuda
 from tests.pages import blocks_of, files_of, run_again, text_of, untimed
 from tests.patience import be_patient
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_out.emulate import emulate
-from cuda_out.toolchain import available_tools, compile_cuda
-from swizzle.cli import execute
+from cuda_out.compile.toolchain import available_tools, compile_cuda
+from cuda_out.emulate.emulate import emulate
+from swizzle.commands.cli import execute
 from tests.cuda_out.numba_stand_in import module
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,15 +7,19 @@ from functools import lru_cache
 
 import pytest
 
-from cuda_out.passes import distribute, inline_finals, legal_shuffles, simplify
-from cuda_out.printer import CudaSource, print_cuda
-from cuda_out.toolchain import available_tools, compile_cuda, compile_to_ptx, uses_local
-from swizzle.commands.emit import cuda_source
+from cuda_out.c.printer import CudaSource, print_cuda
+from cuda_out.compile.toolchain import available_tools, compile_cuda, compile_to_ptx, uses_local
+from cuda_out.passes.distribute import distribute
+from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.passes.simplify import simplify
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.sizes import Size, most_ragged, sizes_to_try
-from swizzle.commands.target import Filled, sizes_of
+from swizzle.commands.target import Filled
 from swizzle.commands.validator import SizesValidator
-from swizzle.search.specification import Remembered
+from swizzle.emit.emitters import cuda_source
+from swizzle.emit.sizes import sizes_of
+from swizzle.specs.specification import Remembered
 from tests.test_case_studies import SLOW, SOLVED, answer
 from tests.test_field import composed
 

@@ -17,9 +17,9 @@ from types import ModuleType
 import pytest
 
 from swizzle import SwizzleError, load
-from swizzle.cli import execute
-from swizzle.search.problem import Problem
-from swizzle.search.specification import Meaning
+from swizzle.commands.cli import execute
+from swizzle.problem.problem import Problem
+from swizzle.specs.specification import Meaning
 
 ROOT = Path(__file__).resolve().parent.parent
 ERRORS = ROOT / "tests" / "errors"

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_out.emulate import emulate_checked
+from cuda_out.emulate.emulate import emulate_checked
 from swizzle import Sketch, Solution, load, solve
-from swizzle.commands.emit import cuda_source
-from swizzle.filling import fill_from
-from swizzle.search.verify import verify
+from swizzle.emit.emitters import cuda_source
+from swizzle.solution.filling import fill_from
+from swizzle.specs.verify import verify
 
 FIELD = Path(__file__).parents[1] / "case_studies" / "field.py"
 DEGREES = (32, 64, 96, 128, 192, 256, 320, 384)

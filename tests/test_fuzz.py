@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.cli import execute
+from swizzle.commands.cli import execute
 from tests.mutations import as_swz, mutated
 
 ROOT = Path(__file__).resolve().parent.parent

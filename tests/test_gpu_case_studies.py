@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.run import try_kernel
-from swizzle.saved import saved_text
+from swizzle.solution.saved import saved_text
 from tests.test_case_studies import CASES, SLOW, SOLVED, answer, spelled
 
 RUN_SAVED = Path(__file__).with_name("run_saved.py")
@@ -88,7 +88,7 @@ def test_the_sanitizer_finds_what_was_planted(tool: str) -> None:
     text = f'extern "C" __global__ void planted(int* out) {{ {PLANTED[tool]} }}'
     script = f"""
 import numpy as np
-from cuda_out.launch import launch
+from cuda_out.compile.launch import launch
 launch({text!r}, "planted", (1, 1, 1), (64, 1, 1), [np.zeros(64, np.int32)])
 """
     done = under(tool, ["-c", script])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from swizzle import load
-from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import Parameters
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.swz_file import read_swz
 
 PAGE = (Path(__file__).parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```([^\n]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from cuda_out.numba_printer import print_numba
-from cuda_out.passes import optimize
-from cuda_out.tiled import one_tile
-from cuda_out.tiling import Tiling
+from cuda_out.numba.printer import print_numba
+from cuda_out.passes.pipeline import optimize
+from cuda_out.tiling.tiled import one_tile
+from cuda_out.tiling.tiling import Tiling
 from swizzle import load, solve
-from swizzle.calling import sizes_of
-from swizzle.commands.emit import cuda_source
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import Filled
 from swizzle.commands.trial import Array, trials
+from swizzle.emit.calling import sizes_of
+from swizzle.emit.emitters import cuda_source
 from tests.cuda_out.numba_stand_in import module
 from tests.test_case_studies import CASES, SOLVED, spelled
 

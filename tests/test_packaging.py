@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.version import __version__
+from swizzle.solution.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("swizzle", "symbolic", "templates", "cuda_out")
@@ -45,7 +45,9 @@ def imported_by(statement: str, *candidates: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["swizzle", "swizzle.solution", "cuda_out.emulate", "cuda_out.launch"])
+@pytest.mark.parametrize(
+    "module", ["swizzle", "swizzle.solution.solution", "cuda_out.emulate.emulate", "cuda_out.compile.launch"]
+)
 def test_running_a_solved_kernel_needs_no_solver(module: str) -> None:
     """A GPU machine without PySMT, z3 or cvc5 can run what was solved elsewhere."""
     assert imported_by(f"import {module}", "pysmt", "z3", "cvc5", "pysat", "numba") == set()
@@ -62,9 +64,9 @@ def test_the_command_line_starts_light() -> None:
         "rich.console",
         "rich.live",
         "swizzle.search.metasketch",
-        "cuda_out.printer",
+        "cuda_out.c.printer",
     )
-    assert imported_by("import swizzle.cli", *heavy) == set()
+    assert imported_by("import swizzle.commands.cli", *heavy) == set()
 
 
 def test_a_heavy_import_would_be_seen() -> None:

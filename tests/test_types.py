@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import swizzle
-from swizzle.cuda_namespace import Cuda
-from swizzle.language import KERNEL_NAMES
+from swizzle.language.cuda_namespace import Cuda
+from swizzle.language.surface import KERNEL_NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPED = """
@@ -51,8 +51,8 @@ def test_users_sketches_have_no_type_errors(tmp_path: Path) -> None:
     assert [line.replace("builtins.", "") for line in told] == [
         'Revealed type is "int"',
         'Revealed type is "tuple[int, int]"',
-        'Revealed type is "swizzle.element_types.ArrayType"',
-        'Revealed type is "swizzle.sketch.Sketch"',
+        'Revealed type is "swizzle.language.element_types.ArrayType"',
+        'Revealed type is "swizzle.sketches.sketch.Sketch"',
         'Revealed type is "str"',
     ]
 

@@ -165,7 +165,7 @@ def rehearse(wanted: Sequence[Case]) -> int:
 
 def device() -> Backend:
     """Return the GPU of this machine, or end with the reason why there is none."""
-    from cuda_out.launch import driver_available
+    from cuda_out.compile.launch import driver_available
 
     available, reason = driver_available()
     if not available:

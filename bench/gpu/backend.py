@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from bench.gpu.kernels import Kernel, Shape3
 from bench.gpu.missing import Missing
-from cuda_out.emulate import emulate
-from cuda_out.kernel_text import parameters
+from cuda_out.c.kernel_text import parameters
+from cuda_out.emulate.emulate import emulate
 
 Buffer: TypeAlias = Any
 """An array of a device: has `shape` and `dtype`, and where it is on a GPU `__cuda_array_interface__`."""

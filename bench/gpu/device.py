@@ -23,7 +23,7 @@ from bench.gpu.backend import Argument, Loaded
 from bench.gpu.driver import ATTRIBUTES, FUNCTION_ATTRIBUTES, Driver, Refused
 from bench.gpu.kernels import Kernel, Shape3
 from bench.gpu.missing import Missing
-from cuda_out.toolchain import CompileError, compile_cuda
+from cuda_out.compile.toolchain import CompileError, compile_cuda
 
 _NUMBERS = {"float32": ctypes.c_float, "int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64}
 

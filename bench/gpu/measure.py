@@ -16,8 +16,8 @@ from bench.gpu.kernels import Lengths, by_hand
 from bench.gpu.missing import Missing
 from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Problem, Variant
 from bench.gpu.roofline import Roofline
-from cuda_out.emulate import EmulationError
-from cuda_out.toolchain import CompileError
+from cuda_out.compile.toolchain import CompileError
+from cuda_out.emulate.emulate import EmulationError
 
 TRIAL_RUNS = 7
 """Runs of each variant, to find the fastest."""

@@ -24,9 +24,21 @@ ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "build" / "gpu" / "kernels.json"
 SOURCES = ("swizzle", "symbolic", "templates", "cuda_out")
 ELSEWHERE = (
-    *("swizzle/show", "swizzle/explain", "swizzle/cli.py", "swizzle/completion.py", "swizzle/help.py"),
-    *("cuda_out/ptx", "cuda_out/emulate.py", "cuda_out/launch.py", "cuda_out/mutate.py", "cuda_out/report.py"),
-    "cuda_out/toolchain.py",
+    *(
+        "swizzle/show",
+        "swizzle/explain",
+        "swizzle/commands/cli.py",
+        "swizzle/commands/completion.py",
+        "swizzle/commands/help.py",
+    ),
+    *(
+        "cuda_out/ptx",
+        "cuda_out/emulate/emulate.py",
+        "cuda_out/compile/launch.py",
+        "cuda_out/c/mutate.py",
+        "cuda_out/compile/report.py",
+    ),
+    "cuda_out/compile/toolchain.py",
 )
 """Sources that have no part in what is solved and printed."""
 
@@ -54,11 +66,11 @@ def sketch(target: str, **parameters: int) -> Sketch:
 
 def solve(wanted: Sketch) -> dict[str, Any]:
     """Return a solved kernel as the store keeps it, or why there is none."""
-    from swizzle.calling import sizes_of
-    from swizzle.commands.emit import cuda_source, provenance
-    from swizzle.loading import load
+    from swizzle.emit.calling import sizes_of
+    from swizzle.emit.emitters import cuda_source, provenance
     from swizzle.search.metasketch import solve as search
-    from swizzle.solution import Limits
+    from swizzle.sketches.loading import load
+    from swizzle.solution.solution import Limits
 
     file, _, name = wanted.target.partition(":")
     (found,) = load(ROOT / file, name, dict(wanted.parameters))

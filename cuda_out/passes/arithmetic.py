@@ -13,12 +13,12 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from cuda_out.facts import Facts, range_of
+from cuda_out.analysis.facts import Facts, range_of
 from cuda_out.passes.linear import Term, collected, sum_of, terms_of, without_remainders
-from cuda_out.walk import same
-from symbolic import program as ir
 from symbolic.errors import Place
-from symbolic.program import DType, Expr
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr
+from symbolic.ir.walk import same
 
 Simplify: TypeAlias = Callable[[Expr], Expr]  # what simplifies a rewritten part anew
 

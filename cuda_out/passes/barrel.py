@@ -16,16 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cuda_out.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.registers import Elements, elements, is_overwritten, local_arrays, reads, written
+from cuda_out.analysis.unroll import is_static, static_names
+from cuda_out.analysis.values import leaves_in
 from cuda_out.passes.references import At, Definitions, define, forget, walk_references
 from cuda_out.passes.rotate_steps import rotate_back, rotate_into
 from cuda_out.passes.rotation import Reference, Rotation, find_rotation, static_index
-from cuda_out.registers import Elements, elements, is_overwritten, local_arrays, reads, written
-from cuda_out.unroll import is_static, static_names
-from cuda_out.values import leaves_in
-from cuda_out.walk import Body, FreshNames, all_names, assigned_in, statements, subexpressions, surely_assigned
-from symbolic import program as ir
-from symbolic.program import Expr, Program, Stmt
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Program, Stmt
+from symbolic.ir.walk import Body, FreshNames, all_names, assigned_in, statements, subexpressions, surely_assigned
 
 
 def rotate_registers(program: Program) -> Program:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cuda_out.registers import is_overwritten, local_arrays, reads
-from cuda_out.walk import Body, bodies, map_bodies, map_own, own_expressions, rebuild, statements, subexpressions
-from symbolic import program as ir
-from symbolic.program import Expr, Program, Stmt
+from cuda_out.analysis.registers import is_overwritten, local_arrays, reads
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Program, Stmt
+from symbolic.ir.walk import Body, bodies, map_bodies, map_own, own_expressions, rebuild, statements, subexpressions
 
 
 def merge_copies(program: Program) -> Program:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cuda_out.walk import Body, bodies, names_in, own_expressions
-from symbolic import program as ir
-from symbolic.program import Program, Stmt
+from symbolic.ir import program as ir
+from symbolic.ir.program import Program, Stmt
+from symbolic.ir.walk import Body, bodies, names_in, own_expressions
 
 
 def drop_dead(program: Program) -> Program:

@@ -6,7 +6,7 @@ it can name. A store becomes a choice of stores. The value that a shuffle offers
 before the shuffle, because it is the source lane's index that counts.
 
 What is left has indices made of constants and of the variables of loops, which are then unrolled
-(`cuda_out.unroll`): the array lives in registers.
+(`cuda_out.analysis.unroll`): the array lives in registers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cuda_out.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.unroll import register_arrays, static_names
 from cuda_out.passes.index_tree import (
     LARGEST,
     Choice,
@@ -26,8 +27,9 @@ from cuda_out.passes.index_tree import (
     leaves,
     map_conditions,
 )
-from cuda_out.unroll import register_arrays, static_names
-from cuda_out.walk import (
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Program, Stmt
+from symbolic.ir.walk import (
     Body,
     FreshNames,
     all_names,
@@ -38,8 +40,6 @@ from cuda_out.walk import (
     statements,
     subexpressions,
 )
-from symbolic import program as ir
-from symbolic.program import Expr, Program, Stmt
 
 
 def distribute(program: Program, largest: int = LARGEST) -> Program:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cuda_out.walk import Body, map_own, rebuild, substitute
-from symbolic import program as ir
-from symbolic.program import Expr, Program, Stmt
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Program, Stmt
+from symbolic.ir.walk import Body, map_own, rebuild, substitute
 
 
 def inline_finals(program: Program) -> Program:

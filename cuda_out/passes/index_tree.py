@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from cuda_out.facts import Facts, assume, range_of
-from cuda_out.unroll import is_static
-from cuda_out.walk import rebuild, subexpressions
-from symbolic import program as ir
+from cuda_out.analysis.facts import Facts, assume, range_of
+from cuda_out.analysis.unroll import is_static
 from symbolic.errors import Place
-from symbolic.program import DType, Expr
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr
+from symbolic.ir.walk import rebuild, subexpressions
 
 LARGEST: Final = 64  # elements that one reference may choose among
 CHAIN: Final = 4  # up to here the elements are compared with one by one, beyond by the index's bits

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cuda_out.facts import Facts, range_of
-from cuda_out.walk import same
-from symbolic import program as ir
+from cuda_out.analysis.facts import Facts, range_of
 from symbolic.errors import Place
-from symbolic.program import DType, Expr
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr
+from symbolic.ir.walk import same
 
 
 @dataclass(frozen=True, slots=True)

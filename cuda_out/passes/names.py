@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from cuda_out.analysis.values import is_computable
 from cuda_out.passes.references import Definitions, forget
-from cuda_out.values import is_computable
-from cuda_out.walk import (
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Program, Stmt
+from symbolic.ir.walk import (
     Body,
     assigned_in,
     map_bodies,
@@ -26,8 +28,6 @@ from cuda_out.walk import (
     subexpressions,
     substitute,
 )
-from symbolic import program as ir
-from symbolic.program import Expr, Program, Stmt
 
 
 def plain_coordinates(program: Program) -> Program:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from cuda_out.facts import Facts, after, assume, loop_facts, trip_range
+from cuda_out.analysis.facts import Facts, after, assume, loop_facts, trip_range
+from cuda_out.analysis.values import is_computable
 from cuda_out.passes.rotation import Loops
-from cuda_out.values import is_computable
-from cuda_out.walk import Body, assigned_in, map_own, names_in, rebuild, subexpressions
-from symbolic import program as ir
-from symbolic.program import Expr, Stmt
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Stmt
+from symbolic.ir.walk import Body, assigned_in, map_own, names_in, rebuild, subexpressions
 
 Definitions: TypeAlias = dict[str, Expr]  # the value of a variable, where it has not changed since
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from cuda_out.passes.arithmetic import constant
 from cuda_out.passes.rotation import Rotation
-from cuda_out.walk import Body, FreshNames
-from symbolic import program as ir
 from symbolic.errors import Place
-from symbolic.program import DType, Expr
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr
+from symbolic.ir.walk import Body, FreshNames
 
 
 def rotate_into(

@@ -21,13 +21,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from cuda_out.facts import Facts
+from cuda_out.analysis.facts import Facts
+from cuda_out.analysis.values import Column, Points, evaluate, is_computable, leaves_in, points
 from cuda_out.passes.arithmetic import constant
 from cuda_out.passes.simplify import simplify_expression
-from cuda_out.values import Column, Points, evaluate, is_computable, leaves_in, points
-from cuda_out.walk import same, substitute
-from symbolic import program as ir
-from symbolic.program import DType, Expr, Program
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program
+from symbolic.ir.walk import same, substitute
 
 Kind: TypeAlias = Literal["+", "^"]
 Loops: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]  # variables of loops around the index, and their values

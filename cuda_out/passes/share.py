@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from cuda_out.unroll import is_static, loops_to_unroll
-from cuda_out.values import is_computable, leaves_in
-from cuda_out.walk import (
+from cuda_out.analysis.unroll import is_static, loops_to_unroll
+from cuda_out.analysis.values import is_computable, leaves_in
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import (
     Body,
     FreshNames,
     all_names,
@@ -25,8 +27,6 @@ from cuda_out.walk import (
     subexpressions,
     surely_assigned,
 )
-from symbolic import program as ir
-from symbolic.program import DType, Expr, Program, Stmt
 
 Key: TypeAlias = tuple[object, ...]
 

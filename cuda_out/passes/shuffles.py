@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cuda_out.facts import Facts, launch_facts, range_of
-from cuda_out.passes.flow import rewrite
-from cuda_out.walk import Body, map_own, rebuild
-from symbolic import program as ir
-from symbolic.program import DType, Expr, Program, Stmt
+from cuda_out.analysis.facts import Facts, launch_facts, range_of
+from cuda_out.analysis.flow import rewrite
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import Body, map_own, rebuild
 
 
 def legal_shuffles(program: Program) -> Program:

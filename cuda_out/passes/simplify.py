@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cuda_out.facts import INVERSE, Facts, assume, decide, launch_facts, range_of, trip_range
+from cuda_out.analysis.facts import INVERSE, Facts, assume, decide, launch_facts, range_of, trip_range
+from cuda_out.analysis.flow import rewrite
 from cuda_out.passes.arithmetic import constant, simplify_binary
-from cuda_out.passes.flow import rewrite
-from cuda_out.walk import Body, map_own, rebuild, same, subexpressions
-from symbolic import program as ir
 from symbolic.errors import Place
-from symbolic.program import DType, Expr, Program, Stmt
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import Body, map_own, rebuild, same, subexpressions
 
 
 def simplify(program: Program) -> Program:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cuda_out.facts import Facts, assume, launch_facts, range_of
+from cuda_out.analysis.facts import Facts, assume, launch_facts, range_of
+from cuda_out.analysis.flow import rewrite
+from cuda_out.analysis.unroll import is_static, loops_to_unroll, static_names
+from cuda_out.analysis.values import leaves_in
 from cuda_out.passes.arithmetic import constant
-from cuda_out.passes.flow import rewrite
 from cuda_out.passes.linear import collected
-from cuda_out.unroll import is_static, loops_to_unroll, static_names
-from cuda_out.values import leaves_in
-from cuda_out.walk import Body, map_own, rebuild
-from symbolic import program as ir
-from symbolic.program import DType, Expr, Program, Stmt
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import Body, map_own, rebuild
 
 FARTHEST = 1 << 20  # what is added to a dividend at most
 

@@ -1,4 +1,4 @@
-"""Shape loops over neighbouring words so that they are vector accesses (`cuda_out.vectors`).
+"""Shape loops over neighbouring words so that they are vector accesses (`cuda_out.passes.vectors`).
 
     for e in range(8):                       for v in range(2):
         if base + e < n:                         if base + v * 4 < n:          # n and base: multiples of 4
@@ -18,15 +18,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 
-from cuda_out.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.unroll import is_static, register_arrays, static_names
+from cuda_out.analysis.values import is_computable, leaves_in
 from cuda_out.passes.arithmetic import constant
 from cuda_out.passes.names import variable_counts
 from cuda_out.passes.references import Definitions, define, forget
 from cuda_out.passes.simplify import simplify_expression
-from cuda_out.unroll import is_static, register_arrays, static_names
-from cuda_out.values import is_computable, leaves_in
-from cuda_out.vectors import arrays_in_memory, is_contiguous, multiple_of, step_of, without
-from cuda_out.walk import (
+from cuda_out.passes.vectors import arrays_in_memory, is_contiguous, multiple_of, step_of, without
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import (
     Body,
     FreshNames,
     all_names,
@@ -42,8 +44,6 @@ from cuda_out.walk import (
     subexpressions,
     substitute,
 )
-from symbolic import program as ir
-from symbolic.program import DType, Expr, Program, Stmt
 
 LONGEST = 16  # words that one thread moves in a loop
 

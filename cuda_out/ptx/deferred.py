@@ -19,7 +19,7 @@ from cuda_out.ptx.kinds import Bits
 from cuda_out.ptx.memory import Lanes
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
-from symbolic.terms import Term
+from symbolic.algebra.terms import Term
 
 FIRST: Final = 1 << 40
 """The term of the first note; smaller ones are written out."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from cuda_out.ptx.kinds import KIND_OF, is_float, width
 from cuda_out.ptx.normal import Normal
-from symbolic.program import DType
-from symbolic.terms import WIDEN, Term
+from symbolic.algebra.terms import WIDEN, Term
+from symbolic.ir.program import DType
 
 
 class Expected:

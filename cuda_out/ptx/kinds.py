@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.program import DType
+from symbolic.ir.program import DType
 
 Bits: TypeAlias = npt.NDArray[np.uint64]
 Typed: TypeAlias = npt.NDArray[Any]

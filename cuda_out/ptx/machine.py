@@ -21,8 +21,8 @@ from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, Memory, Region
 from cuda_out.ptx.parse import Immediate, Instruction, Kernel, Name, NotInterpreted
 from cuda_out.ptx.registers import Registers
 from cuda_out.ptx.transfers import Transfers
-from symbolic.launch_shape import HARDWARE_WARP, LaunchShape
-from symbolic.races import races
+from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.machine.races import races
 
 STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""

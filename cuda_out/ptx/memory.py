@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from cuda_out.ptx.kinds import Bits
 from cuda_out.ptx.parse import Instruction, NotInterpreted
-from symbolic.launch_shape import LaunchShape
-from symbolic.races import Access
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.machine.races import Access
 
 Lanes = npt.NDArray[np.int64]
 

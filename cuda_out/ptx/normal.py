@@ -20,7 +20,7 @@ import numpy as np
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.polynomials import near, number, signed
 from cuda_out.ptx.rings import Rings
-from symbolic.terms import Term, Terms
+from symbolic.algebra.terms import Term, Terms
 
 _REAL: Final = frozenset(("real", "float", "inverse", "inf", "-inf", "nan"))
 _TYPED: Final = frozenset(("min", "max", "abs", "select"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from symbolic.terms import Term
+from symbolic.algebra.terms import Term
 
 Factors: TypeAlias = tuple[Term, ...]
 Polynomial: TypeAlias = dict[Factors, Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from cuda_out.ptx.kinds import width
-from symbolic.terms import Term, Terms
+from symbolic.algebra.terms import Term, Terms
 
 UNBOUNDED: Final = 1 << 30
 

@@ -14,8 +14,8 @@ from cuda_out.ptx.kinds import Bits, typed, untyped
 from cuda_out.ptx.memory import Broken, Lanes, Memory
 from cuda_out.ptx.parse import Immediate, Instruction, Name, NotInterpreted, Operand
 from symbolic.errors import Place
-from symbolic.launch_shape import HARDWARE_WARP, LaunchShape
-from symbolic.program import Coordinate
+from symbolic.ir.program import Coordinate
+from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
 _COORDINATES: Final = {"%tid": "threadIdx", "%ctaid": "blockIdx", "%ntid": "blockDim", "%nctaid": "gridDim"}
 _NOT_COORDINATES: Final = ("%clock", "%globaltimer", "%smid", "%warpid", "%lanemask")

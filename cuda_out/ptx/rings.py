@@ -25,7 +25,7 @@ from cuda_out.ptx.polynomials import (
     signed,
 )
 from cuda_out.ptx.ranges import Ranges
-from symbolic.terms import REDUCTIONS, Term, Terms
+from symbolic.algebra.terms import REDUCTIONS, Term, Terms
 
 LIMIT: Final = 4096
 """Monomials that a product is written out to; a larger one stays a product of sums."""

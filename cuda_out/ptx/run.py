@@ -1,4 +1,4 @@
-"""Run the PTX of a printed kernel on NumPy arrays, as `cuda_out.emulate` runs its text."""
+"""Run the PTX of a printed kernel on NumPy arrays, as `cuda_out.emulate.emulate` runs its text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from cuda_out.compile.shapes import Shape3, check_shapes
 from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import typed, untyped
 from cuda_out.ptx.machine import Argument, Machine
 from cuda_out.ptx.memory import UNWRITTEN, Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.parse import Kernel, NotInterpreted, parse
-from cuda_out.shapes import Shape3, check_shapes
-from symbolic.launch_shape import HARDWARE_WARP, LaunchShape
-from symbolic.terms import Terms
+from symbolic.algebra.terms import Terms
+from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
 
 def kernel_of(ptx: str, name: str) -> Kernel:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.normal import Normal
-from symbolic.terms import Term
+from symbolic.algebra.terms import Term
 
 Value: TypeAlias = tuple[int, Term]
 Ring: TypeAlias = tuple[str, bool, int]

@@ -15,11 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from swizzle.search.specification import Meaning
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits
+from swizzle.specs.specification import Meaning
+from symbolic.algebra.terms import REDUCTIONS, Term, Terms
 from symbolic.errors import Place
-from symbolic.program import (
+from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
     Assign,
@@ -33,10 +34,9 @@ from symbolic.program import (
     Store,
     Var,
 )
-from symbolic.program import (
+from symbolic.ir.program import (
     Final as FinalFunction,
 )
-from symbolic.terms import REDUCTIONS, Term, Terms
 
 NAMES: Final[dict[type, str]] = {
     Var: "name",
@@ -62,7 +62,11 @@ UNSPELLED: Final[dict[type, frozenset[str]]] = {
 IRRELEVANT_LIMITS: Final = frozenset({"timeout"})
 """What bounds the effort and not the answer."""
 
-ENGINE_FOLDERS: Final = ("symbolic", "templates", "swizzle/search", "swizzle/cache")
+ENGINE_FOLDERS: Final = (
+    "symbolic",
+    "templates",
+    *(f"swizzle/{room}" for room in ("specs", "problem", "costs", "audit", "search", "solution", "cache")),
+)
 
 
 def key(sketch: Sketch, meaning: Meaning, limits: Limits) -> str:
@@ -144,7 +148,7 @@ def engine() -> str:
     root = Path(__file__).resolve().parent.parent.parent
     digest = hashlib.sha256()
     for folder in ENGINE_FOLDERS:
-        for path in sorted((root / folder).glob("*.py")):
-            digest.update(f"{folder}/{path.name}\0".encode())
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -15,15 +15,17 @@ from typing import Any, TypeAlias
 
 from swizzle.cache.entries import cache_folder, read_entry, write_entry
 from swizzle.cache.key import key
-from swizzle.filling import completed, solve_filled
-from swizzle.refill import function_of, is_plain_k, refill
-from swizzle.search.many import by_function, costs
-from swizzle.search.problem import live_accumulates
-from swizzle.search.specification import Meaning
-from swizzle.search.verify import compare, run_canonical
-from swizzle.sketch import Sketch
-from swizzle.solution import HoleFormula, Limits, Progress, Result, Solution
-from symbolic.vector import Lanes
+from swizzle.problem.many import by_function, costs
+from swizzle.problem.problem import live_accumulates
+from swizzle.search.metasketch import solve as search
+from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.filling import completed, solve_filled
+from swizzle.solution.refill import function_of, is_plain_k, refill
+from swizzle.solution.solution import Limits, Progress, Result, Solution
+from swizzle.specs.specification import Meaning
+from swizzle.specs.verify import compare, run_canonical
+from symbolic.values.vector import Lanes
 from templates.chooser import Choice
 from templates.formula import printed_values
 from templates.holes import Template
@@ -51,7 +53,6 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
     if kept is not None and decided(kept):
         return kept
     before = time.monotonic() - started
-    from swizzle.search.metasketch import solve as search
 
     found = search(sketch, limits, progress, meaning)
     seconds = {part: taken + before * (part in ("interpret", "total")) for part, taken in found.seconds.items()}

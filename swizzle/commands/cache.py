@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
 from swizzle.cache.entries import Entry, cache_folder, clear, entries
-from swizzle.commands.console import count
 from swizzle.commands.exit_status import DONE
-from swizzle.commands.report import cost_text
+from swizzle.solution.words import cost_text, count
 from symbolic.errors import SwizzleError
 
 

@@ -10,10 +10,13 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any, TextIO
 
-from swizzle.commands.console import count
+from swizzle.commands.difference import KINDS, numeric_difference
+from swizzle.commands.emitted import check_emitted
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import Filled, load_kernel
-from swizzle.sketch import Sketch
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.words import count
+from swizzle.specs.verify import explain_mismatch, verify
 from symbolic.errors import SwizzleError
 
 
@@ -31,7 +34,6 @@ class CheckArguments:
 
 def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
     """Verify a kernel without holes, or a saved solution, for all inputs; on request try its printed text too."""
-    from swizzle.search.verify import explain_mismatch, verify
 
     if arguments.mutate and not arguments.emitted:
         raise SwizzleError(
@@ -57,8 +59,6 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
         text = f"{name}: equal to its specification, verified for all inputs ({covered})\n"
         status, details = DONE, dict[str, Any](outputs=verdict.elements, blocks=verdict.blocks)
         if arguments.emitted:
-            from swizzle.commands.emitted import check_emitted
-
             saved = Path(arguments.target) if arguments.target.endswith(".json") else None
             found = check_emitted(filled, None if arguments.overrides else saved, mutate=arguments.mutate)
             status, details = found.status, {**details, "emitted": found.json}
@@ -78,7 +78,6 @@ def _answer(
 
 def _unequal(filled: Filled, lines: Sequence[str], *, broken: bool) -> tuple[int, str]:
     """Say how a kernel differs from its specification; different terms alone leave it undecided."""
-    from swizzle.commands.difference import KINDS, numeric_difference
 
     name = filled.program.name
     found = None if broken else numeric_difference(filled.program, filled.spec)

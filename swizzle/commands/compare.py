@@ -6,21 +6,22 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+import numpy as np
+
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.launch import launch
+from cuda_out.emulate.emulate import EmulationError, emulate_checked
+from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.run import interpret
 from swizzle.commands.exit_status import DONE, NO
-from symbolic.program import Parameter
-from symbolic.store import cell_name
+from swizzle.commands.sizes import Size, at_the_lengths
+from swizzle.commands.trial import Array, trials
+from symbolic.ir.program import Parameter
+from symbolic.machine.memory import cell_name
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from cuda_out.printer import CudaSource
-    from swizzle.commands.sizes import Size
-    from swizzle.commands.trial import Array
-
-    Argument: TypeAlias = "Array | np.int64"
-
+Argument: TypeAlias = "Array | np.int64"
 ORDERS = (0, 1, 2, 3)
 """In how many orders of lanes, warps and blocks the emulation runs a kernel: up, down, and two at random."""
 
@@ -53,7 +54,6 @@ def arguments(size: Size, arrays: Sequence[Array]) -> list[Argument]:
 
 def on_cpu(source: CudaSource) -> Runner:
     """Run the text in the emulation, in several orders."""
-    from cuda_out.emulate import emulate_checked
 
     def run(size: Size, arrays: list[Array]) -> None:
         grid = size.filled.program.grid
@@ -64,7 +64,6 @@ def on_cpu(source: CudaSource) -> Runner:
 
 def on_gpu(source: CudaSource) -> Runner:
     """Run the text on a GPU."""
-    from cuda_out.launch import launch
 
     def run(size: Size, arrays: list[Array]) -> None:
         grid, given = size.filled.program.grid, arguments(size, arrays)
@@ -75,9 +74,6 @@ def on_gpu(source: CudaSource) -> Runner:
 
 def on_ptx(source: CudaSource, ptx: str) -> Runner:
     """Run the PTX that a compiler made of the text in the interpreter; raises NotInterpreted where it cannot."""
-    from cuda_out.emulate import EmulationError
-    from cuda_out.ptx.memory import Broken
-    from cuda_out.ptx.run import interpret
 
     def run(size: Size, arrays: list[Array]) -> None:
         try:
@@ -90,9 +86,6 @@ def on_ptx(source: CudaSource, ptx: str) -> Runner:
 
 def compare(sizes: Sequence[Size], runner: Runner, seed: int) -> Compared:
     """Compare at the first size on all kinds of data, at the others on the first kind."""
-    from cuda_out.emulate import EmulationError
-    from swizzle.commands.sizes import at_the_lengths
-    from swizzle.commands.trial import trials
 
     lines: list[str] = []
     also, status = [], DONE

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
+from swizzle.solution.solution import Progress
+from swizzle.solution.words import count
+
 if TYPE_CHECKING:
     from rich.console import Group
-
-    from swizzle.solution import Progress
 
 BLINK: Final = 0.25
 """Seconds after which a search is worth a view."""
@@ -46,15 +47,6 @@ def headline(progress: Progress) -> str:
     if progress.counterexamples:
         parts.append(counterexamples)
     return " · ".join(parts)
-
-
-def count(number: int, noun: str) -> str:
-    """Return '1 output' or '3 outputs'.
-
-    >>> count(1, "output"), count(3, "output")
-    ('1 output', '3 outputs')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class View(threading.Thread):

@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.search.specification import inputs, numbers, outputs
-from symbolic.algebra import NUMPY_DTYPES, Lanes, Numbers
-from symbolic.machine import Machine
-from symbolic.program import DType, Parameter, Program
-from symbolic.store import cell_name
+from swizzle.specs.specification import inputs, numbers, outputs
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
+from symbolic.ir.program import DType, Parameter, Program
+from symbolic.machine.machine import Machine
+from symbolic.machine.memory import cell_name
 
 Array: TypeAlias = npt.NDArray[Any]
 Kind: TypeAlias = Literal["small numbers", "arbitrary numbers", "extreme numbers"]

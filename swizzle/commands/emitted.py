@@ -13,19 +13,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuda_out.emulate import missing_compiler
-from cuda_out.kernel_text import instantiated
+from cuda_out.c.kernel_text import instantiated
+from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
+from cuda_out.compile.toolchain import CompileError, available_tools, compile_to_ptx
+from cuda_out.emulate.emulate import missing_compiler
 from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.validate import Validation
-from cuda_out.report import NO_DISASSEMBLER, Report, report
-from cuda_out.toolchain import CompileError, available_tools, compile_to_ptx
 from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
-from swizzle.commands.console import count
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.mutation import try_mutants
 from swizzle.commands.on_disk import Text, read, text_to_check
 from swizzle.commands.sizes import Size, at_the_lengths, most_ragged, sizes_to_try
 from swizzle.commands.target import Filled
 from swizzle.commands.validator import SizesValidator
+from swizzle.solution.words import count
 from symbolic.errors import SwizzleError
 
 _WORDS = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
@@ -73,8 +74,6 @@ def check_emitted(filled: Filled, saved: Path | None = None, *, mutate: bool = F
         found.settle(UNDECIDED)
     _run(found, text, sizes, reports)
     if mutate:
-        from swizzle.commands.mutation import try_mutants
-
         ragged = most_ragged(sizes, source)
         outcome = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged))
         found.lines += outcome.lines()

@@ -11,8 +11,10 @@ from typing import Literal, TextIO
 from swizzle.commands.console import news
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import load_all, load_one, split_target
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, SolverChoice
+from swizzle.explain.explain import explain as explained
+from swizzle.sketches.loading import load_declared
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, SolverChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,6 @@ class ExplainArguments:
 
 def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
     """Explain the sketches of a file: a solution, or what is in the way of one."""
-    from swizzle.explain.explain import explain as explained
-    from swizzle.loading import load_declared
 
     path, _ = split_target(arguments.target)
     statuses = []

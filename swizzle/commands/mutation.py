@@ -1,6 +1,6 @@
 """Mutation: does a change of one swizzle in the printed text go unnoticed?
 
-Every mutant of the text (`cuda_out.mutate`) is given to translation validation and to the emulation on random data.
+Every mutant of the text (`cuda_out.c.mutate`) is given to translation validation and to the emulation on random data.
 One whose PTX is proved equal to the specification changes nothing; each other one must be seen by both.
 """
 
@@ -10,21 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cuda_out.emulate import EmulationError, emulate, missing_compiler
-from cuda_out.mutate import Mutant, mutants, together
-from cuda_out.toolchain import compile_to_ptx
+from cuda_out.c.mutate import Mutant, mutants, together
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.toolchain import compile_to_ptx
+from cuda_out.emulate.emulate import EmulationError, emulate, missing_compiler
 from swizzle.commands.compare import arguments, on_ptx
-from swizzle.commands.console import count
+from swizzle.commands.sizes import Size
 from swizzle.commands.trial import Array, Arrays, first_difference
 from swizzle.commands.validator import SizesValidator
-
-if TYPE_CHECKING:
-    from cuda_out.printer import CudaSource
-    from swizzle.commands.sizes import Size
+from swizzle.solution.words import count
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from cuda_out.kernel_text import NoKernel, as_source, code, kernel_extent, parameters
-from swizzle.commands.emit import cuda_source
+from cuda_out.c.kernel_text import NoKernel, as_source, code, kernel_extent, parameters
+from cuda_out.c.printer import CudaSource
 from swizzle.commands.target import Filled
+from swizzle.emit.emitters import cuda_source
 from symbolic.errors import SwizzleError
-
-if TYPE_CHECKING:
-    from cuda_out.printer import CudaSource
 
 
 @dataclass(frozen=True, slots=True)

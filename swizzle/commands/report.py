@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from typing_extensions import assert_never
 
-from swizzle.commands.console import count
-from swizzle.solution import HoleFormula, Result, Solution, Status
+from swizzle.sketches.hole_formula import holes_as_json
+from swizzle.solution.solution import Result, Solution, Status
+from swizzle.solution.words import cost_text, count, given_text, optimality
 
 MISMATCH: Final = "mismatch"
 """The key of a certificate under which a wrong kernel without holes has the lines that say what is wrong."""
@@ -46,15 +47,6 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
 
 PARTS: Final = ("sources", "interpret", "search", "verify")
 """What time is spent on; the sources are the sketches that this one is filled from."""
-
-
-def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
-    """Return each hole's name, place and formula, and the sketch that it was found in where that is another."""
-    return [
-        {"name": hole.name, "place": str(hole.place), "formula": hole.formula}
-        | ({"found_in": hole.found_in} if hole.found_in else {})
-        for hole in holes
-    ]
 
 
 def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False, every_space: bool = False) -> str:
@@ -130,27 +122,6 @@ def _solution_lines(solution: Solution) -> list[str]:
         + (f", found in {hole.found_in}" if hole.found_in else "")
         for hole in solution.holes
     ]
-
-
-def given_text(sources: Sequence[str]) -> str:
-    """Return 'given the holes of product', or of several sketches."""
-    return f"given the holes of {' and '.join(sources)}"
-
-
-def cost_text(cost: Mapping[str, int]) -> str:
-    """Return '3 accumulates' and the like; each key of a cost is a plural noun.
-
-    >>> cost_text({"accumulates": 3}), cost_text({"accumulates": 1})
-    ('3 accumulates', '1 accumulate')
-    """
-    return ", ".join(count(number, noun.removesuffix("s")) for noun, number in cost.items())
-
-
-def optimality(result: Result, every_space: bool) -> str:
-    """Return 'proved minimal in Space 1', or what else is known of the cost of the best solution."""
-    where = "over all spaces" if every_space else f"in Space {result.space}"
-    given = f", {given_text(result.best.sources)}" if result.best.sources else ""
-    return f"{'' if result.optimal else 'not '}proved minimal {where}{given}"
 
 
 def seconds_text(seconds: Mapping[str, float]) -> str:

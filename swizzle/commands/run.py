@@ -8,14 +8,19 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TextIO
 
-from swizzle.commands.console import count, wants_colour
-from swizzle.commands.emit import cuda_source, proved, provenance
+from cuda_out.compile.launch import gpu_available
+from swizzle.commands.compare import compare, on_cpu, on_gpu
+from swizzle.commands.console import wants_colour
+from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
-from swizzle.commands.target import Filled, load_kernel, sizes_of
-from swizzle.sketch import Sketch
+from swizzle.commands.target import Filled, load_kernel
+from swizzle.emit.emitters import cuda_source, proved, provenance
+from swizzle.emit.sizes import sizes_of
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.words import count
 from symbolic.errors import SwizzleError
-from symbolic.launch_shape import require_hardware_warp
-from symbolic.program import Program
+from symbolic.ir.program import Program
+from symbolic.machine.launch_shape import require_hardware_warp
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,6 @@ def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
 
 def _device(wanted: Literal["auto", "cpu", "cuda"]) -> tuple[Literal["cpu", "cuda"], str]:
     """Return where to run, and why not on a GPU where that was left open."""
-    from cuda_out.launch import gpu_available
 
     if wanted == "cpu":
         return "cpu", ""
@@ -64,8 +68,6 @@ def _device(wanted: Literal["auto", "cpu", "cuda"]) -> tuple[Literal["cpu", "cud
 
 def try_kernel(filled: Filled, device: Literal["cpu", "cuda"], why: str, seed: int, out: TextIO) -> int:
     """Run the printed text on random data and say how it compares."""
-    from swizzle.commands.compare import compare, on_cpu, on_gpu
-    from swizzle.commands.sizes import sizes_to_try
 
     program = filled.program
     source = cuda_source(program, filled.head, filled.sizes)

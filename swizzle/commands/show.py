@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import Any, Literal, TextIO
 
-from swizzle.commands.console import count, wants_colour
+from swizzle.commands.console import wants_colour
 from swizzle.commands.exit_status import DONE
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import load_one
-from swizzle.solution import Solution
-
-if TYPE_CHECKING:
-    from swizzle.show.picture import Picture
+from swizzle.show.picture import Picture, drawable, picture_of
+from swizzle.solution.saved import load_saved
+from swizzle.solution.solution import Solution
+from swizzle.solution.words import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,6 @@ class ShowArguments:
 
 def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
     """Draw a kernel, solved first where it has holes; print what its holes do and what its accesses cost."""
-    from swizzle.show.picture import drawable, picture_of
 
     if arguments.output is not None:
         drawable(arguments.output)
@@ -58,8 +57,6 @@ def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
 def _kernel(arguments: ShowArguments, out: TextIO, err: TextIO) -> tuple[Solution, Callable[..., Any]] | int:
     """Return the solution to draw with its specification, or what to leave with where there is none."""
     if arguments.target.endswith(".json"):
-        from swizzle.saved import load_saved
-
         sketch, solution = load_saved(Path(arguments.target), arguments.overrides)
         return solution, sketch.spec
     sketch = load_one(arguments.target, arguments.overrides)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from swizzle.commands.emit import lengths_text
+from cuda_out.c.printer import CudaSource
+from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.target import Filled
-from swizzle.search.specification import Meaning, numbers
+from swizzle.commands.trial import Arrays
+from swizzle.emit.any_length.continuation import Told
+from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
+from swizzle.emit.emitters import lengths_text
+from swizzle.specs.specification import Meaning, numbers
 from symbolic.errors import SwizzleError
-
-if TYPE_CHECKING:
-    from cuda_out.printer import CudaSource
-    from cuda_out.tiling import Tiling
-    from swizzle.any_length.continuation import Told
-    from swizzle.commands.trial import Arrays
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class Size:
         program, spec = self.filled.program, self.filled.spec
         if self.whole is None:
             return Meaning.of(program, spec)
-        from swizzle.any_length.cut import meaning_cut
 
         return meaning_cut(_told(self.whole), program)
 
@@ -49,14 +46,11 @@ class Size:
         program, spec = self.filled.program, self.filled.spec
         if self.whole is None:
             return numbers(program, spec, inputs)
-        from swizzle.any_length.cut import numbers_cut
 
         return numbers_cut(self.whole.program, spec, program, inputs)
 
 
 def _told(filled: Filled) -> Told:
-    from swizzle.any_length.continuation import Told
-
     meaning = Meaning.of(filled.program, filled.spec)
     return Told({}, filled.program, meaning.terms, meaning.wanted)
 

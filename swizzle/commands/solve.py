@@ -12,16 +12,21 @@ from typing import Literal, TextIO
 
 from typing_extensions import assert_never
 
+from swizzle.cache.solve import solve as remember
 from swizzle.commands.console import news, wants_colour
-from swizzle.commands.emit import EMITTERS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.files import check_folder, write_whole
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
-from swizzle.commands.target import load_all, load_one, sizes_of, split_target
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Result, SolverChoice, TemplateName
+from swizzle.commands.target import load_all, load_one, split_target
+from swizzle.emit.emitters import EMITTERS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
+from swizzle.emit.files import check_folder, write_whole
+from swizzle.search.metasketch import solve as search
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.filling import fill_from, shares_a_hole
+from swizzle.solution.saved import load_saved, saved_text
+from swizzle.solution.solution import Limits, Result, SolverChoice, TemplateName
+from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
-from symbolic.launch_shape import require_hardware_warp
+from symbolic.machine.launch_shape import require_hardware_warp
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,6 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
 
 def _filled(sketches: Sequence[Sketch], arguments: SolveArguments) -> list[Sketch]:
     """Fill what the solution files of --fill say; each of them must say something of one of the sketches."""
-    from swizzle.filling import fill_from, shares_a_hole
-    from swizzle.saved import load_saved
 
     found = list(sketches)
     for path in arguments.fill:
@@ -152,17 +155,12 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
     compared = limits.template != "paper" or not limits.canonical  # nobody asks that twice, and nothing keeps it
     with news(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as hear:
         if arguments.no_cache or compared or not sketch.program.holes:
-            from swizzle.search.metasketch import solve as search
-
             result = search(sketch, limits, progress=hear)
         else:
-            from swizzle.cache.solve import solve as remember
-
             result = remember(sketch, limits, hear)
     posed = result.posed or sketch
     if result.status != "unsat" or posed.program.holes:
         return result
-    from swizzle.search.verify import explain_mismatch
 
     lines = explain_mismatch(posed.program, posed.spec)
     return replace(result, certificate={**result.certificate, MISMATCH: lines})
@@ -188,6 +186,8 @@ def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:
     """Find out at which lengths the kernel that is about to be written may run."""
     if result.status != "sat" or arguments.output is None:
         return None
+    from swizzle.emit.sizes import sizes_of
+
     return sizes_of(result.best.program, sketch)
 
 
@@ -200,7 +200,6 @@ def _write(
     """
     if result.status != "sat" or arguments.output is None:
         return []
-    from swizzle.saved import saved_text
 
     folder, best = arguments.output, result.best
     sketch_file, _ = split_target(arguments.target)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from swizzle.commands.emit import Sizes, origin, provenance
-from swizzle.loading import load
-from swizzle.search.specification import Remembered
-from swizzle.sketch import Sketch
+from swizzle.emit.emitters import Sizes, origin, provenance
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.saved import load_saved
+from swizzle.specs.specification import Remembered
 from symbolic.errors import SwizzleError
-from symbolic.program import Program
+from symbolic.ir.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,6 @@ def load_one(target: str, overrides: Mapping[str, int]) -> Sketch:
 def load_kernel(target: str, overrides: Mapping[str, int]) -> Filled | Sketch:
     """Load what FILE[:SKETCH] names: a sketch with holes stays a sketch."""
     if target.endswith(".json"):
-        from swizzle.saved import load_saved
-
         sketch, solution = load_saved(Path(target), overrides)
         head = provenance(solution, ["Read from a solution file."], sketch.parameters)
         return _filled(solution.program, sketch, head)
@@ -78,15 +76,6 @@ def load_kernel(target: str, overrides: Mapping[str, int]) -> Filled | Sketch:
 
 def _filled(program: Program, sketch: Sketch, head: Sequence[str]) -> Filled:
     spec = Remembered(sketch.spec)
+    from swizzle.emit.sizes import sizes_of
+
     return Filled(program, spec, tuple(head), sizes_of(program, sketch, spec))
-
-
-def sizes_of(program: Program, sketch: Sketch, spec: Callable[..., Any] | None = None) -> Sizes:
-    """Find out at which lengths a filled sketch may run; its file is read again for other values of parameters.
-
-    `spec` may stand for the sketch's own specification, to share what it remembers.
-    """
-    from swizzle.any_length import any_length
-    from swizzle.any_length.instances import instances
-
-    return any_length(program, spec or Remembered(sketch.spec), partial(instances, Path(sketch.place.file), sketch))

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from symbolic.algebra import NUMPY_DTYPES
-from symbolic.program import Binary, Const, DType, Parameter, Program
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.ir.program import Binary, Const, DType, Parameter, Program
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Arrays: TypeAlias = Mapping[str, Array]

@@ -11,9 +11,9 @@ from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.requirements import Ignores, Kept, Obeys, Requirement, Right
 from swizzle.explain.smallest import Conflict
 from swizzle.explain.smallest_requirements import smallest_of
-from swizzle.search.problem import Problem
+from swizzle.problem.problem import Problem
 from symbolic.errors import SwizzleError
-from symbolic.guard import OutOfTime
+from symbolic.values.guard import OutOfTime
 
 LOOK_FOR_OUTPUTS: Final = 3
 """Sets of outputs are proved smallest up to this size."""

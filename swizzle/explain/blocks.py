@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from swizzle.explain.names import within_loops
-from symbolic.program import Accumulate, For, If, Stmt
+from symbolic.ir.program import Accumulate, For, If, Stmt
 
 
 def swap(body: tuple[Stmt, ...], old: Stmt, new: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

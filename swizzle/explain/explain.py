@@ -14,14 +14,14 @@ from swizzle.explain.plan import Job, Remake
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import trials
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
-from swizzle.parameters import Declared
+from swizzle.language.parameters import Declared
+from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
-from swizzle.search.problem import Problem
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Progress, Result, SpaceName
-from symbolic.engines import SolverName, quickest_boolean
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, Progress, Result, SpaceName
 from symbolic.errors import SwizzleError
-from symbolic.guard import OutOfTime
+from symbolic.solve.engines import SolverName, quickest_boolean
+from symbolic.values.guard import OutOfTime
 
 BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from symbolic.errors import Place
-from symbolic.program import Axis, Const, Coordinate, DType, Expr, For, HoleCall, If, Program, Stmt, Var
-from symbolic.rewrite import rewrite_expression, rewrite_statement
+from symbolic.ir.program import Axis, Const, Coordinate, DType, Expr, For, HoleCall, If, Program, Stmt, Var
+from symbolic.ir.walk import rewrite_expression, rewrite_statement
 
 AXES: Final[tuple[Axis, ...]] = ("x", "y", "z")
 THREAD: Final = tuple(f"{name}.{axis}" for name in ("threadIdx", "blockIdx") for axis in AXES)

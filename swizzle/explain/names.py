@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from swizzle.search.problem import Output, Problem
+from swizzle.problem.problem import Output, Problem
+from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
-from symbolic.program import Accumulate, For, Program, Store
-from symbolic.store import cell_name
-from symbolic.terms import Term, Terms
+from symbolic.ir.program import Accumulate, For, Program, Store
+from symbolic.machine.memory import cell_name
 from templates.holes import Point
 
 MOST_SHOWN: Final = 6

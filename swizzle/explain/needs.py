@@ -1,6 +1,6 @@
 """Why one output cannot be produced whatever the holes are: what never reaches it, and accumulates that are too few.
 
-What a value may be is over-approximated (`symbolic.data.possible`), so what is said here to be impossible is.
+What a value may be is over-approximated (`symbolic.values.data.possible`), so what is said here to be impossible is.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from math import prod
 from typing import Final
 
 from swizzle.explain.names import Names, atoms_of, listing
-from swizzle.search.problem import Output, Problem
-from symbolic.data import DataVector, possible
-from symbolic.mapped import Mapped
-from symbolic.moved import Gathered, Selected, Shuffled
-from symbolic.reduced import Entry, Reduced
-from symbolic.store import Read
-from symbolic.terms import REDUCTIONS, UNWRITTEN, Term, Terms
-from symbolic.vector import reach
+from swizzle.problem.problem import Output, Problem
+from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.machine.accumulators import Entry, Reduced
+from symbolic.machine.memory import Read
+from symbolic.values.data import DataVector, possible
+from symbolic.values.mapped import Mapped
+from symbolic.values.moved import Gathered, Selected, Shuffled
+from symbolic.values.vector import reach
 
 MOST_PRODUCTS: Final = 20_000
 """Products of an accumulate's operands that are looked at."""

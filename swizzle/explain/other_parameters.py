@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from swizzle.explain.explanation import TrialKind
 from swizzle.explain.plan import Job, Planned, solving
-from swizzle.parameters import Declared
-from swizzle.search.specification import postcondition
-from swizzle.sketch import Sketch
+from swizzle.language.parameters import Declared
+from swizzle.sketches.sketch import Sketch
+from swizzle.specs.specification import postcondition
+from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
-from symbolic.terms import Terms
 
 
 def other_parameters(job: Job) -> Iterator[Planned]:

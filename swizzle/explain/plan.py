@@ -8,12 +8,12 @@ from typing import Final, TypeAlias
 
 from swizzle.explain.blame import Blame
 from swizzle.explain.explanation import TrialKind
-from swizzle.parameters import Declared
+from swizzle.language.parameters import Declared
+from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
-from swizzle.search.problem import Problem
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, SpaceName
-from symbolic.engines import SolverName
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, SpaceName
+from symbolic.solve.engines import SolverName
 
 SECONDS: Final = 5.0
 """What one change may take at most."""

@@ -19,17 +19,17 @@ from typing_extensions import assert_never
 
 from swizzle.explain.requirements import Ignores, IgnoresAt, Kept, Obeys, ObeysAt, Requirement, Right, rule_of
 from swizzle.explain.smallest import Conflict
-from swizzle.search.open_holes import equate, free_union
-from swizzle.search.problem import Problem
-from swizzle.search.verify import compare, run_canonical
-from symbolic.answer import Unknown
-from symbolic.engines import SolverName
-from symbolic.guard import Guard, Guards, OutOfTime
-from symbolic.guard_solver import GuardSolver
-from symbolic.run import Violation, forbid_race
-from symbolic.union import Union
-from symbolic.vector import Encoding, Lanes, Vector
-from symbolic.verdict import Chosen, Excluded
+from swizzle.problem.open_holes import equate, free_union
+from swizzle.problem.problem import Problem
+from swizzle.specs.verify import compare, run_canonical
+from symbolic.machine.run import Violation, forbid_race
+from symbolic.solve.answer import Unknown
+from symbolic.solve.engines import SolverName
+from symbolic.solve.guard_solver import GuardSolver
+from symbolic.solve.verdict import Chosen, Excluded
+from symbolic.values.guard import Guard, Guards, OutOfTime
+from symbolic.values.union import Union
+from symbolic.values.vector import Encoding, Lanes, Vector
 from templates.chooser import Choice, Chooser, Open
 from templates.holes import Point, Space, Template, template
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from symbolic.run import Violation
+from symbolic.machine.run import Violation
 from templates.holes import Point
 
 

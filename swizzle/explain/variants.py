@@ -12,7 +12,7 @@ from typing import Final
 from swizzle.explain.blocks import block_of, replace_accumulate, swap
 from swizzle.explain.explanation import TrialKind
 from swizzle.explain.names import nodes, within_loops
-from symbolic.program import (
+from symbolic.ir.program import (
     Accumulate,
     Assign,
     Binary,
@@ -31,7 +31,7 @@ from symbolic.program import (
     Store,
     Var,
 )
-from symbolic.rewrite import rewrite_statement
+from symbolic.ir.walk import rewrite_statement
 
 AGAIN: Final = "_again"
 """What the names of a copied accumulate's variables end in."""

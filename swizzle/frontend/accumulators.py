@@ -10,8 +10,8 @@ from swizzle.frontend.calls import Arguments
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.names import element_type
 from swizzle.frontend.scope import AccumulatorName
-from swizzle.frontend.suggest import near
-from symbolic.program import (
+from swizzle.source.suggest import near
+from symbolic.ir.program import (
     Accumulate,
     Binary,
     Cast,
@@ -23,7 +23,7 @@ from symbolic.program import (
     Unary,
     Var,
 )
-from symbolic.program import (
+from symbolic.ir.program import (
     Final as FinalFunction,
 )
 

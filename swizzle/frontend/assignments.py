@@ -9,7 +9,7 @@ from swizzle.frontend import operators
 from swizzle.frontend.expressions import BINARY_OPS, ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, coerce, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
-from symbolic.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
+from symbolic.ir.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
 
 
 def assign_tuple(

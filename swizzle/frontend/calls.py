@@ -7,22 +7,20 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
-from swizzle.cuda_namespace import cuda
 from swizzle.frontend import operators
-from swizzle.frontend.device_function import DeviceFunction
+from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.names import MISSING, element_type
 from swizzle.frontend.operators import BOOL, INDEX, Value
 from swizzle.frontend.scope import AccumulatorName, ArrayName
-from swizzle.frontend.suggest import near
-from swizzle.language import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES, LOAD_STORE, accumulator
-from swizzle.sequential.interpreter import SequentialFunction
+from swizzle.language.cuda_namespace import cuda
+from swizzle.language.device_function import DeviceFunction
+from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES, LOAD_STORE, accumulator
+from swizzle.source.suggest import near
+from swizzle.specs.interpreter import SequentialFunction
 from symbolic.errors import Place
-from symbolic.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
-
-if TYPE_CHECKING:
-    from swizzle.frontend.expressions import ExpressionReader
+from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
 
 STATEMENTS: Final = frozenset({*LOAD_STORE, "permute_local", "cuda.syncthreads", "cuda.syncwarp"})
 DECLARATIONS: Final[dict[str, Any]] = {

@@ -10,16 +10,17 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from typing import Final, NoReturn, Protocol, TypeAlias
 
 from typing_extensions import assert_never
 
 from swizzle.frontend.assignments import learn
-from swizzle.frontend.device_function import DeviceFunction
+from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import FloatLiteral, Value, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, ScalarName, Scope
-from swizzle.frontend.suggest import near
-from symbolic.program import (
+from swizzle.language.device_function import DeviceFunction
+from swizzle.source.suggest import near
+from symbolic.ir.program import (
     Accumulate,
     Assign,
     Barrier,
@@ -35,14 +36,22 @@ from symbolic.program import (
     Var,
 )
 
-if TYPE_CHECKING:
-    from swizzle.frontend.statements import StatementReader
-
 MAX_CALLS: Final = 4096
 """Written out in one kernel: calls in calls multiply."""
 
 Passed: TypeAlias = Value | tuple[str, ArrayName | AccumulatorName]
 """An argument: a value, or the name that an array or accumulator has in the program, and what it is."""
+
+
+class Statements(Protocol):
+    """How a function's statements are read (`swizzle.frontend.statements`)."""
+
+    expressions: ExpressionReader
+    depth: int
+
+    @property
+    def scope(self) -> Scope: ...
+    def block(self, nodes: Sequence[ast.stmt]) -> tuple[Stmt, ...]: ...
 
 
 @dataclass(slots=True)
@@ -53,7 +62,7 @@ class DeviceCalls:
     `shared` has the shared arrays of each function: as in CUDA, one for all of its calls.
     """
 
-    statements: StatementReader
+    statements: Statements
     active: list[DeviceFunction] = field(default_factory=list)
     alone: ast.expr | None = None
     calls: int = 0

@@ -1,4 +1,4 @@
-"""A kernel's expressions: from Python's syntax tree to the typed, placed expressions of `symbolic.program`."""
+"""A kernel's expressions: from Python's syntax tree to the typed, placed expressions of `symbolic.ir.program`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from swizzle.element_types import checked_shape
-from swizzle.frontend import calls, operators
+from swizzle.frontend import operators
 from swizzle.frontend.names import MISSING, NameReader, element, spell
 from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
-from swizzle.frontend.outside import EXPRESSIONS, NOT_EXPRESSIONS
 from swizzle.frontend.scope import AccumulatorName, ArrayName
+from swizzle.language.device_function import DeviceFunction
+from swizzle.language.element_types import checked_shape
+from swizzle.source.outside import EXPRESSIONS, NOT_EXPRESSIONS
 from symbolic.errors import Place
-from symbolic.program import (
+from symbolic.ir.program import (
     AccumulatorValue,
     BinaryOp,
     CompareOp,
@@ -29,9 +30,6 @@ from symbolic.program import (
     Stmt,
     UnaryOp,
 )
-
-if TYPE_CHECKING:
-    from swizzle.frontend.device_calls import DeviceCalls
 
 BINARY_OPS: Final[dict[type[ast.operator], BinaryOp]] = {
     ast.Add: "+",
@@ -57,6 +55,21 @@ COMPARE_OPS: Final[dict[type[ast.cmpop], CompareOp]] = {
 _UNARY_OPS: Final[dict[type[ast.unaryop], UnaryOp]] = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}
 
 
+class Calls(Protocol):
+    """How calls are read (`swizzle.frontend.calls`)."""
+
+    def read_call(self, reader: ExpressionReader, node: ast.Call) -> Value: ...
+    def read_tuple_call(self, reader: ExpressionReader, node: ast.Call) -> Sequence[Value] | None: ...
+
+
+class Devices(Protocol):
+    """How calls of device functions are written out (`swizzle.frontend.device_calls`)."""
+
+    def value(self, node: ast.Call, function: DeviceFunction) -> Value: ...
+    def call(self, node: ast.Call, function: DeviceFunction) -> Sequence[Value]: ...
+    def gives_several(self, function: DeviceFunction) -> bool: ...
+
+
 @dataclass(slots=True)
 class ExpressionReader(NameReader):
     """Reads the expressions of one kernel and of the device functions that it calls; collects its holes.
@@ -67,7 +80,8 @@ class ExpressionReader(NameReader):
 
     holes: list[Hole] = field(default_factory=list)
     before: list[Stmt] | str = field(default_factory=list)
-    devices: DeviceCalls | None = None
+    devices: Devices | None = None
+    calls: Calls = field(kw_only=True)
 
     @contextmanager
     def expressions_only(self, where: str | None) -> Iterator[None]:
@@ -120,7 +134,7 @@ class ExpressionReader(NameReader):
             case ast.Subscript():
                 return self._subscript(node)
             case ast.Call():
-                return calls.read_call(self, node)
+                return self.calls.read_call(self, node)
             case ast.BinOp(left=left, op=op, right=right):
                 if isinstance(op, ast.Pow):
                     return operators.power(self.value(left), self.value(right), place)
@@ -198,7 +212,7 @@ class ExpressionReader(NameReader):
             case ast.Tuple(elts=elements):
                 return [self.value(element) for element in elements]
             case ast.Call():
-                return calls.read_tuple_call(self, node)
+                return self.calls.read_tuple_call(self, node)
             case ast.Attribute(value=ast.Name(id=name), attr="shape"):
                 meaning = self.scope.meanings.get(name)
                 if isinstance(meaning, ArrayName):

@@ -18,7 +18,7 @@ from swizzle.frontend.index_loops import IndexLoops
 from swizzle.frontend.operators import INDEX
 from swizzle.frontend.scope import ArrayName
 from symbolic.errors import Place
-from symbolic.program import Axis, Const, Coordinate, Expr
+from symbolic.ir.program import Axis, Const, Coordinate, Expr
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing_extensions import assert_never
 
 from swizzle.frontend.calls import nested_hole
 from swizzle.frontend.operators import walk
-from symbolic.program import (
+from symbolic.ir.program import (
     Accumulate,
     Assign,
     Barrier,

@@ -8,7 +8,7 @@ from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX
 from symbolic.errors import Place
-from symbolic.program import Assign, BinaryOp, Compare, Const, Expr, For, Logic, Stmt, Var
+from symbolic.ir.program import Assign, BinaryOp, Compare, Const, Expr, For, Logic, Stmt, Var
 
 
 class IndexLoops:

@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
-from swizzle.element_types import ArrayType
+from swizzle.frontend import calls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.hole_flow import check_hole_arguments
 from swizzle.frontend.names import Launch
 from swizzle.frontend.scope import ArrayName, Scope, StaticName
-from swizzle.frontend.source import KernelSource
 from swizzle.frontend.statements import StatementReader
-from symbolic.program import Expr, HoleCall, Parameter, Program
-from symbolic.rewrite import rewrite_program
+from swizzle.language.element_types import ArrayType
+from swizzle.source.kernel_source import KernelSource
+from symbolic.ir.program import Expr, HoleCall, Parameter, Program
+from symbolic.ir.walk import rewrite_program
 
 
 def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int], launch: Launch) -> Program:
@@ -33,7 +34,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         scope.declare(name, ArrayName(argument.dtype, argument.shape, "parameter", argument.role))
         place = kernel.keyword_place(name)
         parameters.append(Parameter(name, argument.dtype, argument.shape, argument.role, place))
-    expressions = ExpressionReader(kernel, scope, launch)
+    expressions = ExpressionReader(kernel, scope, launch, calls=calls)
     reader = StatementReader(expressions)
     try:
         body = reader.block(kernel.definition.body)

@@ -30,7 +30,7 @@ from swizzle.frontend.helper_arguments import (
 from swizzle.frontend.index_loops import IndexLoops
 from swizzle.frontend.operators import INDEX
 from swizzle.frontend.scope import ArrayName
-from symbolic.program import Const, Expr, If, Load, Select, Stmt, Store
+from symbolic.ir.program import Const, Expr, If, Load, Select, Stmt, Store
 
 POSITIONS = {1: ("position",), 2: ("row", "column"), 3: ("plane", "row", "column")}
 

@@ -14,16 +14,16 @@ from typing import Any, Final, NoReturn
 
 from typing_extensions import assert_never
 
-from swizzle.cuda_namespace import NAMESPACES, Dim3, KernelOnly
-from swizzle.element_types import ElementType
 from swizzle.frontend import operators
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
-from swizzle.frontend.outside import EXPRESSIONS
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
-from swizzle.frontend.source import KernelSource
-from swizzle.frontend.suggest import near
-from swizzle.language import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
-from symbolic.program import Binary, Const, Coordinate, Expr, HoleCall, Unary, Var
+from swizzle.language.cuda_namespace import NAMESPACES, Dim3, KernelOnly
+from swizzle.language.element_types import ElementType
+from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
+from swizzle.source.kernel_source import KernelSource
+from swizzle.source.outside import EXPRESSIONS
+from swizzle.source.suggest import near
+from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Unary, Var
 
 MISSING: Final = object()
 

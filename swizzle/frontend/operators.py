@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from typing_extensions import assert_never
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.program import (
+from symbolic.ir.program import (
     AccumulatorValue,
     Binary,
     BinaryOp,

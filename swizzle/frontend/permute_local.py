@@ -8,7 +8,7 @@ from swizzle.frontend.calls import Arguments
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.helper_arguments import read_array, read_index_function
 from swizzle.frontend.index_loops import IndexLoops
-from symbolic.program import DeclareArray, Load, Stmt, Store
+from symbolic.ir.program import DeclareArray, Load, Stmt, Store
 
 
 def lower_permute_local(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, TypeAlias
 
-from symbolic.program import DType, Expr, Role
+from symbolic.ir.program import DType, Expr, Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.names import MISSING
 from swizzle.frontend.operators import INDEX
-from swizzle.frontend.outside import NOT_STATEMENTS, STATEMENTS
 from swizzle.frontend.permute_local import lower_permute_local
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
-from swizzle.language import FUNCTION_NAMES, LOAD_STORE
-from symbolic.program import Barrier, Const, DeclareArray, For, If, Stmt
+from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
+from swizzle.source.outside import NOT_STATEMENTS, STATEMENTS
+from symbolic.ir.program import Barrier, Const, DeclareArray, For, If, Stmt
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """One space, one question: is there a filling of the holes, of at most this cost?
 
-Counterexamples are output elements (`swizzle.search.shown`): the solver sees what is required of a few threads, a
+Counterexamples are output elements (`swizzle.problem.demands`): the solver sees what is required of a few threads, a
 candidate is run for all threads. Two to five threads are usually enough.
 """
 
@@ -8,53 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from swizzle.search.many import Values
-from swizzle.search.open_holes import OpenHoles
-from swizzle.search.problem import Problem, live_accumulates
-from swizzle.search.shown import Shown
-from symbolic.answer import Unknown
-from symbolic.engines import SolverName
-from symbolic.guard import FALSE, Guard, Guards
-from symbolic.guard_solver import GuardSolver
-from symbolic.run import Run
-from symbolic.vector import guard_at
-from symbolic.verdict import Chosen, Excluded
-from templates.chooser import Choice
+from swizzle.problem.candidate import Candidate, NoFilling, Stats
+from swizzle.problem.demands import Shown
+from swizzle.problem.open_holes import OpenHoles
+from swizzle.problem.problem import Problem, live_accumulates
+from symbolic.machine.run import Run
+from symbolic.solve.answer import Unknown
+from symbolic.solve.engines import SolverName
+from symbolic.solve.guard_solver import GuardSolver
+from symbolic.solve.verdict import Chosen, Excluded
+from symbolic.values.guard import FALSE, Guard, Guards
+from symbolic.values.vector import guard_at
 from templates.holes import Space, matching
 
 MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by one
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A verified filling: one choice per hole, of a space's templates, and how many accumulate statements stay.
-
-    Where `values` says what each hole gives at its points, the choices are those with the simplest formulas.
-    """
-
-    space: Space
-    choices: tuple[Choice, ...]
-    cost: int
-    values: Values | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class NoFilling:
-    """There is no filling of that cost."""
-
-
-@dataclass(slots=True)
-class Stats:
-    """What a search did."""
-
-    queries: int = 0
-    counterexamples: int = 0
-    seconds_solving: float = 0.0
-    seconds_checking: float = 0.0
 
 
 class Cegis:

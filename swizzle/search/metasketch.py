@@ -11,24 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from swizzle.filling import solve_filled
-from swizzle.search.cegis import Candidate, Cegis, NoFilling
-from swizzle.search.certificate import Claim, confirm, confirm_equal
-from swizzle.search.floor import floor
+from swizzle.audit.certificate import Claim, confirm, confirm_equal
+from swizzle.costs.floor import floor
+from swizzle.problem.candidate import Candidate, NoFilling
+from swizzle.problem.problem import Problem
+from swizzle.search.cegis import Cegis
 from swizzle.search.plan import Plan
-from swizzle.search.problem import Problem
 from swizzle.search.reading import Reading
-from swizzle.search.specification import Meaning
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Progress, Result, Solution, SpaceName, Status, TemplateName
-from symbolic.answer import Unknown
-from symbolic.engines import SolverName, quickest_boolean
-from symbolic.guard import OutOfTime
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.filling import solve_filled
+from swizzle.solution.solution import Limits, Progress, Result, Solution, SpaceName, Status, TemplateName
+from swizzle.specs.specification import Meaning
+from symbolic.solve.answer import Unknown
+from symbolic.solve.engines import SolverName, quickest_boolean
+from symbolic.values.guard import OutOfTime
 from templates.holes import SPACES
 
 if TYPE_CHECKING:
-    from swizzle.search.uncanonical import Uncanonical
+    from swizzle.audit.paper.uncanonical import Uncanonical
 
 SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
@@ -197,7 +198,7 @@ class _Search:
 
         if self.limits.canonical:
             return Cegis(self.problem, space, self.solver, self.deadline, news, light=light, wider=wider)
-        from swizzle.search.uncanonical import Uncanonical
+        from swizzle.audit.paper.uncanonical import Uncanonical
 
         return Uncanonical(self.problem, space, self.solver, self.deadline, news, light=light)
 
@@ -323,8 +324,8 @@ def solve(
     search = _Search(sketch, limits or Limits(), progress, meaning)
     if search.limits.canonical:
         return search.run()
-    from swizzle.search.uncanonical import not_covered
-    from symbolic.forward import NotCovered
+    from swizzle.audit.paper.uncanonical import not_covered
+    from symbolic.second.forward import NotCovered
 
     try:
         return search.run()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from swizzle.search.problem import Problem
-from swizzle.solution import Limits, SpaceName
-from symbolic.propagate import available
+from swizzle.problem.problem import Problem
+from swizzle.solution.solution import Limits, SpaceName
+from symbolic.solve.propagate import available
 from templates.holes import SPACES
 
 WORTH_IT = 1.5  # times the constants of its light part, from which on a space is searched in two steps

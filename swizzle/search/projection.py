@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from symbolic.guard import Guard
-from symbolic.propagate import Subproblem
+from symbolic.solve.propagate import Subproblem
+from symbolic.values.guard import Guard
 
 
 @dataclass(frozen=True, slots=True)

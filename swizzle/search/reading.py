@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.filling import completed
-from swizzle.search.cegis import Candidate
-from swizzle.search.many import Many, Values
-from swizzle.search.problem import Problem
-from swizzle.search.specification import Meaning
-from swizzle.search.verify import verify
-from swizzle.sketch import Sketch
-from swizzle.solution import HoleFormula, Solution
-from symbolic.engines import SolverName
+from swizzle.problem.candidate import Candidate
+from swizzle.problem.many import Many, Values
+from swizzle.problem.problem import Problem
+from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.filling import completed
+from swizzle.solution.solution import Solution
+from swizzle.specs.specification import Meaning
+from swizzle.specs.verify import verify
+from symbolic.solve.engines import SolverName
 from templates.chooser import Choice
 from templates.formula import constants, fill, formula, printed_values
 from templates.functions import Simplest
@@ -107,7 +108,7 @@ class Reading:
         return self._many.values(lambda number, arguments: printed_values(*chosen[number], arguments))
 
     def _equal_by_solver(self, solution: Solution) -> bool:
-        from swizzle.search.uncanonical import difference
+        from swizzle.audit.paper.uncanonical import difference
 
         assert self.solver is not None
         return difference(Problem.of(solution.program, self.sketch.spec), self.solver, None) is None

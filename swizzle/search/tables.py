@@ -19,15 +19,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.search.cegis import Candidate
-from swizzle.search.many import Many
-from swizzle.search.open_holes import free_union
-from swizzle.search.problem import Problem, live_accumulates
+from swizzle.problem.candidate import Candidate
+from swizzle.problem.demands import Shown
+from swizzle.problem.many import Many
+from swizzle.problem.open_holes import free_union
+from swizzle.problem.problem import Problem, live_accumulates
 from swizzle.search.projection import Projector, Spot
-from swizzle.search.shown import Shown
-from symbolic.guard import Guard, Guards, OutOfTime
-from symbolic.propagate import Propagation
-from symbolic.union import Union
+from symbolic.solve.propagate import Propagation
+from symbolic.values.guard import Guard, Guards, OutOfTime
+from symbolic.values.union import Union
 from templates.chooser import Choice
 from templates.functions import Functions, Places, functions
 from templates.holes import Point, Space

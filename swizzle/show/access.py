@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from symbolic.program import DType
+from symbolic.ir.program import DType
 
 SECTOR, LINE, WORD, BANKS = 32, 128, 4, 32
 

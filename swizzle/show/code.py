@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import linecache
 
-from cuda_out.walk import statements
-from swizzle.commands.emit import cuda_source, origin
+from swizzle.emit.emitters import cuda_source, origin
 from symbolic.errors import SwizzleError
-from symbolic.program import Program
+from symbolic.ir.program import Program
+from symbolic.ir.walk import statements
 
 
 def sketch_lines(program: Program) -> tuple[int, list[str]]:

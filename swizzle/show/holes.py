@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symbolic.errors import Place
-from symbolic.program import HoleKind
+from symbolic.ir.program import HoleKind
 from templates.words import Filling
 
 MOST_ROWS, MOST_COLUMNS = 8, 64

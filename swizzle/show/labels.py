@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbolic.program import DeclareArray, Program
-from symbolic.store import cell_name
-from symbolic.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.ir.program import DeclareArray, Program
+from symbolic.machine.memory import cell_name
 
 SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "&", "|": "|"}
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.show.rows import Lanes, Source
-from symbolic.program import AccumulatorValue, Expr, Load, Select, Shuffle, Var
+from symbolic.ir.program import AccumulatorValue, Expr, Load, Select, Shuffle, Var
 
 
 @dataclass(frozen=True, slots=True)

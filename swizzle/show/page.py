@@ -14,7 +14,7 @@ import html
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,8 @@ from swizzle.show.geometry import clipped, geometry
 from swizzle.show.holes import HoleTable
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, Strip, panels
-from swizzle.show.picture import labels_for
 from swizzle.show.rows import Row, Source, Trace
-
-if TYPE_CHECKING:
-    from swizzle.show.picture import Picture
+from swizzle.show.scene import Scene, labels_for
 
 HERE = Path(__file__).parent
 LARGEST = 1_800_000
@@ -38,7 +35,7 @@ SCRIPTS = ("facts", "draw", "look", "hands")
 KINDS = ("load", "shuffle", "compute", "store", "accumulate", "result")
 
 
-def page_of(picture: Picture) -> str:
+def page_of(picture: Scene) -> str:
     """Return the whole document; of a kernel too long for it, the first and the last panels.
 
     As many other warps of the block are in it as there is room for.
@@ -54,7 +51,7 @@ def page_of(picture: Picture) -> str:
     return before + "".join(fields[name] + after for name, after in (part.split("}}", 1) for part in rest))
 
 
-def _warps(picture: Picture) -> list[str]:
+def _warps(picture: Scene) -> list[str]:
     """Return the data of each warp that the page has, the chosen one first."""
     chosen, kept = picture.trace.warp, len(picture.panels)
     first = _json(_Warp(picture, picture.trace, picture.panels, picture.labels).everything(0))
@@ -87,7 +84,7 @@ def _json(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _common(picture: Picture) -> dict[str, Any]:
+def _common(picture: Scene) -> dict[str, Any]:
     """Return what a page says whichever warp it shows."""
     first, lines = sketch_lines(picture.program)
     cuda, origins = cuda_lines(picture.program)
@@ -105,7 +102,7 @@ def _common(picture: Picture) -> dict[str, Any]:
 class _Warp:
     """One warp's tables. Arrays over the lanes are kept once each, in `sets`; terms are numbered as they come."""
 
-    def __init__(self, picture: Picture, trace: Trace, panels: Sequence[Panel], labels: Labels) -> None:
+    def __init__(self, picture: Scene, trace: Trace, panels: Sequence[Panel], labels: Labels) -> None:
         self.picture, self.trace, self.panels, self.labels = picture, trace, panels, labels
         self.sets: dict[tuple[int, ...], int] = {}
         self.terms: dict[int, int] = {}

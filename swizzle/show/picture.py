@@ -1,61 +1,44 @@
-"""The picture of one kernel: facts, panels, labels and holes together, and the two ways to draw them."""
+"""The picture of one kernel, and the two ways to draw it."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from swizzle.show.holes import HoleTable, hole_table
-from swizzle.show.labels import Labels
-from swizzle.show.panels import Panel, panels
-from swizzle.show.rows import BlockTrace, Trace
+from swizzle.emit.files import write_whole
+from swizzle.show.holes import hole_table
+from swizzle.show.page import page_of
+from swizzle.show.panels import panels
+from swizzle.show.scene import Colour, Scene, labels_for
+from swizzle.show.svg import svg_of
 from swizzle.show.trace import block_trace
-from swizzle.solution import Solution
-from swizzle.tables import fillings_of
+from swizzle.solution.answered import fillings_of
+from swizzle.solution.solution import Solution
 from symbolic.errors import SwizzleError
-from symbolic.program import Program
 
 HEIGHT = 760
-Colour: TypeAlias = Literal["element", "lane"]
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
-    """What one warp of a kernel moves. `svg` is a figure for a paper, `html` one self-contained page to explore.
-
-    `program` is the kernel without holes. Cells are coloured by their element, or by the lane that had it first.
-    """
-
-    program: Program
-    block: BlockTrace
-    trace: Trace
-    panels: tuple[Panel, ...]
-    labels: Labels
-    holes: tuple[HoleTable, ...]
-    colour: Colour = "element"
+class Picture(Scene):
+    """What one warp of a kernel moves. `svg` is a figure for a paper, `html` one self-contained page to explore."""
 
     @cached_property
     def svg(self) -> str:
         """The figure: panels, memory accesses and holes, as one SVG document."""
-        from swizzle.show.svg import svg_of
-
         return svg_of(self)
 
     @cached_property
     def html(self) -> str:
         """The page: one HTML document that needs no network."""
-        from swizzle.show.page import page_of
-
         return page_of(self)
 
     def save(self, path: str | Path) -> Path:
         """Write the figure (`.svg`) or the page (`.html`), whole or not at all."""
-        from swizzle.commands.files import write_whole
-
         path = Path(path)
         write_whole(path, self.svg if drawable(path) == "svg" else self.html)
         return path
@@ -69,19 +52,6 @@ class Picture:
 
     def __repr__(self) -> str:
         return f"<Picture: {self.title}, {self.where}; .svg, .html, .save(path)>"
-
-    @property
-    def title(self) -> str:
-        return f"What {self.program.name} moves"
-
-    @property
-    def where(self) -> str:
-        """Say which warp is shown: `block 0 of 2, warp 1 of 4`."""
-        return self.where_is(self.trace.warp)
-
-    def where_is(self, warp: int) -> str:
-        blocks = self.program.grid[0] * self.program.grid[1] * self.program.grid[2]
-        return f"block {self.trace.block} of {blocks}, warp {warp} of {self.block.warps}"
 
 
 def drawable(path: Path) -> Literal["svg", "html"]:
@@ -117,9 +87,3 @@ def picture_of(
         for filling, became, asked in zip(fillings, solution.holes, whole.asked, strict=False)
     )
     return Picture(solution.program, whole, found, laid, labels_for(found, laid), tables, colour)
-
-
-def labels_for(found: Trace, laid: Sequence[Panel]) -> Labels:
-    """Return the labels of one warp's panels."""
-    seen = {term for panel in laid for strip in panel.strips for term in strip.terms if term >= 0}
-    return Labels(found.program, found.terms, seen)

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.show.access import Access
+from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
-from symbolic.launch_shape import LaunchShape
-from symbolic.program import Program
-from symbolic.terms import Terms
+from symbolic.ir.program import Program
+from symbolic.machine.launch_shape import LaunchShape
 
 Lanes: TypeAlias = npt.NDArray[np.int64]
 Kind: TypeAlias = Literal["load", "shuffle", "compute", "store", "accumulate", "result"]

@@ -6,7 +6,6 @@ The same picture always gives the same text. Nothing in it needs a style sheet, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from swizzle.show.access import BANKS, Access
@@ -30,10 +29,8 @@ from swizzle.show.holes import HoleTable
 from swizzle.show.homes import homes, strip_homes
 from swizzle.show.labels import ARC, FIRST_HUE, Tone
 from swizzle.show.panels import Panel, Strip
-from symbolic.store import cell_name
-
-if TYPE_CHECKING:
-    from swizzle.show.picture import Picture
+from swizzle.show.scene import Scene
+from symbolic.machine.memory import cell_name
 
 MARGIN = 16
 ELEMENT = "element"
@@ -42,13 +39,13 @@ FIRST_PANELS, LAST_PANELS = 8, 2
 FAINT, RULE, CLASH = "#6b7280", "#c9ced6", "#c81e1e"
 
 
-def svg_of(picture: Picture) -> str:
+def svg_of(picture: Scene) -> str:
     """Return the whole document."""
     return _Drawing(picture).document()
 
 
 class _Drawing:
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: Scene) -> None:
         self.picture, self.labels = picture, picture.labels
         self.shown = _chosen(picture.panels)
         self.geometry = geometry(picture.panels, picture.labels, picture.trace.lanes)

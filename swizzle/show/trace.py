@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.search.specification import postcondition
-from swizzle.search.verify import compare
 from swizzle.show.rows import BlockTrace, Trace, require_number
 from swizzle.show.tracer import Tracer
-from symbolic.launch_shape import LaunchShape
-from symbolic.program import (
+from swizzle.specs.specification import postcondition
+from swizzle.specs.verify import compare
+from symbolic.algebra.terms import Terms
+from symbolic.ir.program import (
     Program,
 )
-from symbolic.terms import Terms
-from symbolic.vector import Vector
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.values.vector import Vector
 from templates.words import Filling
 
 

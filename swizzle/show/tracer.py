@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import assert_never
 
-from cuda_out.walk import children
-from swizzle.search.specification import symbolic_inputs
 from swizzle.show.access import Access, Memory, bytes_of
 from swizzle.show.leaves import Threads, Top, alias, same
 from swizzle.show.rows import Kind, Lanes, Row, Source
-from symbolic.algebra import Canonical
+from swizzle.specs.specification import symbolic_inputs
+from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
-from symbolic.machine import HoleFunction, Machine
-from symbolic.program import (
+from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
     Assign,
@@ -37,11 +36,11 @@ from symbolic.program import (
     Store,
     Var,
 )
-from symbolic.rewrite import rewrite_expression
-from symbolic.store import linear
-from symbolic.terms import Terms
-from symbolic.text import python_text
-from symbolic.vector import Vector
+from symbolic.ir.text import python_text
+from symbolic.ir.walk import children, rewrite_expression
+from symbolic.machine.machine import HoleFunction, Machine
+from symbolic.machine.memory import linear
+from symbolic.values.vector import Vector
 
 _HELPER: Final = "helper "  # begins the name of a loop that the sketch does not spell out
 _THREAD: Final = "thread number"  # a variable that no sketch can have: what a shuffle of it gives is who was asked

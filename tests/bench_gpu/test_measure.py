@@ -218,7 +218,7 @@ def test_the_emulation_rehearses(tmp_path: Path, folder: Path, monkeypatch: pyte
 
 def test_no_gpu_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a driver the command ends with the reason; a name that no case has is said too."""
-    monkeypatch.setattr("cuda_out.launch.driver_available", lambda: (False, "no NVIDIA driver"))
+    monkeypatch.setattr("cuda_out.compile.launch.driver_available", lambda: (False, "no NVIDIA driver"))
     with pytest.raises(SystemExit, match=r"no NVIDIA driver; `python -m bench.gpu --emulate` rehearses"):
         command.main(["--only", CASE])
     with pytest.raises(SystemExit, match="no case's name contains 'nothing'"):

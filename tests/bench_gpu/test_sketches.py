@@ -15,13 +15,13 @@ from bench.gpu.kernels import Lengths
 from bench.gpu.measure import Arrays
 from bench.gpu.problem import Case
 from bench.gpu.solved import Store, sketch
-from cuda_out.toolchain import available_tools, compile_cuda, uses_local
+from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from swizzle import load, solve
-from swizzle.calling import sizes_of
-from swizzle.commands.emit import cuda_source
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import Filled
 from swizzle.commands.validator import SizesValidator
+from swizzle.emit.calling import sizes_of
+from swizzle.emit.emitters import cuda_source
 
 SKETCHES = Path(__file__).resolve().parents[2] / "bench" / "gpu" / "sketches"
 SMALL = [

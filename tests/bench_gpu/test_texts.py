@@ -20,8 +20,8 @@ from bench.gpu.missing import Missing
 from bench.gpu.problem import Case
 from bench.gpu.roofline import OPERATIONS_PER_LOOP, RATES, copy_kernel, measure_roofline, rate_kernel
 from bench.gpu.solved import Sketch, Store
-from cuda_out.report import disassembler, instruction_counts
-from cuda_out.toolchain import available_tools, compile_cuda, uses_local
+from cuda_out.compile.report import disassembler, instruction_counts
+from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 
 needs_compiler = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on this machine")

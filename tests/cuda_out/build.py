@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbolic import program as ir
 from symbolic.errors import Place
-from symbolic.program import DType
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType
 
 HERE = Place("test.py", 1, 1)
 INDEX, F32 = DType.INDEX, DType.F32

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symbolic import program as ir
-from symbolic.program import DType
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType
 from tests.cuda_out.build import (
     F32,
     HERE,

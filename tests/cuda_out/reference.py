@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from symbolic import program as ir
-from symbolic.program import DType
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType
 
 NUMPY = {
     DType.INDEX: np.int64, DType.BOOL: np.bool_, DType.F16: np.float16, DType.F32: np.float32, DType.F64: np.float64,

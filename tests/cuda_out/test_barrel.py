@@ -7,16 +7,21 @@ from random import Random
 
 import pytest
 
-from cuda_out.facts import launch_facts
-from cuda_out.passes import distribute, drop_dead, merge_copies, optimize, rotate_registers, simplify
+from cuda_out.analysis.facts import launch_facts
+from cuda_out.analysis.unroll import is_static
+from cuda_out.analysis.values import evaluate
+from cuda_out.c.printer import print_cuda
+from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
+from cuda_out.passes.barrel import rotate_registers
+from cuda_out.passes.copies import merge_copies
+from cuda_out.passes.dead import drop_dead
+from cuda_out.passes.distribute import distribute
+from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.rotation import Reference, find_rotation
-from cuda_out.printer import print_cuda
-from cuda_out.toolchain import available_tools, compile_cuda, uses_local
-from cuda_out.unroll import is_static
-from cuda_out.values import evaluate
-from cuda_out.walk import own_expressions, same, statements, subexpressions
-from symbolic import program as ir
-from symbolic.program import DType, Expr, Program
+from cuda_out.passes.simplify import simplify
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program
+from symbolic.ir.walk import own_expressions, same, statements, subexpressions
 from tests.cuda_out.build import (
     array,
     assign,

@@ -10,17 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_out.emulate import emulate
-from cuda_out.facts import launch_facts
-from cuda_out.passes import optimize, plain_coordinates, reduce_strength, reuse_names, share_values, simplify
+from cuda_out.analysis.facts import launch_facts
+from cuda_out.analysis.values import evaluate, is_computable, leaves_in, points
+from cuda_out.c.printer import print_cuda
+from cuda_out.compile.toolchain import available_tools, compile_cuda
+from cuda_out.emulate.emulate import emulate
 from cuda_out.passes.linear import collected, without_remainders
-from cuda_out.passes.simplify import simplify_expression
-from cuda_out.printer import print_cuda
-from cuda_out.toolchain import available_tools, compile_cuda
-from cuda_out.values import evaluate, is_computable, leaves_in, points
-from cuda_out.walk import own_expressions, same, statements
-from symbolic import program as ir
-from symbolic.program import DType, Expr, Program
+from cuda_out.passes.names import plain_coordinates, reuse_names
+from cuda_out.passes.pipeline import optimize
+from cuda_out.passes.share import share_values
+from cuda_out.passes.simplify import simplify, simplify_expression
+from cuda_out.passes.strength import reduce_strength
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program
+from symbolic.ir.walk import own_expressions, same, statements
 from tests.cuda_out.build import (
     HERE,
     assign,
@@ -91,7 +94,7 @@ def test_remainders_within_a_remainder() -> None:
 @given(st.integers(0, 10**9))
 def test_simple_and_strong_are_the_same_number(seed: int) -> None:
     """Random expressions, evaluated for every thread and r from -5 to 9, before and after each rewrite."""
-    from cuda_out.intervals import Range
+    from cuda_out.analysis.intervals import Range
     from cuda_out.passes.strength import strong
 
     random = Random(seed)

@@ -11,27 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_out.facts import launch_facts
-from cuda_out.passes import (
-    distribute,
-    drop_dead,
-    inline_finals,
-    legal_shuffles,
-    merge_copies,
-    optimize,
-    plain_coordinates,
-    reduce_strength,
-    reuse_names,
-    rotate_registers,
-    share_values,
-    simplify,
-    vectorize,
-)
-from cuda_out.passes.simplify import simplify_expression
-from cuda_out.unroll import is_static, loops_to_unroll, register_arrays, register_indices, static_names
-from cuda_out.walk import own_expressions, same, statements, subexpressions
-from symbolic import program as ir
-from symbolic.program import Expr, Program
+from cuda_out.analysis.facts import launch_facts
+from cuda_out.analysis.unroll import is_static, loops_to_unroll, register_arrays, register_indices, static_names
+from cuda_out.passes.barrel import rotate_registers
+from cuda_out.passes.copies import merge_copies
+from cuda_out.passes.dead import drop_dead
+from cuda_out.passes.distribute import distribute
+from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.names import plain_coordinates, reuse_names
+from cuda_out.passes.pipeline import optimize
+from cuda_out.passes.share import share_values
+from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.passes.simplify import simplify, simplify_expression
+from cuda_out.passes.strength import reduce_strength
+from cuda_out.passes.vectorize import vectorize
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Program
+from symbolic.ir.walk import own_expressions, same, statements, subexpressions
 from tests.cuda_out.build import (
     F32,
     accumulate,

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.search.specification import inputs, outputs
-from swizzle.search.verify import run_canonical
-from swizzle.sketch import Sketch
-from symbolic.program import Program
-from symbolic.terms import Datum, SymbolicArray, Term, Terms
+from swizzle.sketches.sketch import Sketch
+from swizzle.specs.specification import inputs, outputs
+from swizzle.specs.verify import run_canonical
+from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
+from symbolic.ir.program import Program
 from templates.chooser import OneChoice
 from templates.holes import Template
 from tests.sketches import kernel

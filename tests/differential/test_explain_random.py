@@ -15,10 +15,10 @@ import pytest
 
 from swizzle.explain.blame import Blame, find, find_outputs
 from swizzle.explain.relaxed import Relaxed
-from swizzle.search.problem import Problem
-from swizzle.search.specification import outputs
-from symbolic.engines import quickest_boolean
+from swizzle.problem.problem import Problem
+from swizzle.specs.specification import outputs
 from symbolic.errors import SwizzleError
+from symbolic.solve.engines import quickest_boolean
 from templates.chooser import Choice, Chooser
 from templates.holes import Point, Template, template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from symbolic.algebra import NUMPY_DTYPES, Numbers
-from symbolic.machine import Machine
+from symbolic.algebra.numbers import NUMPY_DTYPES, Numbers
+from symbolic.machine.machine import Machine
 from tests.cuda_out.random_programs import RandomKernel
 from tests.cuda_out.reference import run as reference
 

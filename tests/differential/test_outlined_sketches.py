@@ -16,10 +16,10 @@ from unittest.mock import patch
 import pytest
 
 from swizzle.cache.key import normal_form
-from swizzle.frontend.hole_marks import find_marks
-from swizzle.sketch import Sketch
-from symbolic.program import Expr, HoleCall, Program
-from symbolic.rewrite import rewrite_program
+from swizzle.sketches.sketch import Sketch
+from swizzle.source.hole_marks import find_marks
+from symbolic.ir.program import Expr, HoleCall, Program
+from symbolic.ir.walk import rewrite_program
 from tests import sketches
 from tests.differential import random_sketches
 from tests.differential.random_sketches import RandomSketch

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from swizzle.problem.problem import Problem, live_accumulates
 from swizzle.search.metasketch import solve
-from swizzle.search.problem import Problem, live_accumulates
-from swizzle.search.specification import outputs
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits
+from swizzle.specs.specification import outputs
 from symbolic.errors import SwizzleError
 from templates.holes import template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs

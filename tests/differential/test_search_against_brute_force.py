@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.search.floor import floor
+from swizzle.costs.floor import floor
+from swizzle.problem.problem import Problem, live_accumulates
 from swizzle.search.metasketch import solve
-from swizzle.search.problem import Problem, live_accumulates
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits
-from symbolic.algebra import Canonical
-from symbolic.machine import Machine
-from symbolic.program import Program
-from symbolic.terms import Datum
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits
+from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.terms import Datum
+from symbolic.ir.program import Program
+from symbolic.machine.machine import Machine
 from templates.chooser import OneChoice
 from templates.holes import Template, template
 from tests.differential.random_sketches import what_runs

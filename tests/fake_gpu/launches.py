@@ -17,12 +17,12 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-from cuda_out import launch as launching  # noqa: E402
+from cuda_out.compile import launch as launching  # noqa: E402
 from tests.fake_gpu.library import ON_LAUNCH, opened, run_on_cpu  # noqa: E402
 
 COMPILE = """
 import json, sys
-from cuda_out.launch import compile_for
+from cuda_out.compile.launch import compile_for
 made = compile_for(*sys.argv[1:])
 names = {name: symbol if isinstance(symbol, str) else symbol.decode() for name, symbol in made.symbol_mapping.items()}
 print(json.dumps([bytes(made.code).hex(), names]))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cuda_out.emulate import EmulationError, emulate
-from cuda_out.kernel_text import parameters
+from cuda_out.c.kernel_text import parameters
+from cuda_out.emulate.emulate import EmulationError, emulate
 
 ILLEGAL_ADDRESS = 700
 TYPES = {"float4": "f4", "float": "f4", "unsigned long long": "u8", "long long": "i8", "unsigned": "u4", "int": "i4"}

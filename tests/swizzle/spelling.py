@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import Parameters
-from swizzle.sketch import Sketch
-from symbolic.program import (
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.swz_file import read_swz
+from symbolic.ir.program import (
     Accumulate,
     Assign,
     Barrier,
@@ -17,7 +17,7 @@ from symbolic.program import (
     Stmt,
     Store,
 )
-from symbolic.text import python_text
+from symbolic.ir.text import python_text
 
 
 def lines(body: Sequence[Stmt], indent: str = "") -> Iterator[str]:

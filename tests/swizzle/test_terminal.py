@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from symbolic.propagate import available
+from symbolic.solve.propagate import available
 
 pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
 fcntl = pytest.importorskip("fcntl")
@@ -154,7 +154,14 @@ def test_pipes_get_plain_text() -> None:
 
 def test_ctrl_c_while_starting_is_no_traceback() -> None:
     """Interrupted at any moment after the package is found: status 3 and one word."""
-    for module in ("swizzle.cuda_namespace", "ast", "swizzle.cli", "click", "numpy", "swizzle.commands.solve"):
+    for module in (
+        "swizzle.language.cuda_namespace",
+        "ast",
+        "swizzle.commands.cli",
+        "click",
+        "numpy",
+        "swizzle.commands.solve",
+    ):
         text = (
             "import os, signal, sys\n"
             "class Interrupting:\n"
@@ -164,7 +171,7 @@ def test_ctrl_c_while_starting_is_no_traceback() -> None:
             "sys.meta_path.insert(0, Interrupting())\n"
             "sys.argv = ['swizzle', 'solve', 'case_studies/conv1d.swz']\n"
             f"sys.modules.pop({module!r}, None)\n"
-            "from swizzle.cli import main\n"
+            "from swizzle.commands.cli import main\n"
             "main()\n"
         )
         done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=60)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
-from symbolic.guard import Guard, Guards
-from symbolic.guard_solver import GuardSolver
-from symbolic.verdict import Chosen
+from symbolic.solve.guard_solver import GuardSolver
+from symbolic.solve.verdict import Chosen
+from symbolic.values.guard import Guard, Guards
 
 Holds = Callable[[Guard], bool]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.errors import Place
-from symbolic.program import Hole, HoleKind
+from symbolic.ir.program import Hole, HoleKind
 from templates.chooser import OneChoice
 from templates.formula import constants, formula
 from templates.holes import Point, Space, template

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.guard import Guards
-from symbolic.guard_solver import GuardSolver
-from symbolic.verdict import Chosen
+from symbolic.solve.guard_solver import GuardSolver
+from symbolic.solve.verdict import Chosen
+from symbolic.values.guard import Guards
 from templates.chooser import Columns, OneChoice, Open
 from templates.holes import SPACES, Cond, Part, Point, Template, Xform, matching
 

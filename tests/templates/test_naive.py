@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from swizzle import load
+from swizzle.problem.problem import Problem, live_accumulates
 from swizzle.search.metasketch import solve
-from swizzle.search.problem import Problem, live_accumulates
-from swizzle.search.verify import verify
-from swizzle.solution import Limits
+from swizzle.solution.solution import Limits
+from swizzle.specs.verify import verify
 from symbolic.errors import Place, SwizzleError
-from symbolic.program import Hole
-from symbolic.text import python_text
+from symbolic.ir.program import Hole
+from symbolic.ir.text import python_text
 from templates.chooser import OneChoice
 from templates.formula import expression
 from templates.holes import Template, Xform
@@ -67,7 +67,7 @@ def test_it_is_equation_1(depth: Any) -> None:
 
 
 def _arguments() -> tuple[Any, ...]:
-    from symbolic.program import DType, Var
+    from symbolic.ir.program import DType, Var
 
     return (Var("i", DType.INDEX, PLACE), Var("k", DType.INDEX, PLACE))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from symbolic.errors import Place
-from symbolic.program import Hole, HoleKind
+from symbolic.ir.program import Hole, HoleKind
 from templates.formula import constants
 from templates.holes import SPACES, Cond, Part, Template, Xform, template
 from templates.words import Filling

@@ -12,7 +12,7 @@ import numpy as np
 
 from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.kinds import typed, untyped
-from symbolic.terms import Terms
+from symbolic.algebra.terms import Terms
 
 
 class Evaluated:

@@ -7,13 +7,13 @@ from math import prod
 
 import numpy as np
 
-from cuda_out.passes import optimize
-from cuda_out.printer import CudaSource, print_cuda
-from cuda_out.toolchain import compile_to_ptx
-from symbolic.algebra import Canonical
-from symbolic.machine import Machine
-from symbolic.program import Program
-from symbolic.terms import UNWRITTEN, Term, Terms
+from cuda_out.c.printer import CudaSource, print_cuda
+from cuda_out.compile.toolchain import compile_to_ptx
+from cuda_out.passes.pipeline import optimize
+from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.ir.program import Program
+from symbolic.machine.machine import Machine
 
 
 @lru_cache(maxsize=64)

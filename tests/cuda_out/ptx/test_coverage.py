@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cuda_out.compile.toolchain import available_tools
 from cuda_out.ptx.validate import validate
-from cuda_out.toolchain import available_tools
 from swizzle import load
-from symbolic.program import Program
-from symbolic.terms import Terms
+from symbolic.algebra.terms import Terms
+from symbolic.ir.program import Program
 from tests.cuda_out.ptx.kernels import compiled, machine_terms
 from tests.cuda_out.ptx.test_run import agrees
 

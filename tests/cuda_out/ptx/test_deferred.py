@@ -12,7 +12,7 @@ from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.deferred import FIRST, Deferred
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.symbolic import Value
-from symbolic.terms import Terms
+from symbolic.algebra.terms import Terms
 
 OPERATIONS = [
     *(decode((name, "b32")) for name in ("xor", "and", "or", "not")),

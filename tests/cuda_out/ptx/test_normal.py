@@ -11,7 +11,7 @@ import pytest
 
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.polynomials import signed
-from symbolic.terms import Term, Terms
+from symbolic.algebra.terms import Term, Terms
 from tests.cuda_out.ptx.evaluate import Evaluated
 
 KINDS = {"a": "s32", "u": "u32", "d": "u64", "x": "f32"}

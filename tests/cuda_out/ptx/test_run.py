@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import interpret
-from cuda_out.toolchain import available_tools, compile_to_ptx
-from symbolic.program import Program
+from symbolic.ir.program import Program
 from tests.cuda_out.examples import EXAMPLES
 from tests.cuda_out.ptx.kernels import compiled
 from tests.cuda_out.random_programs import RandomKernel

@@ -9,15 +9,15 @@ from math import prod
 import numpy as np
 import pytest
 
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import KIND_OF, untyped
 from cuda_out.ptx.machine import Argument, Machine
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.run import interpret, kernel_of, launch_shape
 from cuda_out.ptx.validate import validate
-from cuda_out.toolchain import available_tools, compile_to_ptx
-from symbolic.program import Program
-from symbolic.terms import Terms
+from symbolic.algebra.terms import Terms
+from symbolic.ir.program import Program
 from tests.cuda_out.examples import EXAMPLES, conv1d
 from tests.cuda_out.ptx.evaluate import Evaluated
 from tests.cuda_out.ptx.kernels import compiled, machine_terms

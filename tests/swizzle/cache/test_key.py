@@ -7,10 +7,10 @@ import re
 import pytest
 
 from swizzle.cache.key import engine, key
-from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import Parameters
-from swizzle.search.specification import Meaning
-from swizzle.solution import Limits
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.swz_file import read_swz
+from swizzle.solution.solution import Limits
+from swizzle.specs.specification import Meaning
 
 SKETCH = """
 K = parameter("K", 2, domain=range(1, 5))

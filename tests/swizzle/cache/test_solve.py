@@ -14,10 +14,10 @@ import pytest
 from swizzle.cache import entries as files
 from swizzle.cache.entries import cache_folder
 from swizzle.cache.solve import solve
-from swizzle.loading import load
 from swizzle.search import metasketch
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Result
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, Result
 from tests.sketches import sketch_of
 
 ROTATE = """
@@ -50,7 +50,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(sketch.name)
         return search(sketch, *rest)
 
-    monkeypatch.setattr(metasketch, "solve", counting)
+    monkeypatch.setattr("swizzle.cache.solve.search", counting)
     return seen
 
 
@@ -169,7 +169,7 @@ def test_the_best_so_far_is_kept_until_there_is_a_better(monkeypatch: pytest.Mon
     assert {s.cost["accumulates"] for s in every.solutions} == {1, 2}
     costs: list[int | None] = [2, None, 1, 2]
     endings = iter(costs)
-    monkeypatch.setattr(metasketch, "solve", lambda *_: cut_short(every, next(endings)))
+    monkeypatch.setattr("swizzle.cache.solve.search", lambda *_: cut_short(every, next(endings)))
     found = [solve(sketch_of(SOLVABLE), Limits(), ignore) for _ in costs]
     assert [r.best.cost["accumulates"] for r in found] == [2, 2, 1, 1]
     assert {(r.status, r.optimal, r.cached, r.reason) for r in found} == {("sat", False, False, "timeout after 1 s")}
@@ -182,7 +182,7 @@ def test_a_list_that_was_cut_short_is_not_kept_for_all(monkeypatch: pytest.Monke
     every = metasketch.solve(sketch_of(SOLVABLE), limits)
     with monkeypatch.context() as patched:
         part = replace(every, solutions=every.solutions[:1], optimal=True, reason="interrupted")
-        patched.setattr(metasketch, "solve", lambda *_: part)
+        patched.setattr("swizzle.cache.solve.search", lambda *_: part)
         assert solve(sketch_of(SOLVABLE), limits, ignore).solutions == part.solutions
     found = solve(sketch_of(SOLVABLE), limits, ignore)
     assert not found.cached and len(found.solutions) == len(every.solutions)

@@ -14,7 +14,7 @@ from swizzle.commands.compare import with_names
 from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve
 from symbolic.errors import Place, SwizzleError
-from symbolic.program import DType, Parameter
+from symbolic.ir.program import DType, Parameter
 
 KERNEL = """
 from swizzle import cuda, i32, parameter, sketch, spec
@@ -332,15 +332,15 @@ def test_a_deep_solution_file(tmp_path: Path) -> None:
 
 def test_auto_says_why_not_the_gpu(solved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the device is left open and there is no GPU, the CPU runs the kernel and the reason is given."""
-    monkeypatch.setattr("cuda_out.launch.gpu_available", lambda: (False, "no driver"))
+    monkeypatch.setattr("swizzle.commands.run.gpu_available", lambda: (False, "no driver"))
     status, out = ran(solved / "out" / "conv.json", device="auto")
     assert (status, "on the CPU; no GPU: no driver\n" in out) == (0, True)
 
 
 def test_no_gpu_is_said_before_solving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--device cuda without a GPU: the reason, at once."""
-    monkeypatch.setattr("cuda_out.launch.gpu_available", lambda: (False, "no driver"))
-    monkeypatch.setattr("swizzle.search.metasketch.solve", lambda *_, **__: pytest.fail("solved first"))
+    monkeypatch.setattr("swizzle.commands.run.gpu_available", lambda: (False, "no driver"))
+    monkeypatch.setattr("swizzle.commands.solve.search", lambda *_, **__: pytest.fail("solved first"))
     with pytest.raises(SwizzleError, match="no driver"):
         ran(kernel(tmp_path), device="cuda")
 

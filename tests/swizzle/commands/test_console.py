@@ -9,7 +9,7 @@ import pytest
 
 from swizzle.commands import console
 from swizzle.commands.console import headline, news, wants_colour
-from swizzle.solution import Progress
+from swizzle.solution.solution import Progress
 
 
 class Terminal(io.StringIO):

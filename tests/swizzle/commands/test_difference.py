@@ -6,7 +6,7 @@ import pytest
 
 from swizzle import cuda, f32, i32, sketch, u64
 from swizzle.commands.difference import numeric_difference
-from swizzle.sketch import Sketch
+from swizzle.sketches.sketch import Sketch
 
 
 def doubled(kernel_factor: float, spec_factor: float) -> Sketch:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from cuda_out.printer import CudaSource
-from cuda_out.toolchain import available_tools
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.toolchain import available_tools
 from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
-from swizzle.commands.emit import cuda_source
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import Filled, load_kernel
+from swizzle.emit.emitters import cuda_source
 from symbolic.errors import SwizzleError
 from tests.swizzle.commands.test_check_and_run import checked, kernel, one_array
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def one_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile for one architecture, to be quick."""
-    monkeypatch.setattr("cuda_out.report.report.__defaults__", (("sm_80",),))
+    monkeypatch.setattr("cuda_out.compile.report.report.__defaults__", (("sm_80",),))
 
 
 def printing(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
@@ -110,7 +110,7 @@ def test_terms_that_differ_are_undecided(tmp_path: Path) -> None:
 
 def test_without_a_cpp_compiler_the_ptx_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says so; what it finds counts."""
-    from cuda_out import emulate
+    from cuda_out.emulate import emulate
 
     def none() -> str:
         raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs")
@@ -307,7 +307,7 @@ def test_lengths_on_ptx_without_a_cpp_compiler(files: Path, monkeypatch: pytest.
     def none() -> str:
         raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs")
 
-    monkeypatch.setattr("cuda_out.emulate._compiler", none)
+    monkeypatch.setattr("cuda_out.emulate.emulate._compiler", none)
     status, out = checked(files / "shift.json", emitted=True, mutate=True)
     assert (status, "at the lengths 1, 31, 33 too: all outputs" in out) == (0, True)
     assert re.search(r"\d\d mutants .* 0 unseen", out)

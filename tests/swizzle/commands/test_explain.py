@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from swizzle import SwizzleError, load, solve
-from swizzle.cli import execute
-from swizzle.solution import Result
+from swizzle.commands.cli import execute
+from swizzle.solution.solution import Result
 from tests.patience import be_patient
 
 FOLDER = Path(__file__).resolve().parents[2] / "explain"

@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 
 from swizzle.commands.report import as_json, as_text, coloured
-from swizzle.solution import HoleFormula, Result, Solution
+from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.solution.solution import Result, Solution
 from symbolic.errors import Place
-from symbolic.program import Program
+from symbolic.ir.program import Program
 
 PLACE = Place("sketches/shift.py", 12, 9)
 PROGRAM = Program("shift", (), (), (), (32, 1, 1), (1, 1, 1), 32, Place("sketches/shift.py", 8, 1))

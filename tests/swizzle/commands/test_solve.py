@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from cuda_out.toolchain import CompileError
+from cuda_out.compile.toolchain import CompileError
 from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
 from swizzle.search.metasketch import solve as search
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Progress, Result
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, Progress, Result
 from symbolic.errors import SwizzleError
 
 CASES = Path(__file__).resolve().parents[3] / "case_studies"
@@ -67,7 +67,8 @@ def engine(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Result], Result]) 
         progress(Progress("1", "pretending", None, 0, 0.5))
         return answer(search(sketch, limits))
 
-    monkeypatch.setattr("swizzle.search.metasketch.solve", solving)
+    for caller in ("swizzle.commands.solve", "swizzle.cache.solve"):
+        monkeypatch.setattr(f"{caller}.search", solving)
 
 
 def test_a_solved_sketch(file: Path) -> None:
@@ -175,7 +176,7 @@ def test_a_form_that_cannot_be_made_costs_no_answer(
     def failing(*_: object, **__: object) -> None:
         raise CompileError("no such architecture", "")
 
-    monkeypatch.setattr("cuda_out.toolchain.compile_cuda", failing)
+    monkeypatch.setattr("cuda_out.compile.toolchain.compile_cuda", failing)
     out, folder = io.StringIO(), tmp_path / "out"
     arguments = SolveArguments(f"{file}:shift", output=folder, quiet=True, emit=("ptx", "cuda"))
     with pytest.raises(CompileError, match="no such architecture"):
@@ -217,7 +218,8 @@ def test_limits_reach_the_engine(file: Path, monkeypatch: pytest.MonkeyPatch) ->
         seen.append(limits)
         return search(sketch)
 
-    monkeypatch.setattr("swizzle.search.metasketch.solve", solving)
+    for caller in ("swizzle.commands.solve", "swizzle.cache.solve"):
+        monkeypatch.setattr(f"{caller}.search", solving)
     call(f"{file}:shift", space="2", all_solutions=True, timeout=9.0, solver="cvc5", certify=True)
     assert seen == [Limits("2", True, 9.0, "cvc5", True)]
 

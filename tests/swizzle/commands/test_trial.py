@@ -7,7 +7,7 @@ import pytest
 
 from swizzle.commands.trial import Array, Arrays, random_argument, stays_whole, trials
 from symbolic.errors import Place
-from symbolic.program import Assign, Binary, Const, DType, Parameter, Program, Role, Stmt
+from symbolic.ir.program import Assign, Binary, Const, DType, Parameter, Program, Role, Stmt
 
 HERE = Place("kernel.py", 1, 1)
 

@@ -21,15 +21,16 @@ from swizzle.explain.explanation import Explanation, Trial
 from swizzle.explain.relaxed import Filling, Relaxed
 from swizzle.explain.requirements import Ignores, Obeys, Requirement, Right
 from swizzle.explain.variants import variants
-from swizzle.loading import load_declared
-from swizzle.search.cegis import Candidate, Cegis, NoFilling
+from swizzle.problem.candidate import Candidate, NoFilling
+from swizzle.problem.problem import Demand, Problem
+from swizzle.search.cegis import Cegis
 from swizzle.search.metasketch import solve
-from swizzle.search.problem import Demand, Problem
-from swizzle.search.verify import Mismatch, verify
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits
-from symbolic.engines import SolverName, quickest_boolean
-from symbolic.run import Run
+from swizzle.sketches.loading import load_declared
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits
+from swizzle.specs.verify import Mismatch, verify
+from symbolic.machine.run import Run
+from symbolic.solve.engines import SolverName, quickest_boolean
 from templates.holes import Template, matching
 from tests.differential.test_explain_random import Table
 from tests.patience import be_patient

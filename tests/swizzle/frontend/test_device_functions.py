@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_out.printer import print_cuda
+from cuda_out.c.printer import print_cuda
 from swizzle import SwizzleError, load
-from symbolic.algebra import Numbers
-from symbolic.machine import Machine
-from symbolic.program import DeclareArray, Store
+from symbolic.algebra.numbers import Numbers
+from symbolic.ir.program import DeclareArray, Store
+from symbolic.machine.machine import Machine
 from tests.swizzle.spelling import read, spelled
 
 THREADS = 8

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from swizzle import SwizzleError
 from symbolic.errors import Place
-from symbolic.program import Assign, Const, DType, HoleCall, Shuffle, Store
+from symbolic.ir.program import Assign, Const, DType, HoleCall, Shuffle, Store
 from tests.swizzle.spelling import read, spelled
 
 

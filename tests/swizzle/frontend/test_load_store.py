@@ -2,9 +2,9 @@
 
 import pytest
 
-from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import Parameters
-from swizzle.search.verify import verify
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.swz_file import read_swz
+from swizzle.specs.verify import verify
 from tests.swizzle.spelling import lines, read
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from swizzle.commands.report import as_text
 from swizzle.search.metasketch import solve
-from swizzle.search.verify import verify
-from swizzle.sketch import Sketch
-from swizzle.solution import Limits, Progress
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, Progress
+from swizzle.specs.verify import verify
 from symbolic.errors import SwizzleError
 from tests.sketches import kernel
 
@@ -195,7 +195,7 @@ def test_a_question_that_is_too_large_is_left_undecided(
     limit: str, all_solutions: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is not filled up: the search ends, and says why."""
-    monkeypatch.setattr(f"symbolic.guard.{limit}", 1000)
+    monkeypatch.setattr(f"symbolic.values.guard.{limit}", 1000)
     body = "t = cuda.threadIdx.x\ns = cuda.shared.array(32, i32)\ns[?sw_xform(t, 32)] = x[t]\ncuda.syncthreads()\n"
     sketch = kernel(
         body + "y[t] = s[?sw_xform(t, 32)]", spec="x", block=32, warp_size=32, arguments="x=i32[32], y=i32.out[32]"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from swizzle.loading import load
-from swizzle.search.problem import Problem
+from swizzle.problem.problem import Problem
 from swizzle.search.projection import Projector, Spot
 from swizzle.search.tables import Tables
-from symbolic.propagate import available
+from swizzle.sketches.loading import load
+from symbolic.solve.propagate import available
 from templates.functions import functions
 from templates.holes import Space
 from tests.sketches import kernel

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.loading import load
-from swizzle.search.cegis import Candidate
-from swizzle.search.many import Many, Values
-from swizzle.search.problem import Problem
+from swizzle.problem.candidate import Candidate
+from swizzle.problem.many import Many, Values
+from swizzle.problem.problem import Problem
 from swizzle.search.reading import Reading
 from swizzle.search.tables import Tables
-from swizzle.sketch import Sketch
-from symbolic.propagate import available
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch
+from symbolic.solve.propagate import available
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
 

@@ -5,12 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from swizzle.loading import load
-from swizzle.search.cegis import Candidate, Cegis, NoFilling
-from swizzle.search.many import Many
-from swizzle.search.problem import Problem
+from swizzle.problem.candidate import Candidate, NoFilling
+from swizzle.problem.many import Many
+from swizzle.problem.problem import Problem
+from swizzle.search.cegis import Cegis
 from swizzle.search.tables import Tables, TooManyNodes
-from symbolic.propagate import available
+from swizzle.sketches.loading import load
+from symbolic.solve.propagate import available
 from templates.chooser import Choice
 from templates.holes import Space, Template, Xform
 from tests.sketches import kernel

@@ -8,9 +8,9 @@ from typing import Any
 
 from swizzle.search.metasketch import solve
 from swizzle.show.picture import Picture, picture_of
-from swizzle.sketch import Sketch
-from swizzle.solution import Solution
-from symbolic.program import Hole
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Solution
+from symbolic.ir.program import Hole
 from tests.sketches import sketch_of
 
 CONVOLUTION = """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle.show.access import Access, bytes_of
-from symbolic.program import DType
+from symbolic.ir.program import DType
 
 
 def access(cells: list[int], memory: str = "global", size: int = 4) -> Access:

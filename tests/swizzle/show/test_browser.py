@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import Parameters
+from swizzle.language.parameters import Parameters
 from swizzle.search.metasketch import solve
 from swizzle.show.picture import picture_of
-from swizzle.solution import Solution
+from swizzle.sketches.swz_file import read_swz
+from swizzle.solution.solution import Solution
 from tests.swizzle.show.browser import Browser, browser
 from tests.swizzle.show.kernels import BUTTERFLY, CONVOLUTION, LARGE_PRODUCT, TRANSPOSE, picture
 

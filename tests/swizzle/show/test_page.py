@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.frontend.swz_file import read_swz
-from swizzle.parameters import Parameters
+from swizzle.language.parameters import Parameters
 from swizzle.show import page
 from swizzle.show.picture import Picture, picture_of
-from swizzle.solution import Solution
+from swizzle.sketches.swz_file import read_swz
+from swizzle.solution.solution import Solution
 from tests.swizzle.show.kernels import (
     ALL,
     BUTTERFLY,

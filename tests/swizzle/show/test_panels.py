@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swizzle.show.panels import Panel, Strip
 from swizzle.show.picture import Picture, picture_of
-from swizzle.solution import Solution
+from swizzle.solution.solution import Solution
 from tests.sketches import kernel
 from tests.swizzle.show.kernels import BUTTERFLY, CONVOLUTION, TRANSPOSE, TWO_SUMS, picture
 

@@ -8,13 +8,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from cuda_out.walk import statements
-from swizzle.search.specification import postcondition
 from swizzle.show.rows import Row, Trace
 from swizzle.show.trace import trace
+from swizzle.specs.specification import postcondition
+from symbolic.algebra.terms import UNWRITTEN
 from symbolic.errors import SwizzleError
-from symbolic.program import Accumulate, DeclareAccumulator
-from symbolic.terms import UNWRITTEN
+from symbolic.ir.program import Accumulate, DeclareAccumulator
+from symbolic.ir.walk import statements
 from templates.words import Filling
 from tests.differential.random_sketches import RandomSketch
 from tests.sketches import kernel, sketch_of

@@ -1,0 +1,282 @@
+"""What is known about index values at a point of the program: abstract interpretation over `intervals.Range`.
+
+`Facts` maps a scalar variable's name, or a coordinate such as "threadIdx.x", to its range; what is absent can be
+anything. Facts are never changed in place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from typing_extensions import assert_never
+
+from cuda_out.analysis.intervals import ANY, Range
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import Body, assigned_in
+
+Facts: TypeAlias = Mapping[str, Range]
+
+INVERSE: Mapping[ir.CompareOp, ir.CompareOp] = {
+    "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+}  # fmt: skip
+MIRROR: Mapping[ir.CompareOp, ir.CompareOp] = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+def launch_facts(program: Program) -> Facts:
+    """Return the ranges of all coordinates of the program's launch shape."""
+    threads = math.prod(program.block)
+    facts = {
+        "laneid.x": Range(0, min(program.warp_size, threads) - 1),
+        "warpid.x": Range(0, (threads - 1) // program.warp_size),
+        "warpsize.x": Range(program.warp_size, program.warp_size),
+    }
+    for axis, block, grid in zip("xyz", program.block, program.grid, strict=True):
+        facts[f"threadIdx.{axis}"] = Range(0, block - 1)
+        facts[f"blockIdx.{axis}"] = Range(0, grid - 1)
+        facts[f"blockDim.{axis}"] = Range(block, block)
+        facts[f"gridDim.{axis}"] = Range(grid, grid)
+    return facts
+
+
+def range_of(expr: Expr, facts: Facts) -> Range:
+    """Return a range that holds every value of an INDEX expression (of any other dtype: everything)."""
+    if expr.dtype is not DType.INDEX:
+        return ANY
+    match expr:
+        case ir.Const(value=value):
+            return Range(int(value), int(value))
+        case ir.Var(name=name):
+            return facts.get(name, ANY)
+        case ir.Coordinate(name=name, axis=axis):
+            return facts.get(f"{name}.{axis}", ANY)
+        case ir.Unary(op=op, operand=operand):
+            return _unary(op, range_of(operand, facts))
+        case ir.Binary(op=op, left=left, right=right):
+            return binary_range(op, range_of(left, facts), range_of(right, facts))
+        case ir.Select(condition, then, otherwise):
+            chosen = decide(condition, facts)
+            if chosen is not None:
+                return range_of(then if chosen else otherwise, facts)
+            return range_of(then, assume(condition, True, facts)).join(
+                range_of(otherwise, assume(condition, False, facts))
+            )
+        case ir.Shuffle(value=value):
+            return range_of(value, facts)
+        case ir.Load() | ir.Cast() | ir.HoleCall() | ir.AccumulatorValue() | ir.Compare() | ir.Logic():
+            return ANY
+        case _:
+            assert_never(expr)
+
+
+def _unary(op: ir.UnaryOp, operand: Range) -> Range:
+    match op:
+        case "-":
+            return -operand
+        case "~":
+            return -operand - Range(1, 1)
+        case "abs":
+            return operand.absolute()
+        case "not":
+            return ANY
+        case _:
+            assert_never(op)
+
+
+def binary_range(op: ir.BinaryOp, left: Range, right: Range) -> Range:
+    """Return the range of `left op right`, with Python's floor for `//` and `%`."""
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "//":
+            return left.floor_div(right)
+        case "%":
+            return left.floor_mod(right)
+        case "<<":
+            return left.shift_left(right)
+        case ">>":
+            return left.shift_right(right)
+        case "&":
+            return left.bit_and(right)
+        case "|":
+            return left.bit_or(right)
+        case "^":
+            return left.bit_xor(right)
+        case "min":
+            return left.minimum(right)
+        case "max":
+            return left.maximum(right)
+        case "/":
+            return ANY
+        case _:
+            assert_never(op)
+
+
+def decide(condition: Expr, facts: Facts) -> bool | None:
+    """Return the condition's value where the ranges settle it, else None."""
+    match condition:
+        case ir.Const(value=value):
+            return bool(value)
+        case ir.Unary(op="not", operand=operand):
+            inner = decide(operand, facts)
+            return None if inner is None else not inner
+        case ir.Logic(op=op, left=left, right=right):
+            first, second = decide(left, facts), decide(right, facts)
+            strong = op == "or"
+            if first is strong or second is strong:
+                return strong
+            return None if first is None or second is None else not strong
+        case ir.Select(condition=inner_condition, then=then, otherwise=otherwise):
+            chosen = decide(inner_condition, facts)
+            if chosen is not None:
+                return decide(then if chosen else otherwise, facts)
+            first, second = decide(then, facts), decide(otherwise, facts)
+            return first if first is second else None
+        case ir.Compare(op=op, left=left, right=right):
+            return _compare(op, range_of(left, facts), range_of(right, facts))
+        case _:
+            return None
+
+
+def _compare(op: ir.CompareOp, left: Range, right: Range) -> bool | None:
+    match op:
+        case "<":
+            return True if left.hi < right.lo else False if left.lo >= right.hi else None
+        case "<=":
+            return True if left.hi <= right.lo else False if left.lo > right.hi else None
+        case ">" | ">=":
+            return _compare(MIRROR[op], right, left)
+        case "==":
+            if left.value is not None and left == right:
+                return True
+            return False if left.hi < right.lo or right.hi < left.lo else None
+        case "!=":
+            equal = _compare("==", left, right)
+            return None if equal is None else not equal
+        case _:
+            assert_never(op)
+
+
+def assume(condition: Expr, truth: bool, facts: Facts) -> Facts:
+    """Return the facts that hold where the condition has this truth value."""
+    match condition:
+        case ir.Unary(op="not", operand=operand):
+            return assume(operand, not truth, facts)
+        case ir.Logic(op=op, left=left, right=right) if (op == "and") is truth:
+            return assume(right, truth, assume(left, truth, facts))
+        case ir.Compare(op=op, left=left, right=right):
+            op = op if truth else INVERSE[op]
+            return _narrow(right, MIRROR[op], range_of(left, facts), _narrow(left, op, range_of(right, facts), facts))
+        case _:
+            return facts
+
+
+def _narrow(expr: Expr, op: ir.CompareOp, other: Range, facts: Facts) -> Facts:
+    """Narrow a variable or coordinate, knowing that `expr op something in other`."""
+    match expr:
+        case ir.Var(name=name, dtype=DType.INDEX):
+            key = name
+        case ir.Coordinate(name=coordinate, axis=axis):
+            key = f"{coordinate}.{axis}"
+        case _:
+            return facts
+    known = facts.get(key, ANY)
+    match op:
+        case "<":
+            known = known.meet(-math.inf, other.hi - 1)
+        case "<=":
+            known = known.meet(-math.inf, other.hi)
+        case ">":
+            known = known.meet(other.lo + 1, math.inf)
+        case ">=":
+            known = known.meet(other.lo, math.inf)
+        case "==":
+            known = known.meet(other.lo, other.hi)
+        case "!=" if other.value is not None:
+            known = known.meet(known.lo + (known.lo == other.lo), known.hi - (known.hi == other.hi))
+        case _:
+            pass
+    return {**facts, key: known}
+
+
+def trip_range(stmt: ir.For, facts: Facts) -> Range | None:
+    """Return the range of a loop's variable inside its body, or None when the body never runs."""
+    start, stop, step = (range_of(bound, facts) for bound in (stmt.start, stmt.stop, stmt.step))
+    if step.lo > 0:
+        if stop.hi <= start.lo:
+            return None
+        last = stop.hi - 1
+        if start.value is not None and step.value is not None and not math.isinf(last):
+            last -= (last - start.value) % step.value
+        return Range(start.lo, last)
+    if step.hi < 0:
+        if stop.lo >= start.hi:
+            return None
+        last = stop.lo + 1
+        if start.value is not None and step.value is not None and not math.isinf(last):
+            last += (start.value - last) % -step.value
+        return Range(last, start.hi)
+    return ANY
+
+
+def loop_facts(stmt: ir.For, facts: Facts) -> Facts:
+    """Return what holds at the start of every iteration: a fixed point, ends that keep moving going to infinity."""
+    trip = trip_range(stmt, facts)
+    if trip is None:
+        return facts
+    changing = assigned_in(stmt.body)
+    entry: Facts = {**facts, stmt.variable: trip}
+    for widen in (False, False, True, True):
+        end = after_body(stmt.body, entry)
+        grown = dict(entry)
+        for name in changing - {stmt.variable}:
+            if name not in entry:
+                continue
+            old, new = entry[name], entry[name].join(end.get(name, ANY))
+            if widen and new != old:
+                new = Range(new.lo if new.lo == old.lo else -math.inf, new.hi if new.hi == old.hi else math.inf)
+            grown[name] = new
+        if grown == entry:
+            return entry
+        entry = grown
+    return {name: known for name, known in entry.items() if name == stmt.variable or name not in changing}
+
+
+def after_body(body: Body, facts: Facts) -> Facts:
+    """Return what holds after a body, for facts that hold before it."""
+    for stmt in body:
+        facts = after(stmt, facts)
+    return facts
+
+
+def after(stmt: Stmt, facts: Facts) -> Facts:
+    """Return what holds after one statement, for the lanes that run it."""
+    match stmt:
+        case ir.Assign(name=name, value=value):
+            return {**facts, name: range_of(value, facts)}
+        case ir.For():
+            if trip_range(stmt, facts) is None:
+                return facts
+            end = after_body(stmt.body, loop_facts(stmt, facts))
+            known = _join(facts, end)
+            return {name: found for name, found in known.items() if name != stmt.variable}
+        case ir.If(condition=condition, then=then, otherwise=otherwise):
+            chosen = decide(condition, facts)
+            if chosen is not None:
+                return after_body(then if chosen else otherwise, facts)
+            first = after_body(then, assume(condition, True, facts))
+            return _join(first, after_body(otherwise, assume(condition, False, facts)))
+        case ir.Store() | ir.DeclareArray() | ir.DeclareAccumulator() | ir.Accumulate() | ir.Barrier():
+            return facts
+        case _:
+            assert_never(stmt)
+
+
+def _join(left: Facts, right: Facts) -> Facts:
+    return {name: left[name].join(right[name]) for name in left.keys() & right.keys()}

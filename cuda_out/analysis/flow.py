@@ -1,0 +1,32 @@
+"""Rewrite a body statement by statement, with the facts that hold before each one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cuda_out.analysis.facts import Facts, after, assume, loop_facts
+from symbolic.ir import program as ir
+from symbolic.ir.program import Stmt
+from symbolic.ir.walk import Body
+
+
+def rewrite(body: Body, facts: Facts, visit: Callable[[Stmt, Facts], Body]) -> Body:
+    """Return the body with `visit` applied to each statement, after the bodies nested in it have been rewritten."""
+    found: list[Stmt] = []
+    for stmt in body:
+        changed: Stmt
+        match stmt:
+            case ir.For(body=inner):
+                changed = replace(stmt, body=rewrite(inner, loop_facts(stmt, facts), visit))
+            case ir.If(condition=condition, then=then, otherwise=otherwise):
+                changed = replace(
+                    stmt,
+                    then=rewrite(then, assume(condition, True, facts), visit),
+                    otherwise=rewrite(otherwise, assume(condition, False, facts), visit),
+                )
+            case _:
+                changed = stmt
+        found += visit(changed, facts)
+        facts = after(stmt, facts)
+    return tuple(found)

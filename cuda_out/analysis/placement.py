@@ -1,0 +1,133 @@
+"""Where each scalar and array is declared in C++: at its first assignment where that comes before every use.
+
+Python scopes a name to its function, C++ to its block. A name whose first assignment does not dominate its uses,
+or lives on from one iteration of a loop to the next, is declared further out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from symbolic.errors import SwizzleError
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Program, Stmt
+from symbolic.ir.walk import Body, names_in, own_expressions, statements
+
+Path: TypeAlias = tuple[
+    tuple[int, str], ...
+]  # from the kernel's body inwards: statement number, and which of its bodies
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Declared before statement `index` of the body at `path`; `here`: by that statement itself."""
+
+    path: Path
+    index: int
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A scalar variable: its type, where it is declared, whether it never changes, whether anything reads it."""
+
+    dtype: DType
+    site: Site
+    constant: bool
+    read: bool
+
+
+def declarations(program: Program) -> dict[str, ir.DeclareArray | ir.DeclareAccumulator]:
+    """Return what declares each array and accumulator, by name; raises SwizzleError where two do, differently."""
+    found: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
+    for stmt in statements(program.body):
+        if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
+            first = found.setdefault(stmt.name, stmt)
+            if (first.shape, first.dtype) != (stmt.shape, stmt.dtype):
+                raise SwizzleError(
+                    f"'{stmt.name}' is declared twice, with different shapes or types",
+                    place=stmt.place,
+                    expected=f"{first.dtype.value}{list(first.shape)}, as at {first.place}",
+                    mend="give the second array a name of its own",
+                )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Occurrence:
+    path: Path
+    index: int
+    defines: bool
+    stmt: Stmt
+
+
+def _occurrences(body: Body, path: Path, loop_variables: frozenset[str]) -> Iterator[tuple[str, _Occurrence]]:
+    for index, stmt in enumerate(body):
+        read = frozenset[str]().union(*(names_in(expr) for expr in own_expressions(stmt)))
+        for name in sorted(read - loop_variables):
+            yield name, _Occurrence(path, index, False, stmt)
+        match stmt:
+            case ir.Assign(name=name) | ir.DeclareArray(name=name) | ir.DeclareAccumulator(name=name):
+                yield name, _Occurrence(path, index, name not in read, stmt)
+            case ir.Store(array=name) | ir.Accumulate(accumulator=name):
+                yield name, _Occurrence(path, index, False, stmt)
+            case ir.For(variable=variable, body=inner):
+                yield from _occurrences(inner, (*path, (index, "for")), loop_variables | {variable})
+            case ir.If(then=then, otherwise=otherwise):
+                yield from _occurrences(then, (*path, (index, "then")), loop_variables)
+                yield from _occurrences(otherwise, (*path, (index, "else")), loop_variables)
+            case ir.Barrier():
+                pass
+
+
+def _common(paths: list[Path]) -> Path:
+    shortest = min(paths, key=len)
+    for length in range(len(shortest), 0, -1):
+        if all(path[:length] == shortest[:length] for path in paths):
+            return shortest[:length]
+    return ()
+
+
+def _site(found: list[_Occurrence]) -> Site:
+    path = _common([occurrence.path for occurrence in found])
+    first = found[0]
+    if first.path == path and first.defines:
+        return Site(path, first.index, True)
+    if any(kind == "for" for _, kind in path):
+        path = ()
+    index = first.index if first.path == path else first.path[len(path)][0]
+    return Site(path, index, False)
+
+
+def placements(program: Program) -> tuple[dict[str, Scalar], dict[str, Site]]:
+    """Return every scalar variable, and the site of every array and accumulator.
+
+    Raises SwizzleError for a variable that is read but never assigned where it is read.
+    """
+    found: dict[str, list[_Occurrence]] = {}
+    for name, occurrence in _occurrences(program.body, (), frozenset()):
+        found.setdefault(name, []).append(occurrence)
+    parameters = {parameter.name for parameter in program.parameters}
+    scalars: dict[str, Scalar] = {}
+    arrays: dict[str, Site] = {}
+    for name, places in found.items():
+        if name in parameters:
+            continue
+        writers = [place.stmt for place in places]
+        assigns = [stmt for stmt in writers if isinstance(stmt, ir.Assign) and stmt.name == name]
+        if assigns:
+            value = assigns[0].value
+            read = any(name in names_in(expr) for stmt in writers for expr in own_expressions(stmt))
+            scalars[name] = Scalar(value.dtype, _site(places), len(assigns) == 1, read)
+        elif any(isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator) and stmt.name == name for stmt in writers):
+            arrays[name] = _site(places)
+        else:
+            raise SwizzleError(
+                f"'{name}' is read where nothing assigns it",
+                place=writers[0].place,
+                expected="a variable, array or accumulator of this kernel; a loop variable lives only inside its loop",
+                mend=f"assign '{name}' before it is read",
+            )
+    return scalars, arrays

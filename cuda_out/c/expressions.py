@@ -1,0 +1,289 @@
+"""Expressions as CUDA C++ text: one precedence table, the fewest parentheses, the right operand one level up.
+
+C rounds `/` and `%` towards zero, the language floors. Where the ranges show that no operand is negative the two
+agree and C's operators are printed; a power of two becomes a mask or a shift, which floor by themselves; the rest
+calls `floor_div` and `floor_mod`, defined in the printed text when used. Signed data wraps, which C++ leaves
+undefined: it is added, subtracted and multiplied as unsigned. Indices are `int` where that is enough (`width`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from typing_extensions import assert_never
+
+from cuda_out.analysis.facts import Facts, assume, range_of
+from cuda_out.c.types import C_TYPE, is_unsigned, literal
+from cuda_out.c.width import is_wide
+from cuda_out.tiling.text import TileText
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr
+
+LOOSEST: Final = 0
+TERNARY, UNARY, PRIMARY = 3, 15, 16
+PRECEDENCE: Final[Mapping[str, int]] = {
+    "or": 4, "and": 5, "|": 6, "^": 7, "&": 8, "==": 9, "!=": 9, "<": 10, "<=": 10, ">": 10, ">=": 10,
+    "<<": 11, ">>": 11, "+": 12, "-": 12, "*": 13, "/": 13, "//": 13, "%": 13,
+}  # fmt: skip
+SPELLING: Final[Mapping[str, str]] = {"or": "||", "and": "&&", "//": "/"}
+UNSIGNED: Final[Mapping[DType, DType]] = {DType.I32: DType.U32, DType.I64: DType.U64}
+WRAPPING: Final = frozenset({"+", "-", "*", "<<"})
+BITWISE: Final = frozenset({"|", "^", "&", "<<", ">>"})
+FULL_MASK: Final = "0xffffffffu"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """C text and the precedence of its outermost operator; `op` is that operator, or ''."""
+
+    text: str
+    level: int
+    op: str = ""
+
+    def at(self, level: int) -> str:
+        """Return the text as an operand that must bind at least this tightly."""
+        return self.text if self.level >= level else f"({self.text})"
+
+    def inside(self, op: str, level: int) -> str:
+        """Return the text as an operand of `op`; mixtures that readers (and gcc) stumble over get parentheses."""
+        mixed = self.op != "" and self.op != op and (op in BITWISE or (op, self.op) == ("or", "and"))
+        return f"({self.text})" if mixed else self.at(level)
+
+
+@dataclass(slots=True)
+class ExpressionPrinter:
+    """Prints expressions of one program; remembers which helpers the text needs."""
+
+    names: Mapping[str, str]
+    shapes: Mapping[str, tuple[int | str, ...]]  # of parameters, which are flat pointers; a name where it varies
+    coordinates: Mapping[tuple[str, str], Text]
+    warp_size: int
+    tiles: TileText | None = None
+    wide: frozenset[str] = frozenset()  # the index variables that are `long long`
+    helpers: set[str] = field(default_factory=set)
+
+    def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
+        """Return the expression as an operand that must bind at least as tightly as `level`."""
+        return self.print(expr, facts).at(level)
+
+    def print(self, expr: Expr, facts: Facts) -> Text:
+        match expr:
+            case ir.Const(value=value, dtype=dtype):
+                spelled = literal(value, DType.I64 if is_wide(expr, facts, self.wide) else dtype)
+                return Text(spelled, UNARY if spelled.startswith("-") else PRIMARY)
+            case ir.Var(name=name):
+                return Text(self.names[name], PRIMARY)
+            case ir.Coordinate(name=coordinate, axis=axis):
+                return self.coordinates[(coordinate, axis)]
+            case ir.Unary(op=op, operand=operand, dtype=dtype):
+                return self._unary(op, operand, dtype, facts)
+            case ir.Binary():
+                return self._binary(expr, facts)
+            case ir.Compare(op=op, left=left, right=right):
+                level = PRECEDENCE[op]
+                return Text(f"{self.text(left, facts, level)} {op} {self.text(right, facts, level + 1)}", level, op)
+            case ir.Logic(op=op, left=left, right=right):
+                level = PRECEDENCE[op]
+                first = self.print(left, facts).inside(op, level)
+                second = self.print(right, facts).inside(op, level)
+                return Text(f"{first} {SPELLING[op]} {second}", level, op)
+            case ir.Select(condition, then, otherwise):
+                yes = self.text(then, assume(condition, True, facts), TERNARY + 1)
+                no = self.text(otherwise, assume(condition, False, facts), TERNARY)
+                return Text(f"{self.text(condition, facts, TERNARY + 1)} ? {yes} : {no}", TERNARY, "?")
+            case ir.Cast(operand=operand, dtype=dtype):
+                return self._cast(operand, dtype, facts)
+            case ir.Load(array=array, indices=indices, dtype=dtype):
+                element, inside = self.element(array, indices, facts), self.inside(array, indices, facts)
+                if not inside:
+                    return Text(element, PRIMARY)
+                assert self.tiles is not None
+                return Text(f"{inside} ? {element} : {literal(self.tiles.filler, dtype)}", TERNARY, "?")
+            case ir.Shuffle():
+                return self._shuffle(expr, facts)
+            case ir.AccumulatorValue(accumulator=accumulator, indices=indices):
+                return Text(self.element(accumulator, indices, facts), PRIMARY)
+            case ir.HoleCall(hole=hole):
+                raise AssertionError(f"hole {hole} is not filled: only solved programs are printed")
+            case _:
+                assert_never(expr)
+
+    def inside(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+        """Return the condition that an element of a tiled array is there, '' where it is for certain."""
+        if self.tiles is None or array not in self.shapes:
+            return ""
+        conditions = []
+        for dimension, index in enumerate(indices):
+            if bound := self.tiles.bound(array, dimension, range_of(index, facts)):
+                conditions.append(f"{self.text(index, facts, PRECEDENCE['<'])} < {bound}")
+        return " && ".join(conditions)
+
+    def element(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+        """Return `array[...]`: parameters are flat, row-major; local and shared arrays keep their dimensions."""
+        name = self.names[array]
+        if array not in self.shapes:
+            return name + "".join(f"[{self.text(index, facts)}]" for index in indices)
+        flat, count = self.print(indices[0], facts), 1
+        for extent in self.shapes[array]:
+            count *= extent if isinstance(extent, int) else 1
+        if count > 2**31 - 1 and len(indices) > 1:
+            flat = Text(f"static_cast<long long>({flat.text})", PRIMARY)
+        for index, extent in zip(indices[1:], self.shapes[array][1:], strict=True):
+            if flat.text != "0" and extent != 1:
+                flat = Text(f"{flat.at(13)} * {extent}" if flat.text != "1" else str(extent), 13)
+            if isinstance(index, ir.Const) and index.value == 0:
+                continue
+            # Index sums associate, so the right operand needs no parentheses of its own.
+            last = self.print(index, facts)
+            flat = last if flat.text == "0" else Text(f"{flat.at(12)} + {last.inside('+', 12)}", 12, "+")
+        return f"{name}[{flat.text}]"
+
+    def _unary(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> Text:
+        match op:
+            case "-" if dtype in UNSIGNED:
+                bits = self.modular(operand, facts).at(UNARY + 1)
+                return Text(converted(f"-{bits}", dtype), PRIMARY)
+            case "-" | "~":
+                # One level up: `- -x` would read, and lex without its space, as a decrement.
+                return Text(op + self._operand(op, operand, dtype, facts).at(UNARY + 1), UNARY, op)
+            case "not":
+                return Text("!" + self.text(operand, facts, UNARY), UNARY, op)
+            case "abs":
+                if is_unsigned(dtype):
+                    return self.print(operand, facts)
+                if dtype in UNSIGNED:
+                    self.helpers.add("wrapping_abs")
+                    return Text(f"wrapping_abs({self.text(operand, facts)})", PRIMARY)
+                call = {DType.F16: "__habs", DType.F32: "fabsf", DType.F64: "fabs"}.get(dtype, "abs")
+                if is_wide(ir.Unary(op, operand, dtype, operand.place), facts, self.wide):
+                    call = "llabs"
+                return Text(f"{call}({self._operand(op, operand, dtype, facts).text})", PRIMARY)
+            case _:
+                assert_never(op)
+
+    def _operand(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> Text:
+        """Return an operand in the type that the result needs."""
+        text = self.print(operand, facts)
+        widen = is_wide(ir.Unary(op, operand, dtype, operand.place), facts, self.wide)
+        return self._widened(operand, text) if widen and not is_wide(operand, facts, self.wide) else text
+
+    def _binary(self, expr: ir.Binary, facts: Facts) -> Text:
+        op, dtype = expr.op, expr.dtype
+        if op in ("min", "max"):
+            call = {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
+            left, right = self._alike(expr, facts)
+            return Text(f"{call}({left.text}, {right.text})", PRIMARY)
+        if op == "/" and dtype is DType.F16:  # rounds as __hdiv does, which branches on its operands
+            left, right = (self._as_float(side, facts) for side in (expr.left, expr.right))
+            return Text(f"__float2half({self._infix('/', left, right).text})", PRIMARY)
+        if op in ("//", "%") and not is_unsigned(dtype):
+            return self._floored(expr, facts)
+        if dtype in UNSIGNED and op in WRAPPING:
+            return Text(converted(self.modular(expr, facts).text, dtype), PRIMARY)
+        left, right = self.print(expr.left, facts), self.print(expr.right, facts)
+        return self._infix(op, self._widened(expr.left, left) if self._widens(expr, facts) else left, right)
+
+    def _as_float(self, half: Expr, facts: Facts) -> Text:
+        if isinstance(half, ir.Const):
+            return Text(literal(float(np.float16(half.value)), DType.F32), PRIMARY if half.value >= 0 else UNARY)
+        return Text(f"__half2float({self.text(half, facts)})", PRIMARY)
+
+    def _widens(self, expr: ir.Binary, facts: Facts) -> bool:
+        """Say whether an operation on two ints needs 64 bits."""
+        sides = (expr.left, expr.right)
+        return is_wide(expr, facts, self.wide) and not any(is_wide(side, facts, self.wide) for side in sides)
+
+    def _widened(self, expr: Expr, text: Text) -> Text:
+        if isinstance(expr, ir.Const):
+            return Text(literal(expr.value, DType.I64), PRIMARY if expr.value >= 0 else UNARY)
+        return Text(converted(text.text, DType.I64), PRIMARY)
+
+    def _alike(self, expr: ir.Binary, facts: Facts) -> tuple[Text, Text]:
+        """Return two operands of the same C type, as calls of templates and overloads want them."""
+        sides = (expr.left, expr.right)
+        wide = [is_wide(side, facts, self.wide) for side in sides]
+        some = any(wide) or self._widens(expr, facts)
+        left, right = (
+            self._widened(side, self.print(side, facts)) if some and not own else self.print(side, facts)
+            for side, own in zip(sides, wide, strict=True)
+        )
+        return left, right
+
+    def modular(self, expr: Expr, facts: Facts) -> Text:
+        """Return signed data as an unsigned number of the same bits, computed without signed overflow.
+
+        In C++ signed overflow is undefined, unsigned wraps; to add, subtract, multiply and shift left is the same to
+        the bits of both.
+        """
+        unsigned = UNSIGNED[expr.dtype]
+        match expr:
+            case ir.Const(value=value) if value >= 0:
+                return Text(literal(value, unsigned), PRIMARY)
+            case ir.Unary(op="-" | "~" as op, operand=operand):
+                return Text(op + self.modular(operand, facts).at(UNARY + 1), UNARY, op)
+            case ir.Binary(op="<<"):
+                return self._infix("<<", self.modular(expr.left, facts), self.print(expr.right, facts))
+            case ir.Binary(op=op) if op in WRAPPING or op in BITWISE - {">>"}:
+                return self._infix(op, self.modular(expr.left, facts), self.modular(expr.right, facts))
+            case _:
+                return Text(converted(self.text(expr, facts), unsigned), PRIMARY)
+
+    def _infix(self, op: str, left: Text, right: Text) -> Text:
+        level = PRECEDENCE[op]
+        return Text(f"{left.inside(op, level)} {SPELLING.get(op, op)} {right.inside(op, level + 1)}", level, op)
+
+    def _floored(self, expr: ir.Binary, facts: Facts) -> Text:
+        left, right = self.print(expr.left, facts), self.print(expr.right, facts)
+        divisor = expr.right.value if isinstance(expr.right, ir.Const) else 0
+        if expr.dtype is DType.INDEX and range_of(expr.left, facts).lo >= 0 and range_of(expr.right, facts).lo >= 0:
+            return self._infix(expr.op, left, right)
+        if not expr.dtype.is_float and divisor > 0 and int(divisor) & (int(divisor) - 1) == 0:
+            if expr.op == "%":
+                return self._infix("&", left, Text(literal(int(divisor) - 1, expr.dtype), PRIMARY))
+            return self._infix(">>", left, Text(str(int(divisor).bit_length() - 1), PRIMARY))
+        left, right = self._alike(expr, facts)
+        helper = "floor_div" if expr.op == "//" else "floor_mod"
+        self.helpers.add(helper if not expr.dtype.is_float else f"{helper}_{expr.dtype.value}")
+        return Text(f"{helper}({left.text}, {right.text})", PRIMARY)
+
+    def _cast(self, operand: Expr, dtype: DType, facts: Facts) -> Text:
+        inner, source = self.text(operand, facts), operand.dtype
+        if source is dtype:
+            return self.print(operand, facts)
+        if source is DType.F16 and dtype is not DType.F16:
+            inner = f"__half2float({inner})"
+            if dtype is DType.F32:
+                return Text(inner, PRIMARY)
+        if dtype is DType.F16:
+            if source is DType.F64:
+                return Text(f"__double2half({inner})", PRIMARY)
+            inner = inner if source is DType.F32 else converted(inner, DType.F32)
+            return Text(f"__float2half({inner})", PRIMARY)
+        return Text(converted(inner, dtype), PRIMARY)
+
+    def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> Text:
+        call = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "xor": "__shfl_xor_sync"}
+        mask, lane = FULL_MASK, self.text(expr.lane, facts)
+        if is_wide(expr.lane, facts, self.wide):
+            lane = f"int({lane})"
+        match expr.mask:
+            case None:
+                pass
+            case ir.Const(value=value):
+                mask = f"0x{int(value) & 0xFFFFFFFF:x}u"
+            case _:
+                mask = converted(self.text(expr.mask, facts), DType.U32)
+        width = "" if self.warp_size == 32 else f", {self.warp_size}"
+        offered = self.text(expr.value, facts)
+        if expr.dtype is DType.BOOL:
+            return Text(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width}) != 0", 9, "!=")
+        return Text(f"{call[expr.mode]}({mask}, {offered}, {lane}{width})", PRIMARY)
+
+
+def converted(text: str, dtype: DType) -> str:
+    """Return a conversion to the type: `float(x)`, or a cast where the type's name has several words."""
+    name = "unsigned" if dtype is DType.U32 else C_TYPE[dtype]
+    return f"static_cast<{name}>({text})" if " " in name else f"{name}({text})"

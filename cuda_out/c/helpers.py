@@ -1,0 +1,96 @@
+"""Device functions that printed kernels may call, and the coordinates of a thread as C++ text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuda_out.c.expressions import PRIMARY, UNARY, Text
+from symbolic.ir.program import Program
+
+HELPERS: Mapping[str, str] = {
+    "floor_div": """\
+/// a / b, rounded down.
+template <typename T>
+__device__ __forceinline__ T floor_div(T a, T b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+""",
+    "wrapping_abs": """\
+/// |a|; the least number, which has no counterpart, stays as it is.
+__device__ __forceinline__ int wrapping_abs(int a) {
+  return a < 0 ? int(0u - unsigned(a)) : a;
+}
+__device__ __forceinline__ long long wrapping_abs(long long a) {
+  return a < 0 ? static_cast<long long>(0ull - static_cast<unsigned long long>(a)) : a;
+}
+""",
+    "floor_mod": """\
+/// a - floor(a / b) * b: the remainder that has the sign of b.
+template <typename T>
+__device__ __forceinline__ T floor_mod(T a, T b) {
+  const T remainder = a % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+""",
+}
+
+_FLOAT_MOD = """\
+/// a - floor(a / b) * b: the remainder that has the sign of b.
+__device__ __forceinline__ {type} floor_mod({type} a, {type} b) {{
+  const {type} remainder = {fmod}(a, b);
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}}
+"""
+_FLOAT_DIV = """\
+/// a / b, rounded down.
+__device__ __forceinline__ {type} floor_div({type} a, {type} b) {{
+  const {type} remainder = {fmod}(a, b);
+  const {type} quotient = (a - remainder) / b - (remainder != 0 && (remainder < 0) != (b < 0) ? 1 : 0);
+  return {floor}(quotient + {half});
+}}
+"""
+_HALF = """\
+/// The same in single precision, rounded to half.
+__device__ __forceinline__ __half {name}(__half a, __half b) {{
+  return __float2half({name}(__half2float(a), __half2float(b)));
+}}
+"""
+
+
+def helper_text(names: frozenset[str]) -> list[str]:
+    """Return the definitions of the named helpers ('floor_mod', 'floor_div_f32', ...), in a fixed order."""
+    found = [HELPERS[name] for name in sorted(names & HELPERS.keys())]
+    for name, template in (("floor_div", _FLOAT_DIV), ("floor_mod", _FLOAT_MOD)):
+        half = f"{name}_f16" in names
+        if half or f"{name}_f32" in names:
+            found.append(template.format(type="float", fmod="fmodf", floor="floorf", half="0.5f"))
+        if half:
+            found.append(_HALF.format(name=name))
+        if f"{name}_f64" in names:
+            found.append(template.format(type="double", fmod="fmod", floor="floor", half="0.5"))
+    return found
+
+
+def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
+    """Return how each coordinate of the launch reads: the builtin as an int, lane and warp from the linear thread."""
+    found = {
+        (name, axis): Text(f"int({name}.{axis})", PRIMARY)
+        for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+        for axis in "xyz"
+    }
+    size_x, size_y, size_z = program.block
+    terms = [
+        *(["int(threadIdx.x)"] if size_x > 1 else []),
+        *([f"{size_x} * int(threadIdx.y)" if size_x > 1 else "int(threadIdx.y)"] if size_y > 1 else []),
+        *(
+            [f"{size_x * size_y} * int(threadIdx.z)" if size_x * size_y > 1 else "int(threadIdx.z)"]
+            if size_z > 1
+            else []
+        ),
+    ]
+    linear = Text(" + ".join(terms) or "0", 12 if len(terms) > 1 else 13 if "*" in "".join(terms) else PRIMARY)
+    threads, warp = size_x * size_y * size_z, program.warp_size
+    found["laneid", "x"] = linear if threads <= warp else Text(f"{linear.at(13)} % {warp}", 13, "%")
+    found["warpid", "x"] = Text("0", PRIMARY) if threads <= warp else Text(f"{linear.at(13)} / {warp}", 13, "/")
+    found["warpsize", "x"] = Text(str(warp), UNARY)
+    return found

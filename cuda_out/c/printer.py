@@ -1,0 +1,243 @@
+"""Print a program without holes as one readable CUDA C++ file (paper, section 6.3).
+
+The file holds a comment on where the kernel comes from, the kernel in a namespace of its own, and a host function
+that launches it on a stream. It needs nothing but the CUDA headers, and under NVRTC none (cuda_fp16.h where the kernel
+computes in half precision). In a `.cu` the kernel is an `extern "C"` symbol, for whoever loads it by name; in a header
+it is a template, which any number of translation units may include.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cuda_out.c.emitter import Emitter
+from cuda_out.c.helpers import helper_text
+from cuda_out.c.names import kernel_name
+from cuda_out.c.statements import StatementPrinter
+from cuda_out.c.types import C_TYPE
+from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.tiling.tiling import AXES, Tiling
+from symbolic.errors import Place
+from symbolic.ir import program as ir
+from symbolic.ir.program import Axis, DType, Parameter, Program
+from symbolic.ir.walk import own_expressions, statements, subexpressions
+from symbolic.machine.launch_shape import require_hardware_warp
+
+Form: TypeAlias = Literal["cu", "header"]
+MAX_BLOCKS: Mapping[Axis, int] = {"x": 2**31 - 1, "y": 65535, "z": 65535}
+
+
+@dataclass(frozen=True, slots=True)
+class CudaSource:
+    """A printed kernel.
+
+    `entry` is the exported symbol; C++ code finds it, and the host function `launcher`, in `namespace`. `arguments`
+    are the parameters' names, in the order in which the kernel takes their pointers; `block` and `grid` are the
+    launch shape that it was printed for. A kernel with a `tiling` takes one `long long` for each tiled axis after the
+    pointers, the lengths, and the grid follows from them; `length_names` are their names. `alignment` holds, for each
+    array, the bytes that its address must be a multiple of. `origins` has for each line
+    the place in the sketch that it comes from.
+    """
+
+    text: str
+    name: str
+    entry: str
+    launcher: str
+    namespace: str
+    arguments: tuple[str, ...]
+    block: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    tiling: Tiling | None = None
+    length_names: tuple[str, ...] = ()
+    alignment: tuple[int, ...] = ()
+    origins: tuple[Place | None, ...] = ()
+
+    def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
+        """Return what follows the pointers: the wanted lengths, or those of the sketch."""
+        if self.tiling is None:
+            return ()
+        wanted = wanted or self.tiling.declared
+        return tuple(wanted[axis.axis] for axis in self.tiling.axes)
+
+
+def print_cuda(
+    program: Program,
+    provenance: Sequence[str] = (),
+    *,
+    namespace: str = "",
+    tiling: Tiling | None = None,
+    form: Form = "cu",
+) -> CudaSource:
+    """Return the program as CUDA C++ text, with the provenance lines as its first comment.
+
+    The program has no holes. It is printed as it stands: `cuda_out.passes.pipeline.optimize` it first for a kernel that
+    keeps its arrays in registers. With a `tiling`, the program is what block 0 runs
+    (`cuda_out.tiling.translation.first_block`). Raises SwizzleError where a program cannot be said in C++.
+    """
+    assert not program.holes, "only programs without holes are printed"
+    require_hardware_warp(program)
+    return _File(legal_shuffles(inline_finals(program)), tiling, form).source(provenance, namespace)
+
+
+class _File:
+    """One file: what stands around the kernel's statements."""
+
+    def __init__(self, program: Program, tiling: Tiling | None, form: Form) -> None:
+        self.program, self.tiling, self.form = program, tiling, form
+        self.entry = kernel_name(program.name)
+        self.body = Emitter(depth=1)
+        self.statements = StatementPrinter(program, self.body, (self.entry, f"launch_{self.entry}"), tiling)
+        self.names = self.statements.names
+        self.tiles = self.statements.expressions.tiles
+
+    def source(self, provenance: Sequence[str], namespace: str) -> CudaSource:
+        program, entry = self.program, self.entry
+        kernel, origins = self._kernel()  # first, because it finds out which helpers are used
+        out = Emitter()
+        out.line("// SPDX-License-Identifier: MIT-0")
+        for line in "\n".join(provenance).splitlines():
+            # A backslash at the end of a line would draw the next line into the comment.
+            out.line(f"// {line.rstrip()}{' .' if line.rstrip().endswith(chr(92)) else ''}".rstrip())
+        if self.form == "header":
+            out.line("#pragma once")
+        out.line()
+        if self._uses(DType.F16):
+            out.line("#include <cuda_fp16.h>")
+            out.line()
+        space = namespace or f"swizzle_{entry.strip('_')}"
+        out.line(f"namespace {space} {{")
+        out.line()
+        for helper in helper_text(frozenset(self.statements.expressions.helpers)):
+            for line in helper.splitlines():
+                out.line(line)
+            out.line()
+        for line, out.origin in zip(kernel.splitlines(), origins, strict=True):
+            out.line(line)
+        out.origin = None
+        out.line()
+        self._launcher(out)
+        out.line()
+        out.line(f"}}  // namespace {space}")
+        arguments = tuple(parameter.name for parameter in program.parameters)
+        grid = self.tiling.grid(program, self.tiling.declared) if self.tiling else program.grid
+        return CudaSource(
+            out.text(),
+            program.name,
+            entry,
+            f"launch_{entry}",
+            space,
+            arguments,
+            program.block,
+            grid,
+            self.tiling,
+            tuple(name for name, _ in self._lengths()),
+            tuple(map(self.statements.alignment, arguments)),
+            tuple(out.origins),
+        )
+
+    def _uses(self, dtype: DType) -> bool:
+        stmts = list(statements(self.program.body))
+        return (
+            any(parameter.dtype is dtype for parameter in self.program.parameters)
+            or any(isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator) and stmt.dtype is dtype for stmt in stmts)
+            or any(
+                part.dtype is dtype for stmt in stmts for expr in own_expressions(stmt) for part in subexpressions(expr)
+            )
+        )
+
+    def _parameter(self, parameter: Parameter) -> str:
+        const = "const " if parameter.role in ("in", "const") else ""
+        return f"{const}{C_TYPE[parameter.dtype]}* __restrict__ {self.names[parameter.name]}"
+
+    def _shape(self, parameter: Parameter) -> str:
+        if self.tiles is None:
+            return ", ".join(map(str, parameter.shape))
+        return ", ".join(self.tiles.extent_text(parameter, dimension) for dimension in range(len(parameter.shape)))
+
+    def _says(self, parameter: Parameter) -> str:
+        """Return the comment on a parameter: its role, type, shape, and alignment if it must have any."""
+        aligned = self.statements.alignment(parameter.name)
+        note = f", aligned to {aligned} bytes" if aligned > 1 else ""
+        return f"{parameter.role} {parameter.dtype.value}[{self._shape(parameter)}]{note}"
+
+    def _kernel(self) -> tuple[str, list[Place | None]]:
+        """Return the kernel's text, and where in the sketch each line comes from."""
+        program, out = self.program, Emitter()
+        threads = math.prod(program.block)
+        if self.form == "header":
+            out.line("/// A template only so that several translation units may include it.")
+            out.line("template <typename = void>")
+        exported = 'extern "C" ' if self.form == "cu" else ""
+        out.line(f"{exported}__global__ void __launch_bounds__({threads}) {self.entry}(")
+        given = [(self._parameter(p), self._says(p)) for p in program.parameters] + [
+            (f"long long {name}", says) for name, says in self._lengths()
+        ]
+        for number, (parameter, says) in enumerate(given):
+            end = ") {" if number == len(given) - 1 else ","
+            out.line(f"    {parameter}{end}  // {says}")
+        if not given:
+            out.line("    ) {")
+        self.statements.kernel_body()
+        body = self.body.text()
+        with out.nested():
+            for line in self.tiles.preamble(body) if self.tiles else ():
+                out.line(line)
+        return out.text() + body + "}\n", [*out.origins, *self.body.origins, None]
+
+    def _lengths(self) -> list[tuple[str, str]]:
+        """Return the name of each length and what it may be."""
+        found = []
+        for axis in self.tiling.axes if self.tiling else ():
+            assert self.tiles is not None
+            every = "any" if axis.step == 1 else f"any multiple of {axis.step}"
+            found.append((self.tiles.lengths[axis.axis], f"{every}; a block takes {axis.tile}"))
+        return found
+
+    def _launcher(self, out: Emitter) -> None:
+        program, entry = self.program, self.entry
+        block = ", ".join(map(str, program.block))
+        lengths = [name for name, _ in self._lengths()]
+        names = ", ".join([*(self.names[parameter.name] for parameter in program.parameters), *lengths])
+        parameters = [self._parameter(parameter).replace(" __restrict__", "") for parameter in program.parameters]
+        out.line("#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)")
+        what = "with as many blocks as the lengths take" if lengths else "on the grid that it was made for"
+        out.line(f"/// Launches the kernel {what}; all pointers are device pointers.")
+        parameters += [f"long long {name}" for name in lengths]
+        parameters.append("cudaStream_t stream = nullptr")
+        with out.block(f"inline cudaError_t launch_{entry}({', '.join(parameters)})"):
+            for parameter in program.parameters:
+                if (bytes_ := self.statements.alignment(parameter.name)) > 1:
+                    address = f"reinterpret_cast<size_t>({self.names[parameter.name]})"
+                    out.line(f"if ({address} % {bytes_} != 0) return cudaErrorMisalignedAddress;")
+            grid = self._grid(out)
+            template = "<>" if self.form == "header" else ""
+            out.line(f"{entry}{template}<<<dim3({grid}), dim3({block}), 0, stream>>>({names});")
+            out.line("return cudaGetLastError();")
+        out.line("#endif")
+
+    def _grid(self, out: Emitter) -> str:
+        """Print what the host checks of the lengths; return the grid."""
+        if self.tiling is None or self.tiles is None:
+            return ", ".join(map(str, self.program.grid))
+        wrong, empty, many, blocks = [], [], [], {}
+        for axis in self.tiling.axes:
+            name = self.tiles.lengths[axis.axis]
+            wrong.append(f"{name} < 0")
+            if axis.step > 1:
+                wrong.append(f"{name} % {axis.step} != 0")
+            empty.append(f"{name} == 0")
+            count = f"blocks_{axis.axis}"
+            blocks[axis.axis] = count
+            many.append(f"{count} > {MAX_BLOCKS[axis.axis]}")
+        out.line(f"if ({' || '.join(wrong)}) return cudaErrorInvalidValue;")
+        out.line(f"if ({' || '.join(empty)}) return cudaSuccess;")
+        for axis in self.tiling.axes:
+            name = self.tiles.lengths[axis.axis]
+            out.line(f"const long long {blocks[axis.axis]} = ({name} - 1) / {axis.tile} + 1;")
+        out.line(f"if ({' || '.join(many)}) return cudaErrorInvalidConfiguration;")
+        sizes = zip(AXES, self.program.grid, strict=True)
+        return ", ".join(f"unsigned({blocks[axis]})" if axis in blocks else str(size) for axis, size in sizes)

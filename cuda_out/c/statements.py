@@ -1,0 +1,357 @@
+"""Statements as CUDA C++ text: declarations at their sites, loops, branches, accumulators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from typing_extensions import assert_never
+
+from cuda_out.analysis.facts import Facts, after, assume, decide, launch_facts, loop_facts, range_of
+from cuda_out.analysis.placement import Path, Scalar, Site, declarations, placements
+from cuda_out.analysis.unroll import loops_to_unroll
+from cuda_out.c.emitter import Emitter
+from cuda_out.c.expressions import PRECEDENCE, PRIMARY, UNSIGNED, WRAPPING, ExpressionPrinter, Text, converted
+from cuda_out.c.helpers import coordinate_text
+from cuda_out.c.names import c_names
+from cuda_out.c.types import C_TYPE, identity, literal
+from cuda_out.c.vector_text import vector_lines
+from cuda_out.c.width import is_wide, wide_names
+from cuda_out.passes.vectors import vector_accesses
+from cuda_out.tiling.text import tile_text
+from cuda_out.tiling.tiling import Tiling
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Program, ReductionOp, Stmt
+from symbolic.ir.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
+
+COORDINATE_NAMES: Mapping[str, str] = {
+    "threadIdx": "thread", "blockIdx": "block", "blockDim": "block_dim", "gridDim": "grid_dim",
+    "laneid": "lane_id", "warpid": "warp_id",
+}  # fmt: skip
+
+
+class StatementPrinter:
+    """The state of one kernel's printing: names, declarations still to come, and the emitter."""
+
+    def __init__(self, program: Program, out: Emitter, taken: tuple[str, ...], tiling: Tiling | None = None) -> None:
+        self.program = program
+        self.names = c_names(sorted(all_names(program)), taken)
+        tiles = tile_text(tiling, program, self.names, taken) if tiling else None
+        self.taken = (*taken, *tiles.taken) if tiles else taken
+        self.scalars, self.arrays = placements(program)
+        self.unrolled = loops_to_unroll(program)
+        tiled = {parameter.name for parameter in program.parameters}
+        self.vectors = {
+            loop: vector
+            for loop, vector in vector_accesses(program).items()
+            if tiles is None or vector.array not in tiled or tiles.step(vector.array) % vector.width == 0
+        }
+        self.vector_names: list[str] = []
+        self.declared = declarations(program)
+        self.accumulators: dict[str, ir.DeclareAccumulator] = {}
+        self.out = out
+        self.within: Place | None = None
+        self.expressions = ExpressionPrinter(
+            names=self.names,
+            shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
+            coordinates=coordinate_text(program),
+            warp_size=program.warp_size,
+            tiles=tiles,
+            wide=wide_names(program),
+        )
+
+    def kernel_body(self) -> None:
+        """Print the whole kernel, without its braces."""
+        self._coordinates()
+        self._body(self.program.body, (), launch_facts(self.program))
+
+    def _names_coordinate(self, stmt: ir.Assign, value: ir.Coordinate) -> bool:
+        """Say whether a statement of the kernel's own body gives the coordinate a name for good."""
+        scalar = self.scalars[stmt.name]
+        fixed = scalar.constant and scalar.read and scalar.site.here and scalar.site.path == ()
+        return fixed and value.name in COORDINATE_NAMES
+
+    def alignment(self, array: str) -> int:
+        """Return the bytes that an array's first element must be aligned to, for vector accesses; 1 for none."""
+        return max((vector.bytes for vector in self.vectors.values() if vector.array == array), default=1)
+
+    def _named_by_program(self, coordinate: str, axis: str) -> bool:
+        """Say whether the first use of a coordinate is a statement that names it: `lane = cuda.laneid`."""
+        for stmt in self.program.body:
+            used = [
+                part
+                for inner in statements((stmt,))
+                for expr in own_expressions(inner)
+                for part in subexpressions(expr)
+                if isinstance(part, ir.Coordinate) and (part.name, part.axis) == (coordinate, axis)
+            ]
+            if used:
+                return isinstance(stmt, ir.Assign) and stmt.value is used[0] and self._names_coordinate(stmt, used[0])
+        return False
+
+    def _coordinates(self) -> None:
+        """Give a name to each coordinate that the kernel uses more than once."""
+        uses = Counter(
+            (part.name, part.axis)
+            for stmt in statements(self.program.body)
+            for expr in own_expressions(stmt)
+            for part in subexpressions(expr)
+            if isinstance(part, ir.Coordinate)
+        )
+        table = dict(self.expressions.coordinates)
+        taken = set(self.names.values()) | set(self.taken)
+        for (coordinate, axis), count in sorted(uses.items()):
+            if count < 2 or coordinate not in COORDINATE_NAMES or table[coordinate, axis].text == "0":
+                continue
+            if self._named_by_program(coordinate, axis):
+                continue
+            name = COORDINATE_NAMES[coordinate] + ("" if coordinate in ("laneid", "warpid") else f"_{axis}")
+            while name in taken:
+                name += "_"
+            self.out.line(f"const int {name} = {table[coordinate, axis].text};")
+            table[coordinate, axis] = Text(name, PRIMARY)
+        self.expressions.coordinates = table
+
+    def _body(self, body: Body, path: Path, facts: Facts) -> None:
+        within = self.within
+        for index, stmt in enumerate(body):
+            outer, self.out.origin = self.out.origin, stmt.place
+            self._say_where(stmt)
+            self._declare_before(path, index)
+            self._statement(stmt, path, index, facts)
+            self.out.origin = outer
+            facts = after(stmt, facts)
+        self.within = within
+
+    def _say_where(self, stmt: Stmt) -> None:
+        """Begin the statements of a device function's call, and what follows them, with a comment.
+
+        Arrays and index variables do not count: passes make and move them.
+        """
+        place = stmt.place
+        moved = isinstance(stmt, ir.DeclareArray) or (isinstance(stmt, ir.Assign) and not stmt.value.dtype.is_data)
+        if moved or place.called_from == self.within:
+            return
+        self.within = place.called_from
+        if self.within is None:
+            self.out.line(f"// {self.program.name}, line {place.line}")
+        else:
+            self.out.line(f"// {place.function}, called at line {self.within.line}")
+
+    def _declare_before(self, path: Path, index: int) -> None:
+        site = Site(path, index, False)
+        for name, scalar in self.scalars.items():
+            if scalar.site == site:
+                self.out.line(f"{self._scalar_type(name, scalar)} {self.names[name]} = {literal(0, scalar.dtype)};")
+        for name, place in self.arrays.items():
+            if place == site:
+                self._declare(self.declared[name])
+
+    def _index_type(self, name: str) -> str:
+        return C_TYPE[DType.I64 if name in self.expressions.wide else DType.INDEX]
+
+    def _scalar_type(self, name: str, scalar: Scalar) -> str:
+        unread = "" if scalar.read else "[[maybe_unused]] "
+        const = "const " if scalar.constant and scalar.site.here else ""
+        dtype = self._index_type(name) if scalar.dtype is DType.INDEX else C_TYPE[scalar.dtype]
+        return f"{unread}{const}{dtype}"
+
+    def _declare(self, stmt: ir.DeclareArray | ir.DeclareAccumulator, start: str = "") -> None:
+        shared = "__shared__ " if isinstance(stmt, ir.DeclareArray) and stmt.memory == "shared" else ""
+        if shared and (bytes_ := self.alignment(stmt.name)) > 1:
+            shared += f"__align__({bytes_}) "
+        extents = "".join(f"[{extent}]" for extent in stmt.shape)
+        unread = "" if self._is_read(stmt.name) else "[[maybe_unused]] "
+        self.out.line(f"{unread}{shared}{C_TYPE[stmt.dtype]} {self.names[stmt.name]}{extents}{start};")
+
+    def _is_read(self, name: str) -> bool:
+        return any(name in names_in(expr) for stmt in statements(self.program.body) for expr in own_expressions(stmt))
+
+    def _statement(self, stmt: Stmt, path: Path, index: int, facts: Facts) -> None:
+        here = Site(path, index, True)
+        text = self.expressions.text
+        match stmt:
+            case ir.Assign(name=name, value=value):
+                scalar = self.scalars[name]
+                head = f"{self._scalar_type(name, scalar)} " if scalar.site == here else ""
+                self.out.line(f"{head}{self.names[name]} = {text(value, facts)};")
+                if isinstance(value, ir.Coordinate) and self._names_coordinate(stmt, value):
+                    key: tuple[str, str] = (value.name, value.axis)
+                    self.expressions.coordinates = {
+                        **self.expressions.coordinates,
+                        key: Text(self.names[name], PRIMARY),
+                    }
+            case ir.Store():
+                self._store(stmt, facts)
+            case ir.DeclareArray(name=name):
+                if self.arrays[name] == here:
+                    self._declare(stmt)
+            case ir.DeclareAccumulator():
+                self._accumulator(stmt, self.arrays[stmt.name] == here)
+            case ir.Accumulate():
+                self._accumulate(stmt, facts)
+            case ir.For():
+                self._loop(stmt, path, index, facts)
+            case ir.If():
+                self._branch(stmt, path, index, facts)
+            case ir.Barrier(scope=scope):
+                self.out.line("__syncthreads();" if scope == "block" else "__syncwarp();")
+            case _:
+                assert_never(stmt)
+
+    def _store(self, stmt: ir.Store, facts: Facts) -> None:
+        element = self.expressions.element(stmt.array, stmt.indices, facts)
+        value = self.expressions.text(stmt.value, facts)
+        inside = self.expressions.inside(stmt.array, stmt.indices, facts)
+        if not inside:
+            self.out.line(f"{element} = {value};")
+        elif any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
+            # All lanes shuffle, also those whose element is out of range.
+            with self.out.block(""):
+                name = self._unused("stored")
+                self.out.line(f"const {C_TYPE[stmt.value.dtype]} {name} = {value};")
+                self.out.line(f"if ({inside}) {element} = {name};")
+        else:
+            self.out.line(f"if ({inside}) {element} = {value};")
+
+    def _unused(self, name: str) -> str:
+        while name in self.names.values() or name in self.taken:
+            name += "_"
+        return name
+
+    def _accumulator(self, stmt: ir.DeclareAccumulator, here: bool) -> None:
+        self.accumulators[stmt.name] = stmt
+        start = identity(stmt.outer, stmt.dtype) if stmt.init is None else literal(stmt.init.value, stmt.dtype)
+        name = self.names[stmt.name]
+        if not stmt.shape:
+            if here:
+                self._declare(stmt, f" = {start}")
+            else:
+                self.out.line(f"{name} = {start};")
+            return
+        if here:
+            self._declare(stmt)
+        indices = [f"{name}_{axis}" for axis in "ijklmn"[: len(stmt.shape)]]
+        assert len(indices) == len(stmt.shape), "an array of accumulators has at most six dimensions"
+        for depth, (variable, extent) in enumerate(zip(indices, stmt.shape, strict=True)):
+            self.out.line("#pragma unroll")
+            self.out.line(f"for (int {variable} = 0; {variable} < {extent}; ++{variable}) {{")
+            self.out.indent(1)
+            if depth == len(indices) - 1:
+                self.out.line(f"{name}{''.join(f'[{each}]' for each in indices)} = {start};")
+        for _ in indices:
+            self.out.indent(-1)
+            self.out.line("}")
+
+    def _accumulate(self, stmt: ir.Accumulate, facts: Facts) -> None:
+        declared = self.accumulators[stmt.accumulator]
+        decided = None if stmt.condition is None else decide(stmt.condition, {})
+        if decided is False:
+            return
+        guard = ""
+        if stmt.condition is not None and decided is None:
+            guard = f"if ({self.expressions.text(stmt.condition, facts)}) "
+            facts = assume(stmt.condition, True, facts)
+        value = stmt.operands[0]
+        for operand in stmt.operands[1:]:
+            assert declared.inner is not None, "several operands need an inner operator"
+            value = ir.Binary(declared.inner, value, operand, declared.dtype, stmt.place)
+        target = self.expressions.element(stmt.accumulator, stmt.indices, facts)
+        self.out.line(f"{guard}{self._update(target, declared.outer, value, declared.dtype, facts)}")
+
+    def _update(self, target: str, outer: ReductionOp, value: ir.Expr, dtype: DType, facts: Facts) -> str:
+        if dtype in UNSIGNED and outer in WRAPPING:
+            level = PRECEDENCE[outer]
+            held, given = converted(target, UNSIGNED[dtype]), self.expressions.modular(value, facts)
+            return f"{target} = {converted(f'{held} {outer} {given.inside(outer, level + 1)}', dtype)};"
+        if outer not in ("min", "max"):
+            return f"{target} {outer}= {self.expressions.text(value, facts)};"
+        call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)
+        return f"{target} = {call}({target}, {self.expressions.text(value, facts)});"
+
+    def _vector(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
+        """Print a loop over neighbouring words as one access."""
+        vector = self.vectors[stmt]
+        taken = (*self.names.values(), *self.taken, *self.vector_names)
+        name = c_names([f"{self.names[vector.array]}_{vector.width}"], taken).popitem()[1]
+        if not vector.is_store:
+            self.vector_names.append(name)
+        lines = list(vector_lines(vector, lambda array, at: self.expressions.element(array, at, facts), name))
+        inside = self.expressions.inside(vector.array, vector.last, facts)
+        if inside:
+            # Where the array ends within the vector, its words go one by one.
+            self.out.line(f"if ({inside}) {{")
+            with self.out.nested():
+                self._lines(lines)
+            self.out.line("} else {")
+            with self.out.nested():
+                self._counted(stmt, path, index, facts)
+            self.out.line("}")
+        else:
+            self._lines(lines)
+
+    def _lines(self, lines: list[str]) -> None:
+        for line in lines:
+            self.out.line(line)
+
+    def _loop(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
+        if stmt in self.vectors:
+            self._vector(stmt, path, index, facts)
+        else:
+            self._counted(stmt, path, index, facts)
+
+    def _counted(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
+        step = range_of(stmt.step, facts)
+        if step.lo <= 0 <= step.hi:
+            raise SwizzleError(
+                "the loop's step may be positive or negative",
+                place=stmt.place,
+                expected="a step whose sign is known",
+                mend="use a constant step",
+            )
+        changing = assigned_in(stmt.body)
+        assert stmt.variable not in changing, f"the loop variable {stmt.variable} is assigned inside its loop"
+        name = self.names[stmt.variable]
+        bounds = {"stop": stmt.stop, "step": stmt.step}
+        texts: dict[str, str] = {}
+        for role, bound in bounds.items():
+            texts[role] = self.expressions.text(bound, facts, 11)
+            if names_in(bound) & (changing | {stmt.variable}):
+                # Python evaluates a range once, before the loop.
+                fixed = f"{name}_{role}"
+                wide = is_wide(bound, facts, self.expressions.wide)
+                self.out.line(f"const {C_TYPE[DType.I64 if wide else DType.INDEX]} {fixed} = {texts[role]};")
+                texts[role] = fixed
+        if stmt in self.unrolled:
+            self.out.line("#pragma unroll")
+        advance = f"++{name}" if step.value == 1 else f"--{name}" if step.value == -1 else f"{name} += {texts['step']}"
+        compare = "<" if step.lo > 0 else ">"
+        start = self.expressions.text(stmt.start, facts)
+        with self.out.block(
+            f"for ({self._index_type(stmt.variable)} {name} = {start}; {name} {compare} {texts['stop']}; {advance})"
+        ):
+            self._body(stmt.body, (*path, (index, "for")), loop_facts(stmt, facts))
+
+    def _branch(self, stmt: ir.If, path: Path, index: int, facts: Facts) -> None:
+        self.out.line(f"if ({self.expressions.text(stmt.condition, facts)}) {{")
+        with self.out.nested():
+            self._body(stmt.then, (*path, (index, "then")), assume(stmt.condition, True, facts))
+        otherwise, where = stmt.otherwise, (*path, (index, "else"))
+        facts = assume(stmt.condition, False, facts)
+        while len(otherwise) == 1 and isinstance(otherwise[0], ir.If) and not self._declares_in(where):
+            inner = otherwise[0]
+            self.out.line(f"}} else if ({self.expressions.text(inner.condition, facts)}) {{")
+            with self.out.nested():
+                self._body(inner.then, (*where, (0, "then")), assume(inner.condition, True, facts))
+            otherwise, where = inner.otherwise, (*where, (0, "else"))
+            facts = assume(inner.condition, False, facts)
+        if otherwise:
+            self.out.line("} else {")
+            with self.out.nested():
+                self._body(otherwise, where, facts)
+        self.out.line("}")
+
+    def _declares_in(self, path: Path) -> bool:
+        sites = [scalar.site for scalar in self.scalars.values()] + list(self.arrays.values())
+        return any(site.path == path and not site.here for site in sites)

@@ -1,0 +1,100 @@
+"""How element types and literals read in CUDA C++.
+
+Infinity is spelled with the compiler's builtin, because NVRTC has no headers.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+
+from symbolic.ir.program import DType, ReductionOp
+
+C_TYPE: Mapping[DType, str] = {
+    DType.INDEX: "int",
+    DType.BOOL: "bool",
+    DType.F16: "__half",
+    DType.F32: "float",
+    DType.F64: "double",
+    DType.I32: "int",
+    DType.U32: "unsigned int",
+    DType.I64: "long long",
+    DType.U64: "unsigned long long",
+}
+
+_BITS = {DType.INDEX: 32, DType.I32: 32, DType.U32: 32, DType.I64: 64, DType.U64: 64}
+_SUFFIX = {DType.INDEX: "", DType.I32: "", DType.U32: "u", DType.I64: "ll", DType.U64: "ull"}
+
+
+def is_unsigned(dtype: DType) -> bool:
+    return dtype in (DType.U32, DType.U64)
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """Return the smallest and the largest value of an integer type."""
+    bits = _BITS[dtype]
+    return (0, 2**bits - 1) if is_unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def literal(value: int | float | bool, dtype: DType) -> str:
+    """Return the C++ spelling of a constant; an integer that does not fit wraps, as NumPy's does.
+
+    >>> literal(0.1, DType.F32), literal(-(2**31), DType.I32), literal(7, DType.U64)
+    ('0.1f', '(-2147483647 - 1)', '7ull')
+    """
+    if dtype is DType.BOOL:
+        return "true" if value else "false"
+    if dtype.is_float:
+        return _float_literal(float(value), dtype)
+    number = int(value)
+    low, high = limits(dtype)
+    if dtype is DType.INDEX and high < number < 2**32:
+        return f"0x{number:x}u"  # a 32-bit mask, which only bit operations and shuffle masks use
+    number = (number - low) % (high - low + 1) + low
+    suffix = _SUFFIX[dtype]
+    return f"({number + 1}{suffix} - 1)" if number == low < 0 else f"{number}{suffix}"
+
+
+def _float_literal(value: float, dtype: DType) -> str:
+    if dtype is DType.F16:
+        return f"__float2half({_float_literal(value, DType.F32)})"
+    single = dtype is DType.F32
+    if single:
+        value = _nearest_f32(value)
+    if not math.isfinite(value):  # by its bits: no compiler's header is needed
+        infinity = "__int_as_float(0x7f800000)" if single else "__longlong_as_double(0x7ff0000000000000ll)"
+        quiet = "__int_as_float(0x7fffffff)" if single else "__longlong_as_double(0x7fffffffffffffffll)"
+        return quiet if math.isnan(value) else infinity if value > 0 else f"-{infinity}"
+    text = _shortest_f32(value) if single else repr(value)
+    return (text if "." in text or "e" in text else f"{text}.0") + ("f" if single else "")
+
+
+def _nearest_f32(value: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _shortest_f32(value: float) -> str:
+    for digits in range(1, 10):
+        text = f"{value:.{digits}g}"
+        if _nearest_f32(float(text)) == value:
+            return repr(float(text))
+    return repr(value)
+
+
+def identity(op: ReductionOp, dtype: DType) -> str:
+    """Return the literal that `op` leaves everything unchanged with; for min and max the type's extreme value."""
+    match op:
+        case "+" | "|" | "^":
+            return literal(0, dtype)
+        case "*":
+            return literal(1, dtype)
+        case "&":
+            return literal(limits(dtype)[1] if is_unsigned(dtype) else -1, dtype)
+        case "min":
+            return literal(math.inf if dtype.is_float else limits(dtype)[1], dtype)
+        case "max":
+            return literal(-math.inf if dtype.is_float else limits(dtype)[0], dtype)

@@ -1,0 +1,165 @@
+"""Run a printed kernel on a GPU, through what numba-cuda installs.
+
+numba allocates and owns the context; cuda.core, on which numba-cuda is built, compiles the text and launches it. No
+solver is imported on this way, and nothing of CUDA before it is needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from cuda_out.compile.qualified import qualified
+from cuda_out.compile.shapes import Shape3, check_shapes
+from cuda_out.compile.toolchain import include_directories
+from symbolic.errors import SwizzleError
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceArray:
+    """Device memory that somebody else owns: PyTorch, CuPy, JAX, numba. `stream` is what its owner works on."""
+
+    pointer: int
+    stream: int | None
+
+
+def launch(
+    text: str,
+    kernel: str,
+    grid: Shape3,
+    block: Shape3,
+    arguments: Sequence[Any],
+    *,
+    shared_bytes: int = 0,
+    stream: Any = None,
+    alignment: Sequence[int] = (),
+) -> None:
+    """Run `kernel` of the CUDA C++ `text` on the current GPU.
+
+    `kernel` may be qualified and instantiated: `ns::scale<float, 3>`; a namespace may be left out. Arguments are
+    NumPy arrays (copied to the device, and back unless read-only), objects with `__cuda_array_interface__` (used
+    in place) and NumPy scalars of exactly the kernel's types. `stream` is a numba or cuda.core stream or a handle;
+    with one, and without NumPy arrays, the call returns before the kernel has run. `shared_bytes` is the size of
+    an `extern __shared__` array. `alignment` holds, for each argument, the bytes that a device array's address must be
+    a multiple of, for kernels that load and store vectors.
+
+    Raises SwizzleError when there is no GPU or an argument does not fit.
+    """
+    check_shapes(grid, block)
+    given = [_argument(position, argument) for position, argument in enumerate(arguments)]
+    for position, (value, bytes_) in enumerate(zip(given, alignment, strict=False)):
+        if isinstance(value, DeviceArray) and value.pointer % bytes_:
+            raise SwizzleError(
+                f"argument {position} starts at an address that is no multiple of {bytes_} bytes",
+                expected="an array whose address is aligned, as this kernel loads or stores vectors",
+                mend="copy the slice or view into an array of its own",
+            )
+    handle = _stream_handle(stream)
+    available, reason = gpu_available()
+    if not available:
+        raise SwizzleError(reason, expected="an NVIDIA GPU", mend="run on the CPU instead: `swizzle run --device cpu`")
+
+    from cuda.core import LaunchConfig, Stream
+    from cuda.core import launch as launch_kernel
+    from numba import cuda
+
+    major, minor = cuda.get_current_device().compute_capability
+    cuda.current_context()  # makes numba's context current on this thread
+    name = qualified(text, kernel)
+    compiled = compile_for(text, name, f"sm_{major}{minor}").get_kernel(name)
+    copies = {i: cuda.to_device(value) for i, value in enumerate(given) if isinstance(value, np.ndarray)}
+    foreign = any(isinstance(value, DeviceArray) and value.stream not in (None, handle) for value in given)
+    if copies or foreign:
+        cuda.synchronize()  # the copies have arrived, and work that other streams have in hand is done
+    values: list[Any] = []
+    for position, value in enumerate(given):
+        if isinstance(value, np.ndarray):
+            values.append(copies[position].__cuda_array_interface__["data"][0])
+        else:
+            values.append(value.pointer if isinstance(value, DeviceArray) else value)
+    config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
+    launch_kernel(Stream.from_handle(handle), config, compiled, *values)
+    if copies or stream is None:
+        cuda.synchronize()
+    for position, copy in copies.items():
+        if arguments[position].flags.writeable:
+            copy.copy_to_host(arguments[position])
+
+
+def gpu_available() -> tuple[bool, str]:
+    """Say whether `launch` can work here, and if not, why; cheap where numba-cuda is not installed."""
+    if find_spec("numba_cuda") is None or find_spec("cuda") is None or find_spec("cuda.core") is None:
+        return False, "numba-cuda is not installed (pip install 'swizzle-inventor[gpu]')"
+    return driver_available()
+
+
+@lru_cache(maxsize=1)
+def driver_available() -> tuple[bool, str]:
+    """Ask the driver for its devices, without numba's start-up time; say why there is none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False, "no NVIDIA driver on this machine (libcuda.so.1 not found)"
+    count = ctypes.c_int(0)
+    if (status := driver.cuInit(0)) or (status := driver.cuDeviceGetCount(ctypes.byref(count))):
+        return False, f"the NVIDIA driver found no usable GPU (status {status})"
+    return (True, "") if count.value else (False, "the NVIDIA driver lists no GPU")
+
+
+@lru_cache(maxsize=64)
+def compile_for(text: str, kernel: str, arch: str) -> Any:
+    """Compile the text to a cubin that `get_kernel(kernel)` can be asked of; needs no GPU and no driver.
+
+    A cubin rather than PTX: NVRTC may be newer than the driver, which then refuses its PTX.
+    """
+    from cuda.core import Program, ProgramOptions
+
+    options = ProgramOptions(arch=arch, std="c++17", name="kernel.cu", include_path=include_directories())
+    return Program(text, "c++", options).compile("cubin", name_expressions=(kernel,))
+
+
+def _argument(position: int, argument: Any) -> DeviceArray | np.ndarray[Any, Any] | np.generic:
+    """Check one argument; device arrays are reduced to pointer and stream."""
+    if isinstance(argument, np.ndarray):
+        if not argument.flags.c_contiguous:
+            raise _not_contiguous(position, "np.ascontiguousarray")
+        return argument
+    if isinstance(argument, np.generic):
+        return argument
+    interface = getattr(argument, "__cuda_array_interface__", None)
+    if interface is None:
+        raise SwizzleError(
+            f"argument {position} is a {type(argument).__name__}",
+            expected="a NumPy array, a device array, or a NumPy scalar such as np.int32(5)",
+        )
+    shape, item_bytes = tuple(interface["shape"]), np.dtype(interface["typestr"]).itemsize
+    contiguous = tuple(item_bytes * prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    if interface.get("strides") is not None and prod(shape) > 1 and tuple(interface["strides"]) != contiguous:
+        raise _not_contiguous(position, "its own library's `contiguous` or `ascontiguousarray`")
+    return DeviceArray(interface["data"][0], interface.get("stream"))
+
+
+def _not_contiguous(position: int, remedy: str) -> SwizzleError:
+    return SwizzleError(
+        f"argument {position} is not contiguous", expected="an array in C order", mend=f"copy it with {remedy}"
+    )
+
+
+def _stream_handle(stream: Any) -> int:
+    """Find the handle of a stream of numba's, of cuda.core's, or a bare one; 0 is the default stream."""
+    if stream is None:
+        return 0
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    handle = getattr(stream, "handle", stream)
+    try:
+        return int(getattr(handle, "value", handle) or 0)
+    except (TypeError, ValueError):
+        raise SwizzleError(f"stream is a {type(stream).__name__}", expected="a CUDA stream or its handle") from None

@@ -1,0 +1,147 @@
+"""What a printed kernel takes on each GPU architecture: resources from ptxas, instruction counts from the disassembler.
+
+Nothing here runs a kernel. The disassembler is NVIDIA's nvdisasm, from PyPI or a CUDA toolkit; without it there are no
+counts, and `disassembler` says so.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from cuda_out.compile.toolchain import Resources, Tool, compile_cuda, uses_local
+from symbolic.errors import SwizzleError
+
+ARCHITECTURES: Final = ("sm_75", "sm_80", "sm_90", "sm_100")
+COUNTED: Final = ("SHFL", "LDS", "STS", "LDG", "STG", "LDL", "STL", "BAR")
+NO_DISASSEMBLER: Final = "no instruction counts: nvdisasm is not installed (pip install 'swizzle-inventor[nvrtc]')"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One kernel on one architecture, compiled without warnings; `instructions` is None without a disassembler.
+
+    `instructions` has a count for each opcode; padding (NOP) is left out.
+    """
+
+    architecture: str
+    tool: Tool
+    resources: Resources
+    constant_bytes: int
+    local_memory: bool
+    instructions: Mapping[str, int] | None
+    ptx: str
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each of COUNTED occurs, and how many instructions there are; {} when unknown."""
+        if self.instructions is None:
+            return {}
+        return {**{op: self.instructions.get(op, 0) for op in COUNTED}, "total": sum(self.instructions.values())}
+
+    def __str__(self) -> str:
+        taken = self.resources
+        parts = [f"{taken.registers} registers", f"stack frame {taken.stack_bytes} bytes"]
+        if taken.spill_store or taken.spill_load:
+            parts.append(f"spills {taken.spill_store} bytes stored and {taken.spill_load} loaded")
+        parts.append("uses local memory" if self.local_memory else "no local memory")
+        parts += [f"{size} bytes {what}" for what, size in self._memories() if size]
+        counts = self.counts()
+        if counts:
+            named = ", ".join(f"{n} {op}" for op, n in counts.items() if n and op != "total")
+            parts.append(f"{counts['total']} instructions" + (f" ({named})" if named else ""))
+        return f"{self.architecture}: compiles without warnings, {', '.join(parts)}"
+
+    def _memories(self) -> list[tuple[str, int]]:
+        return [("shared", self.resources.shared_bytes), ("constant", self.constant_bytes)]
+
+
+def report(text: str, entry: str, architectures: Sequence[str] = ARCHITECTURES) -> tuple[tuple[Report, ...], list[str]]:
+    """Compile a printed text for each architecture; return the reports, and why an architecture has none.
+
+    Raises SwizzleError when there is no compiler, CompileError on any warning.
+    """
+    found, missing = [], []
+    for architecture in architectures:
+        try:
+            compiled = compile_cuda(text, architecture)
+        except SwizzleError as error:
+            if "does not compile for" not in error.found:
+                raise
+            missing.append(error.found)
+            continue
+        found.append(
+            Report(
+                architecture,
+                compiled.tool,
+                compiled.kernels[entry],
+                constant_bytes(compiled.cubin, entry),
+                uses_local(compiled.ptx),
+                instruction_counts(compiled.cubin, entry),
+                compiled.ptx,
+            )
+        )
+    return tuple(found), missing
+
+
+@lru_cache(maxsize=1)
+def disassembler() -> str | None:
+    """Return where nvdisasm is: beside the other NVIDIA wheels of this Python, or on the PATH."""
+    spec = find_spec("nvidia")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for found in sorted(Path(folder).glob("*/bin/nvdisasm*")):
+            if found.suffix in ("", ".exe"):
+                return str(found)
+    return shutil.which("nvdisasm")
+
+
+_SECTION = re.compile(r"\s*\.section\s+\.text\.([^,\s]+)")
+_OPCODE = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)")
+
+
+def instruction_counts(cubin: bytes, entry: str) -> Mapping[str, int] | None:
+    """Count the instructions of one kernel by opcode, without its modifiers; None without a disassembler."""
+    tool = disassembler()
+    if tool is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="swizzle-sass-") as scratch:
+        file = Path(scratch, "kernel.cubin")
+        file.write_bytes(cubin)
+        done = subprocess.run([tool, "-c", str(file)], capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise SwizzleError(
+            f"{tool} cannot read what the compiler made: {done.stderr.strip()}",
+            expected="a disassembler as new as the compiler",
+            mend="pip install -U nvidia-cuda-nvdisasm",
+        )
+    counts: Counter[str] = Counter()
+    inside = False
+    for line in done.stdout.splitlines():
+        if section := _SECTION.match(line):
+            inside = section[1] == entry
+        elif inside and (opcode := _OPCODE.match(line)) and opcode[1] != "NOP":
+            counts[opcode[1]] += 1
+    return counts
+
+
+def constant_bytes(cubin: bytes, entry: str) -> int:
+    """Return the constant memory that a kernel takes, its parameters included: the ELF sections `.nv.constant*`."""
+    start, size, count, names = (*struct.unpack_from("<Q", cubin, 40), *struct.unpack_from("<HHH", cubin, 58))
+    headers = [struct.unpack_from("<IIQQQQ", cubin, start + size * n) for n in range(count)]
+    strings = headers[names][4]
+    total = 0
+    for name, _, _, _, _, length in headers:
+        at = strings + name
+        text = cubin[at : cubin.index(b"\0", at)].decode()
+        if re.fullmatch(rf"\.nv\.constant\d+(\.{re.escape(entry)})?", text):
+            total += length
+    return total

@@ -1,0 +1,312 @@
+"""Run the very text of a printed `.cu` on the CPU: the third witness beside the machine and a GPU.
+
+`emulate.h` makes CUDA C++ out of a host C++ compiler; the program that comes out runs in a process of its own, one
+fiber per thread, and is stricter than hardware: see `emulate_scheduler.cpp` (masks, barriers, lane orders) and
+`emulate_memory.cpp` (exact bounds, races). Numbers are those of IEEE arithmetic without contraction to fma; signed
+integers wrap.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cuda_out.compile.qualified import qualified
+from cuda_out.compile.shapes import Shape3, check_shapes
+from cuda_out.compile.toolchain import CompileError
+from symbolic.errors import SwizzleError
+
+Argument: TypeAlias = "np.ndarray[Any, np.dtype[Any]] | np.generic"
+
+_HERE = Path(__file__).parent
+_DTYPES = ("f2", "f4", "f8", "i4", "u4", "i8", "u8")
+_COMMON_FLAGS = ("-std=c++17", "-w", "-fno-pie", "-U_FORTIFY_SOURCE", "-fno-exceptions")
+_RUNTIME_FLAGS = (*_COMMON_FLAGS, "-O2")
+_KERNEL_FLAGS = (
+    *_COMMON_FLAGS,
+    "-O1",
+    "-g1",
+    "-gdwarf-4",  # binutils mixes up the files of GCC's version 5
+    "-fstack-clash-protection",  # large local arrays hit the guard page, not another thread's stack
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fsanitize=thread,bounds,alignment,shift-exponent,integer-divide-by-zero",
+)
+_DYNAMIC_SHARED = re.compile(
+    r"extern\s+__shared__\s+((?:__align__\s*\(\s*\d+\s*\)\s+)?)([\w: ]+?)\s+(\w+)\s*\[\s*\]\s*;"
+)
+
+
+class EmulationError(RuntimeError):
+    """The printed kernel does what CUDA leaves undefined; the message says what, which thread, and where."""
+
+
+def emulate(
+    text: str,
+    kernel: str,
+    grid: Shape3,
+    block: Shape3,
+    arguments: Sequence[Argument],
+    *,
+    order: int = 0,
+    warp_size: int = 32,
+    shared_bytes: int = 0,
+    timeout: int = 60,
+    cache_dir: Path | None = None,
+) -> None:
+    """Run `kernel` of the CUDA C++ `text` on the CPU; arrays are changed in place, as device memory would be.
+
+    `kernel` may be qualified and instantiated: `ns::scale<float, 3>`; a namespace may be left out. Arguments are
+    NumPy arrays and NumPy scalars of exactly the kernel's types. `order` says in which order lanes, warps and
+    blocks take turns (0 ascending, 1 descending, more: pseudo-random) and what uninitialised shared memory holds.
+    `warp_size` is a power of two up to 64; a mask of all ones means every lane of the warp. `timeout` is in
+    seconds, `shared_bytes` is the size of an `extern __shared__` array. Compiled programs live in `cache_dir`, by
+    default until the process ends.
+
+    Raises EmulationError for accesses out of bounds, races, lanes missing from a mask, divergent barriers and the
+    like; SwizzleError for arguments that do not fit; CompileError when the text does not compile.
+    """
+    _check_launch(grid, block, warp_size, arguments)
+    program = _program(text, qualified(text, kernel), cache_dir)
+    request = [struct.pack("<11Q", *grid, *block, warp_size, order, shared_bytes, timeout, len(arguments))]
+    for argument in arguments:
+        is_array = isinstance(argument, np.ndarray)
+        kind, item_bytes = argument.dtype.kind.encode(), argument.dtype.itemsize
+        request.append(struct.pack("<c?6xQQ", kind, is_array, item_bytes, argument.nbytes))
+    request += [argument.tobytes() for argument in arguments]
+    try:
+        # The program ends itself at the limit and says which thread still ran; the margin is for one that cannot.
+        done = subprocess.run([program], input=b"".join(request), capture_output=True, timeout=timeout + 10)
+    except subprocess.TimeoutExpired:
+        raise EmulationError(f"{kernel} still runs after {timeout} seconds") from None
+    answer = done.stdout
+    if answer[:1] == b"K":
+        _copy_back(answer, arguments)
+        return
+    if answer[:1] == b"A":
+        raise SwizzleError(answer[9:].decode(), mend="pass NumPy arrays and scalars of the kernel's own types")
+    if answer[:1] == b"E":
+        (program_counter,) = struct.unpack_from("<Q", answer, 1)
+        raise EmulationError(answer[9:].decode(errors="replace") + _place(program, program_counter))
+    raise EmulationError(f"the emulation of {kernel} ended with status {done.returncode} and no answer")
+
+
+def emulate_checked(
+    text: str,
+    kernel: str,
+    grid: Shape3,
+    block: Shape3,
+    arguments: Sequence[Argument],
+    *,
+    orders: Sequence[int] = (0, 1, 2, 3),
+    warp_size: int = 32,
+    shared_bytes: int = 0,
+    timeout: int = 60,
+    cache_dir: Path | None = None,
+) -> None:
+    """Run `kernel` as `emulate` does, once in each order; raise EmulationError where the results differ.
+
+    Arrays hold the first order's result afterwards; when the results differ they are left as they were.
+    """
+    results: list[list[Argument]] = []
+    for order in orders:
+        copies = [_copy(argument) for argument in arguments]
+        emulate(
+            text,
+            kernel,
+            grid,
+            block,
+            copies,
+            order=order,
+            warp_size=warp_size,
+            shared_bytes=shared_bytes,
+            timeout=timeout,
+            cache_dir=cache_dir,
+        )
+        results.append(copies)
+        for position, (first, other) in enumerate(zip(results[0], copies, strict=True)):
+            _compare(position, np.asarray(first), np.asarray(other), orders[0], order)
+    for argument, result in zip(arguments, results[0], strict=True):
+        if isinstance(argument, np.ndarray) and argument.flags.writeable:
+            argument[...] = result
+
+
+def _copy(argument: Argument) -> Argument:
+    copy = argument.copy()
+    if isinstance(argument, np.ndarray) and isinstance(copy, np.ndarray):
+        copy.flags.writeable = argument.flags.writeable
+    return copy
+
+
+def _compare(position: int, first: Any, other: Any, first_order: int, order: int) -> None:
+    """Raise where two results differ in a bit, naming array and element."""
+    bits = np.dtype(f"u{first.dtype.itemsize}")
+    first_bits, other_bits = np.ascontiguousarray(first).view(bits), np.ascontiguousarray(other).view(bits)
+    different = np.argwhere(first_bits != other_bits)
+    if len(different):
+        element = tuple(int(i) for i in different[0])
+        raise EmulationError(
+            f"the result depends on the order of lanes: argument {position}, element {element} is {first[element]} "
+            f"in order {first_order} and {other[element]} in order {order}"
+        )
+
+
+def _check_launch(grid: Shape3, block: Shape3, warp_size: int, arguments: Sequence[Argument]) -> None:
+    check_shapes(grid, block)
+    if warp_size not in (1, 2, 4, 8, 16, 32, 64):
+        raise SwizzleError(f"warp size {warp_size}", expected="a power of two up to 64")
+    arrays: list[tuple[int, Any]] = []
+    for position, argument in enumerate(arguments):
+        if not isinstance(argument, np.ndarray | np.generic):
+            raise SwizzleError(
+                f"argument {position} is a {type(argument).__name__}",
+                expected="a NumPy array, or a NumPy scalar such as np.int32(5)",
+            )
+        if argument.dtype.str[1:] not in _DTYPES or not argument.dtype.isnative:
+            raise SwizzleError(f"argument {position} has dtype {argument.dtype}", expected=f"one of {_DTYPES}")
+        if isinstance(argument, np.ndarray):
+            for earlier, array in arrays:
+                if np.may_share_memory(array, argument) and (array.flags.writeable or argument.flags.writeable):
+                    raise SwizzleError(
+                        f"arguments {earlier} and {position} share memory", mend="pass a copy of one of them"
+                    )
+            arrays.append((position, argument))
+
+
+def _copy_back(answer: bytes, arguments: Sequence[Argument]) -> None:
+    flags, at = answer[1 : 1 + len(arguments)], 1 + len(arguments)
+    for position, argument in enumerate(arguments):
+        if flags[position : position + 1] != b"W":
+            continue
+        assert isinstance(argument, np.ndarray)
+        if not argument.flags.writeable:
+            raise SwizzleError(f"argument {position} is a read-only array, but the kernel writes it")
+        argument[...] = np.frombuffer(answer, argument.dtype, argument.size, at).reshape(argument.shape)
+        at += argument.nbytes
+    assert at == len(answer), "the emulation's answer has another size than its arrays"
+
+
+# ---- building --------------------------------------------------------------------------------------------------
+
+
+def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
+    """Build the program that runs this kernel, or find it by the hash of everything that goes into it."""
+    compiler = _compiler()
+    folder = _process_folder(os.getpid()) if cache_dir is None else cache_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    runtime = [
+        _runtime_object(compiler, folder, part) for part in ("emulate_main", "emulate_memory", "emulate_scheduler")
+    ]
+    text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
+    program = folder / f"kernel-{_hash(_sources_hash(), compiler, *_KERNEL_FLAGS, *_poison(compiler), kernel, text)}"
+    if not program.exists():
+        with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
+            unit, new = Path(scratch, "unit.cpp"), Path(scratch, "program")
+            Path(scratch, "kernel.cu").write_text(text)
+            unit.write_text(f'#include "emulate.h"\n#include "kernel.cu"\nSWIZZLE_KERNEL({kernel})\n')
+            includes = ["-I", str(_HERE), "-I", str(_HERE / "emulate_include")]
+            compiled = f"{scratch}/unit.o"
+            flags = (*_KERNEL_FLAGS, *_poison(compiler))
+            _run([compiler, *flags, *includes, "-c", str(unit), "-o", compiled], text, scratch)
+            # Linked without -fsanitize: the runtime answers the sanitizers' calls itself.
+            _run([compiler, "-no-pie", compiled, *map(str, runtime), "-o", str(new)], text, scratch)
+            os.replace(new, program)
+    return program
+
+
+def _runtime_object(compiler: str, folder: Path, part: str) -> Path:
+    made = folder / f"{part}-{_hash(_sources_hash(), compiler, *_RUNTIME_FLAGS)}.o"
+    if not made.exists():
+        with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
+            new = Path(scratch, "part.o")
+            _run([compiler, *_RUNTIME_FLAGS, "-c", str(_HERE / f"{part}.cpp"), "-o", str(new)], "", scratch)
+            os.replace(new, made)
+    return made
+
+
+def _run(command: list[str], text: str, scratch: str) -> None:
+    """Run the compiler; raise CompileError with its words, the scratch folder's name taken out."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise CompileError(done.stderr.replace(f"{scratch}/", ""), text)
+
+
+def _point_at_dynamic_shared(declaration: re.Match[str]) -> str:
+    """Rewrite `extern __shared__ T name[];`, which C++ has no like of, to a pointer; line breaks stay."""
+    _, dtype, name = declaration.groups()
+    breaks = "\n" * declaration[0].count("\n")
+    return f"{dtype}* const {name} = static_cast<{dtype}*>(swizzle_emulation::dynamic_shared_memory());{breaks}"
+
+
+@lru_cache
+def _sources_hash() -> str:
+    files = [*_HERE.glob("emulate*.h"), *_HERE.glob("emulate*.cpp"), *_HERE.glob("emulate_include/*.h")]
+    return _hash(*(file.read_text() for file in sorted(files)))
+
+
+@lru_cache
+def _poison(compiler: str) -> tuple[str, ...]:
+    """Return the option that fills variables that are never set with a pattern, so that they are not zero by chance."""
+    option = "-ftrivial-auto-var-init=pattern"
+    command = [compiler, option, "-x", "c++", "-fsyntax-only", os.devnull]
+    return (option,) if subprocess.run(command, capture_output=True).returncode == 0 else ()
+
+
+@lru_cache
+def _compiler() -> str:
+    for name in (os.environ.get("CXX", ""), "g++", "clang++"):
+        if name and (path := shutil.which(name)):
+            return path
+    raise SwizzleError(
+        "no C++ compiler found, which running a kernel on the CPU needs",
+        expected="g++ or clang++ on the PATH, or its name in CXX",
+        mend="install one, for example with `apt-get install g++`",
+    )
+
+
+def missing_compiler() -> str:
+    """Return why nothing can be emulated here, '' where it can."""
+    try:
+        _compiler()
+    except SwizzleError as error:
+        return error.found
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _process_folder(process: int) -> Path:
+    """Make this process's own folder for compiled programs, removed when it ends."""
+    folder = Path(tempfile.mkdtemp(prefix="swizzle-emulate-"))
+
+    def remove() -> None:
+        if os.getpid() == process:  # a forked child leaves its parent's folder alone
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
+def _place(program: Path, program_counter: int) -> str:
+    """Say which line of the kernel an instruction belongs to, as ' (kernel.cu:12)', or '' when nobody knows."""
+    tool = shutil.which("addr2line")
+    if not program_counter or tool is None:
+        return ""
+    command = [tool, "-i", "-e", str(program), hex(program_counter - 1)]
+    found = re.search(r"\bkernel\.cu:(\d+)", subprocess.run(command, capture_output=True, text=True).stdout)
+    return f" ({found[0]})" if found else ""
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]

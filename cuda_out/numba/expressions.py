@@ -1,0 +1,259 @@
+"""Expressions as Python text for numba.cuda.
+
+numba computes every sum and product of integers in 64 bits: 32-bit data is converted back where its exact value counts,
+and not before (`modular`). It mixes signed and unsigned 64-bit numbers as float64, so every constant of data is
+converted to its type. Indices stay 64-bit integers, for which `//` and `%` floor as they do in the language.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from typing_extensions import assert_never
+
+from cuda_out.analysis.facts import Facts, assume, range_of
+from cuda_out.c.expressions import Text
+from cuda_out.c.types import is_unsigned, limits
+from cuda_out.numba.names import NUMBA_TYPE
+from cuda_out.tiling.text import TileText
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr
+
+TERNARY, UNARY, PRIMARY = 1, 12, 16
+PRECEDENCE: Final[Mapping[str, int]] = {
+    "or": 2, "and": 3, "not": 4, "==": 5, "!=": 5, "<": 5, "<=": 5, ">": 5, ">=": 5, "|": 6, "^": 7, "&": 8,
+    "<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "/": 11, "//": 11, "%": 11,
+}  # fmt: skip
+MODULAR: Final = frozenset({"+", "-", "*", "&", "|", "^"})
+FULL_MASK: Final = "0xFFFFFFFF"
+
+
+@dataclass(slots=True)
+class NumbaExpressions:
+    """Prints expressions of one program. `used` are the numba types and the constants of `math` that the text names."""
+
+    names: Mapping[str, str]
+    shapes: Mapping[str, tuple[int, ...]]  # of parameters
+    coordinates: Mapping[tuple[str, str], Text]
+    warp_size: int
+    tiles: TileText | None = None
+    used: set[str] = field(default_factory=set)
+
+    def type_name(self, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:
+        """Return numba's name of an element type, which the module has to import."""
+        self.require(dtype, expr.place)
+        self.used.add(NUMBA_TYPE[dtype])
+        return NUMBA_TYPE[dtype]
+
+    def require(self, dtype: DType, place: Place) -> None:
+        """Refuse halves."""
+        if dtype not in NUMBA_TYPE:
+            raise SwizzleError(
+                f"numba.cuda has no {dtype.value} that can be shuffled",
+                place=place,
+                expected="f32, f64 or integers",
+                mend="take the CUDA text instead: --emit cuda, to_cuda()",
+            )
+
+    def cast(self, text: str, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:
+        return f"{self.type_name(dtype, expr)}({text})"
+
+    def literal(self, value: int | float | bool, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:
+        """Return a constant of its type; an integer that does not fit wraps, as NumPy's does."""
+        if dtype is DType.BOOL:
+            return str(bool(value))
+        if dtype is DType.INDEX:
+            return str(int(value))
+        if not dtype.is_float:
+            low, high = limits(dtype)
+            return self.cast(str((int(value) - low) % (high - low + 1) + low), dtype, expr)
+        number = float(value)
+        if not math.isfinite(number):
+            self.used.add(name := "nan" if math.isnan(number) else "inf")
+            return self.cast(f"-{name}" if number < 0 else name, dtype, expr)
+        whole = number.is_integer() and abs(number) < 2**24 and math.copysign(1, number) > 0
+        return self.cast(str(int(number)) if whole else repr(number), dtype, expr)
+
+    def start(self, stmt: ir.DeclareAccumulator) -> str:
+        """Return what an accumulator starts with."""
+        dtype, op = stmt.dtype, stmt.outer
+        value: float
+        if stmt.init is not None:
+            value = stmt.init.value
+        elif op in ("min", "max"):
+            value = math.inf * (1 if op == "min" else -1) if dtype.is_float else limits(dtype)[op == "min"]
+        else:
+            value = {"+": 0, "|": 0, "^": 0, "*": 1, "&": -1}[op]
+        return self.literal(value, dtype, stmt)
+
+    def text(self, expr: Expr, facts: Facts, level: int = 0) -> str:
+        """Return the expression, of exactly its type, as an operand that must bind at least as tightly as `level`."""
+        return self.print(expr, facts).at(level)
+
+    def print(self, expr: Expr, facts: Facts) -> Text:
+        match expr:
+            case ir.Const(value=value, dtype=dtype):
+                spelled = self.literal(value, dtype, expr)
+                return Text(spelled, UNARY if spelled.startswith("-") else PRIMARY)
+            case ir.Var(name=name):
+                return Text(self.names[name], PRIMARY)
+            case ir.Coordinate(name=coordinate, axis=axis):
+                return self.coordinates[(coordinate, axis)]
+            case ir.Unary():
+                return self._unary(expr, facts)
+            case ir.Binary(op="min" | "max" as op, left=left, right=right):
+                return Text(f"{op}({self.text(left, facts)}, {self.text(right, facts)})", PRIMARY)
+            case ir.Binary(op=op, left=left, right=right, dtype=dtype):
+                if dtype is DType.INDEX or dtype.is_float:
+                    return self._infix(op, self.print(left, facts), self.print(right, facts))
+                return Text(self.cast(self.modular(expr, facts).text, dtype, expr), PRIMARY)
+            case ir.Compare(op=op, left=left, right=right):
+                level = PRECEDENCE[op]
+                return Text(f"{self.text(left, facts, level + 1)} {op} {self.text(right, facts, level + 1)}", level, op)
+            case ir.Logic(op=op, left=left, right=right):
+                level = PRECEDENCE[op]
+                first = self.print(left, facts).inside(op, level)
+                second = self.print(right, facts).inside(op, level)
+                return Text(f"{first} {op} {second}", level, op)
+            case ir.Select(condition, then, otherwise):
+                yes = self.text(then, assume(condition, True, facts), TERNARY + 1)
+                no = self.text(otherwise, assume(condition, False, facts), TERNARY)
+                return Text(f"{yes} if {self.text(condition, facts, TERNARY + 1)} else {no}", TERNARY, "if")
+            case ir.Cast(operand=operand, dtype=dtype):
+                if operand.dtype is dtype:
+                    return self.print(operand, facts)
+                self.require(operand.dtype, operand.place)
+                return Text(self.cast(self.text(operand, facts), dtype, expr), PRIMARY)
+            case ir.Load(array=array, indices=indices, dtype=dtype):
+                element, inside = self.element(array, indices, facts), self.inside(array, indices, facts)
+                if not inside:
+                    return Text(element, PRIMARY)
+                assert self.tiles is not None
+                return Text(f"{element} if {inside} else {self.literal(self.tiles.filler, dtype, expr)}", TERNARY, "if")
+            case ir.Shuffle():
+                return self._shuffle(expr, facts)
+            case ir.AccumulatorValue(accumulator=accumulator, indices=indices):
+                return Text(self.element(accumulator, indices, facts), PRIMARY)
+            case ir.HoleCall(hole=hole):
+                raise AssertionError(f"hole {hole} is not filled: only solved programs are printed")
+            case _:
+                assert_never(expr)
+
+    def modular(self, expr: Expr, facts: Facts) -> Text:
+        """Return integer data computed in 64 bits: its low bits are right, the type is int64 or uint64."""
+        match expr:
+            case ir.Binary(op=op, left=left, right=right) if op in MODULAR:
+                return self._infix(op, self.modular(left, facts), self.modular(right, facts))
+            case ir.Binary(op="<<", left=left, right=right):
+                return self._infix("<<", self.modular(left, facts), self.print(right, facts))
+            case ir.Binary(op=op, left=left, right=right) if op not in ("min", "max"):
+                return self._infix(op, self.print(left, facts), self.print(right, facts))
+            case ir.Unary(op="~", operand=operand):
+                return Text(f"~{self.modular(operand, facts).at(UNARY)}", UNARY)
+            case _:
+                return self.print(expr, facts)
+
+    def _unary(self, expr: ir.Unary, facts: Facts) -> Text:
+        operand, dtype = expr.operand, expr.dtype
+        plain = dtype is DType.INDEX or dtype.is_float
+        match expr.op:
+            case "not":
+                level = PRECEDENCE["not"]
+                return Text(f"not {self.text(operand, facts, level)}", level, "not")
+            case "-" if is_unsigned(dtype):
+                zero = self.literal(0, dtype, expr)
+                return Text(self.cast(f"{zero} - {self.modular(operand, facts).at(11)}", dtype, expr), PRIMARY)
+            case "-" | "~" as op:
+                if plain:
+                    return Text(op + self.text(operand, facts, UNARY + 1), UNARY)
+                return Text(self.cast(op + self.modular(operand, facts).at(UNARY + 1), dtype, expr), PRIMARY)
+            case "abs":
+                if is_unsigned(dtype):
+                    return self.print(operand, facts)
+                call = f"abs({self.text(operand, facts)})"
+                return Text(call if plain else self.cast(call, dtype, expr), PRIMARY)
+            case _:
+                assert_never(expr.op)
+
+    def _infix(self, op: str, left: Text, right: Text) -> Text:
+        level = PRECEDENCE[op]
+        return Text(f"{left.inside(op, level)} {op} {right.inside(op, level + 1)}", level, op)
+
+    def inside(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+        """Return the condition that an element of a tiled array is there, '' where it is for certain."""
+        if self.tiles is None or array not in self.shapes:
+            return ""
+        conditions = []
+        for dimension, index in enumerate(indices):
+            if bound := self.tiles.bound(array, dimension, range_of(index, facts)):
+                conditions.append(f"{self.text(index, facts, PRECEDENCE['<'] + 1)} < {bound}")
+        return " and ".join(conditions)
+
+    def element(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+        """Return `array[...]`; in a tiled array, counted from the start of the block's own part."""
+        if not indices:
+            return self.names[array]
+        texts = []
+        for dimension, index in enumerate(indices):
+            own = self.print(index, facts)
+            span = self.tiles.span(array, dimension) if self.tiles is not None and array in self.shapes else None
+            if span is not None:
+                assert self.tiles is not None
+                begin = self.tiles.begins[span.axis]
+                begin = begin if span.scale == 1 else f"{span.scale} * {begin}"
+                own = Text(begin if own.text == "0" else f"{begin} + {own.inside('+', PRECEDENCE['+'])}", 10)
+            texts.append(own.text)
+        return f"{self.names[array]}[{', '.join(texts)}]"
+
+    # ---- shuffles ----------------------------------------------------------------------------------------------
+
+    def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> Text:
+        """numba shuffles int32, int64, float32 and float64, in warps of 32."""
+        dtype, mask = expr.dtype, FULL_MASK
+        if expr.mask is not None:
+            mask = (
+                f"0x{int(expr.mask.value) & 0xFFFFFFFF:X}"
+                if isinstance(expr.mask, ir.Const)
+                else self.text(expr.mask, facts)
+            )
+        carrier = {
+            DType.BOOL: DType.I32,
+            DType.U32: DType.I32,
+            DType.U64: DType.I64,
+            DType.INDEX: DType.I32 if range_of(expr.value, facts).within(-(2**31), 2**31 - 1) else DType.I64,
+        }.get(dtype, dtype)
+        offered = self.text(expr.value, facts)
+        if carrier is not dtype:
+            offered = self.cast(offered, carrier, expr)
+        self.require(dtype, expr.place)
+        call, lane = self._source(expr, facts)
+        text = f"cuda.{call}({mask}, {offered}, {lane})"
+        if dtype is DType.BOOL:
+            return Text(f"{text} != 0", PRECEDENCE["!="], "!=")
+        return Text(self.cast(text, dtype, expr) if is_unsigned(dtype) else text, PRIMARY)
+
+    def _source(self, expr: ir.Shuffle, facts: Facts) -> tuple[str, str]:
+        """Return which function shuffles, and its last argument; a delta is less than the warp size."""
+        width = self.warp_size
+        if width == 32:
+            names = {"idx": "shfl_sync", "up": "shfl_up_sync", "down": "shfl_down_sync", "xor": "shfl_xor_sync"}
+            return names[expr.mode], self.text(expr.lane, facts)
+        own = f"cuda.laneid % {width}"
+        lane = self.print(expr.lane, facts)
+        match expr.mode:
+            case "idx":
+                inside = range_of(expr.lane, facts).within(0, width - 1)
+                source = lane.at(10) if inside else f"{lane.at(11)} % {width}"
+                return "shfl_sync", f"cuda.laneid - {own} + {source}"
+            case "up":
+                return "shfl_sync", f"cuda.laneid - ({lane.text} if {lane.at(6)} <= {own} else 0)"
+            case "down":
+                return "shfl_sync", f"cuda.laneid + ({lane.text} if {own} + {lane.at(11)} < {width} else 0)"
+            case "xor":
+                return "shfl_sync", f"cuda.laneid ^ {lane.at(8)}"
+            case _:
+                assert_never(expr.mode)

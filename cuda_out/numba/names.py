@@ -1,0 +1,37 @@
+"""Python names for the program's names: legal, not reserved, and not those that the printed module uses itself."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable
+from typing import Final
+
+from cuda_out.c.names import different_names
+from symbolic.ir.program import DType
+
+NUMBA_TYPE: Final = {
+    DType.INDEX: "int64",
+    DType.BOOL: "bool_",
+    DType.F32: "float32",
+    DType.F64: "float64",
+    DType.I32: "int32",
+    DType.U32: "uint32",
+    DType.I64: "int64",
+    DType.U64: "uint64",
+}
+"""The types of numba that values have; halves have none that it computes with."""
+OWN: Final = frozenset(
+    {"cuda", "inf", "nan", "stream", "checks", "name", "array", "dtype", "shape", "found", *NUMBA_TYPE.values()}
+)
+
+
+def python_name(name: str) -> str:
+    """Return the name, with an underscore after what Python or the printed module keeps for itself."""
+    reserved = keyword.iskeyword(name) or hasattr(builtins, name) or name in OWN
+    return f"{name}_" if reserved else name
+
+
+def python_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return a Python name for each name, all different."""
+    return different_names(names, python_name, taken)

@@ -1,0 +1,193 @@
+"""Print a program without holes as a Python module for numba.cuda: one `@cuda.jit` kernel and a function to launch it.
+
+The program is the one that the CUDA printer takes, after the same passes: its register arrays are indexed statically
+once NVVM has unrolled the loops, or `numba_unroll` before it. Arrays keep their dimensions and their strides; a kernel
+of any length reads its lengths off the arrays' shapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuda_out.c.expressions import Text
+from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
+from cuda_out.numba.lines import PythonLines
+from cuda_out.numba.names import NUMBA_TYPE, python_name, python_names
+from cuda_out.numba.statements import NumbaStatements
+from cuda_out.numba.unroll import unrolled_for_numba
+from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.tiling.text import TileText, tile_text
+from cuda_out.tiling.tiling import AXES, Tiling
+from symbolic.ir.program import Axis, Parameter, Program
+from symbolic.ir.walk import FreshNames, all_names
+from symbolic.machine.launch_shape import require_hardware_warp
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaSource:
+    """A printed module: its text, and what the kernel and the function that launches it are called there."""
+
+    text: str
+    kernel: str
+    launcher: str
+
+
+def print_numba(program: Program, provenance: Sequence[str] = (), *, tiling: Tiling | None = None) -> NumbaSource:
+    """Return the program as Python text, with the provenance lines as its first comment.
+
+    The program has no holes; `cuda_out.passes.pipeline.optimize` it first. With a `tiling`, it is what block 0 runs.
+    Raises SwizzleError where numba.cuda cannot say it.
+    """
+    assert not program.holes, "only programs without holes are printed"
+    require_hardware_warp(program)
+    return _Module(unrolled_for_numba(legal_shuffles(inline_finals(program))), tiling).source(provenance)
+
+
+class _Module:
+    """One module: what stands around the kernel's statements."""
+
+    def __init__(self, program: Program, tiling: Tiling | None) -> None:
+        self.program, self.tiling = program, tiling
+        self.kernel = python_name(program.name)
+        self.launcher = f"launch_{self.kernel}"
+        self.names = python_names(sorted(all_names(program)), (self.kernel, self.launcher))
+        self.tiles: TileText | None = None
+        if tiling is not None:
+            self.tiles = tile_text(tiling, program, self.names, (self.kernel, self.launcher))
+        taken = {*self.names.values(), self.kernel, self.launcher, *(self.tiles.taken if self.tiles else ())}
+        self.expressions = NumbaExpressions(
+            names=self.names,
+            shapes={parameter.name: parameter.shape for parameter in program.parameters},
+            coordinates=coordinate_text(program),
+            warp_size=program.warp_size,
+            tiles=self.tiles,
+        )
+        self.body = PythonLines(depth=1)
+        self.statements = NumbaStatements(program, self.body, self.expressions, FreshNames(taken))
+
+    def source(self, provenance: Sequence[str]) -> NumbaSource:
+        for parameter in self.program.parameters:
+            self.expressions.require(parameter.dtype, parameter.place)
+        self.statements.kernel_body()
+        body, out = self.body.text(), PythonLines()
+        out.line("# SPDX-License-Identifier: MIT-0")
+        for line in "\n".join(provenance).splitlines():
+            out.line(f"# {line}".rstrip())
+        out.line()
+        constants = self.expressions.used & {"inf", "nan"}
+        if constants:
+            out.line(f"from math import {', '.join(sorted(constants))}")
+            out.line()
+        out.line(f"from numba import {', '.join(['cuda', *sorted(self.expressions.used - constants)])}")
+        out.line()
+        out.line()
+        out.line("@cuda.jit")
+        given = ", ".join(self.names[parameter.name] for parameter in self.program.parameters)
+        with out.nested(f"def {self.kernel}({given}):"):
+            for parameter in self.program.parameters:
+                out.line(f"# {self._says(parameter)}")
+            for line in self._preamble(body):
+                out.line(line)
+            if not body:
+                out.line("pass")
+        launcher = PythonLines()
+        self._launcher(launcher, given)
+        return NumbaSource(f"{out.text()}{body}\n\n{launcher.text()}", self.kernel, self.launcher)
+
+    def _shape(self, parameter: Parameter) -> list[str]:
+        if self.tiles is None:
+            return [str(extent) for extent in parameter.shape]
+        return [self.tiles.extent_text(parameter, dimension) for dimension in range(len(parameter.shape))]
+
+    def _says(self, parameter: Parameter) -> str:
+        role = "" if parameter.role == "in" else f"{parameter.role} "
+        dtype = NUMBA_TYPE[parameter.dtype]
+        return f"{self.names[parameter.name]}: {role}{dtype}[{', '.join(self._shape(parameter))}]"
+
+    def _length(self, axis: Axis) -> str:
+        """Return a length, read off the shape of an output."""
+        tiling = self.tiling
+        assert tiling is not None
+        places = [
+            (parameter.role not in ("out", "inout"), self.names[parameter.name], dimension, span)
+            for parameter in self.program.parameters
+            for dimension, span in enumerate(tiling.spans[parameter.name])
+            if span is not None and span.axis == axis
+        ]
+        _, name, dimension, span = min(places, key=lambda place: place[0])
+        extent = f"{name}.shape[{dimension}]"
+        if span.halo:
+            extent += f" {'-' if span.halo > 0 else '+'} {abs(span.halo)}"
+        if span.scale == 1:
+            return extent
+        return f"({extent}) // {span.scale}" if span.halo else f"{extent} // {span.scale}"
+
+    def _preamble(self, body: str) -> list[str]:
+        """Return where the block begins along each tiled axis, and how much is left of the arrays."""
+        tiles, lines = self.tiles, []
+        for axis in self.tiling.axes if self.tiling else ():
+            assert tiles is not None
+            length, begin, left = (names[axis.axis] for names in (tiles.lengths, tiles.begins, tiles.lefts))
+            lines.append(f"{begin} = cuda.blockIdx.{axis.axis} * {axis.tile}")
+            if re.search(rf"\b{left}\b", body):
+                lines.append(f"{length} = {self._length(axis.axis)}")
+                lines.append(f"{left} = min({length} - {begin}, {axis.tile})")
+        return lines
+
+    def _launcher(self, out: PythonLines, given: str) -> None:
+        program, tiles = self.program, self.tiles
+        axes = self.tiling.axes if self.tiling else ()
+        names = [self.names[parameter.name] for parameter in program.parameters]
+        lengths = [tiles.lengths[axis.axis] for axis in axes] if tiles else []
+        with out.nested(f"def {self.launcher}({', '.join([*names, 'stream=0'])}):"):
+            out.line('"""Launch the kernel on arrays with __cuda_array_interface__: numba, CuPy, PyTorch."""')
+            for name in names:
+                out.line(f"{name} = cuda.as_cuda_array({name})")
+            for axis, length in zip(axes, lengths, strict=True):
+                out.line(f"{length} = {self._length(axis.axis)}")
+            with out.nested("checks = ("):
+                for name, parameter in zip(names, program.parameters, strict=True):
+                    shape = ", ".join(self._shape(parameter)) + ("," if len(parameter.shape) == 1 else "")
+                    out.line(f'("{name}", {name}, "{NUMBA_TYPE[parameter.dtype]}", ({shape})),')
+            out.line(")")
+            with (
+                out.nested("for name, array, dtype, shape in checks:"),
+                out.nested("if array.dtype != dtype or array.shape != shape:"),
+            ):
+                out.line('found = f"{name} is {array.dtype} of shape {array.shape}"')
+                out.line('raise ValueError(f"{found}, expected {dtype} of shape {shape}")')
+            for axis, length in zip(axes, lengths, strict=True):
+                if axis.step > 1:
+                    with out.nested(f"if {length} % {axis.step}:"):
+                        out.line(f'raise ValueError(f"{{{length}}} is no multiple of {axis.step}")')
+            if lengths:
+                with out.nested(f"if {' or '.join(f'{length} <= 0' for length in lengths)}:"):
+                    out.line("return")
+            blocks = {
+                axis.axis: f"({length} - 1) // {axis.tile} + 1" for axis, length in zip(axes, lengths, strict=True)
+            }
+            grid = ", ".join(blocks.get(axis, str(size)) for axis, size in zip(AXES, program.grid, strict=True))
+            out.line(f"{self.kernel}[({grid}), {program.block}, stream]({', '.join(names)})")
+
+
+def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
+    """Return how each coordinate of the launch reads: lane and warp from the linear thread."""
+    found: dict[tuple[str, str], Text] = {
+        (name, axis): Text(f"cuda.{name}.{axis}", PRIMARY)
+        for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+        for axis in AXES
+    }
+    terms, stride = [], 1
+    for axis, size in zip(AXES, program.block, strict=True):
+        if size > 1:
+            terms.append(f"cuda.threadIdx.{axis}" if stride == 1 else f"{stride} * cuda.threadIdx.{axis}")
+        stride *= size
+    linear = Text(" + ".join(terms) or "0", 10 if len(terms) > 1 else 11 if "*" in "".join(terms) else PRIMARY)
+    warp = program.warp_size
+    found["laneid", "x"] = linear if stride <= warp else Text(f"{linear.at(11)} % {warp}", 11, "%")
+    found["warpid", "x"] = Text("0", PRIMARY) if stride <= warp else Text(f"{linear.at(11)} // {warp}", 11, "//")
+    found["warpsize", "x"] = Text(str(warp), PRIMARY)
+    return found

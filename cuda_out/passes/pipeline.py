@@ -1,0 +1,43 @@
+"""Rewrites of a program without holes, each a function from Program to Program that keeps what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cuda_out.passes.barrel import rotate_registers
+from cuda_out.passes.copies import merge_copies
+from cuda_out.passes.dead import drop_dead
+from cuda_out.passes.distribute import distribute
+from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.names import plain_coordinates, reuse_names
+from cuda_out.passes.share import share_values
+from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.passes.simplify import simplify
+from cuda_out.passes.strength import reduce_strength
+from cuda_out.passes.vectorize import vectorize
+from symbolic.ir.program import Program
+
+_ORDER: tuple[Callable[[Program], Program], ...] = (
+    inline_finals,
+    plain_coordinates,
+    legal_shuffles,
+    simplify,
+    rotate_registers,
+    distribute,
+    simplify,
+    vectorize,
+    reuse_names,
+    share_values,
+    reuse_names,
+    drop_dead,
+    merge_copies,
+    reduce_strength,
+)
+
+
+def optimize(program: Program) -> Program:
+    """Return the same program made ready for a GPU: simple indices, arrays in registers, nothing dead."""
+    assert not program.holes, "only programs without holes are optimized"
+    for rewrite in _ORDER:
+        program = rewrite(program)
+    return program

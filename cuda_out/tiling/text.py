@@ -1,0 +1,153 @@
+"""The text around a tiled kernel: its lengths, where a block's part of each array begins, and how much is left of it.
+
+The kernel's statements are those of block 0. Every pointer is moved to the block's own part first, so that indices
+stay small numbers, and `left` says how many units of the length the block has: all of `tile`, or fewer at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import gcd, prod
+
+from cuda_out.analysis.intervals import Range
+from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
+from symbolic.ir.program import Axis, Binary, Parameter, Program
+from symbolic.ir.walk import FreshNames, own_expressions, statements, subexpressions
+
+
+def linear(scale: int, name: str, add: int) -> str:
+    """Return `scale * name + add` as text.
+
+    >>> linear(1, "n", 2), linear(3, "n", 0), linear(2, "n", -1)
+    ('n + 2', '3 * n', '2 * n - 1')
+    """
+    product = name if scale == 1 else f"{scale} * {name}"
+    return product if not add else f"{product} {'+' if add > 0 else '-'} {abs(add)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TileText:
+    """Names for the tiled axes of one kernel: `lengths` are its arguments, `begins` and `lefts` local to it."""
+
+    tiling: Tiling
+    program: Program
+    names: Mapping[str, str]
+    lengths: Mapping[Axis, str]
+    begins: Mapping[Axis, str]
+    lefts: Mapping[Axis, str]
+    pitches: Mapping[tuple[str, int], str]
+    filler: int
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """All names that are not the program's."""
+        return (*self.lengths.values(), *self.begins.values(), *self.lefts.values(), *self.pitches.values())
+
+    def span(self, array: str, dimension: int) -> Span | None:
+        return self.tiling.spans[array][dimension]
+
+    def extent_text(self, parameter: Parameter, dimension: int) -> str:
+        """Return an extent in terms of the lengths: `n + 2`."""
+        span = self.span(parameter.name, dimension)
+        if span is None:
+            return str(parameter.shape[dimension])
+        return linear(span.scale, self.lengths[span.axis], span.halo)
+
+    def shape(self, parameter: Parameter) -> tuple[int | str, ...]:
+        """Return the extents that addresses are made of: names where they vary."""
+        return tuple(
+            self.pitches.get((parameter.name, dimension), extent) for dimension, extent in enumerate(parameter.shape)
+        )
+
+    def bound(self, array: str, dimension: int, index: Range) -> str:
+        """Return what an index must be less than, '' where it always is."""
+        span = self.span(array, dimension)
+        if span is None:
+            return ""
+        axis = self._axis(span.axis)
+        if index.hi < span.scale * axis.step + span.halo:
+            return ""
+        if axis.step == axis.tile:  # blocks are whole
+            return str(span.scale * axis.tile + span.halo)
+        return linear(span.scale, self.lefts[span.axis], span.halo)
+
+    def _axis(self, axis: Axis) -> TiledAxis:
+        return next(each for each in self.tiling.axes if each.axis == axis)
+
+    def step(self, array: str) -> int:
+        """Return what a block's part of an array is a multiple of elements away from its beginning; 0 for not at all.
+
+        1 where the distance between rows varies: then rows begin anywhere.
+        """
+        found = 0
+        for dimension, span in enumerate(self.tiling.spans[array]):
+            if span is not None:
+                fixed = self._parameter(array).shape[dimension + 1 :]
+                found = gcd(found, span.scale * self._axis(span.axis).tile * prod(fixed))
+        return 1 if any(name == array for name, _ in self.pitches) else found
+
+    def _parameter(self, array: str) -> Parameter:
+        return next(each for each in self.program.parameters if each.name == array)
+
+    def preamble(self, body: str) -> list[str]:
+        """Return the statements before a body: only those whose names it uses."""
+        lines = []
+        for axis in self.tiling.axes:
+            lines.append(f"const long long {self.begins[axis.axis]} = blockIdx.{axis.axis} * {axis.tile}ll;")
+        for parameter in self.program.parameters:
+            for dimension in range(1, len(parameter.shape)):
+                if name := self.pitches.get((parameter.name, dimension)):
+                    lines.append(f"const long long {name} = {self.extent_text(parameter, dimension)};")
+        for parameter in self.program.parameters:
+            if moved := self._offset(parameter):
+                lines.append(f"{self.names[parameter.name]} += {moved};")
+        for axis in self.tiling.axes:
+            left, rest = self.lefts[axis.axis], f"{self.lengths[axis.axis]} - {self.begins[axis.axis]}"
+            if _mentions(body, left):
+                lines.append(f"const int {left} = {rest} < {axis.tile} ? int({rest}) : {axis.tile};")
+        return lines
+
+    def _offset(self, parameter: Parameter) -> str:
+        """Return how far a block's part of an array is from its beginning: `begin_y * x_1 + begin_x`."""
+        terms = []
+        for dimension, span in enumerate(self.tiling.spans[parameter.name]):
+            if span is None:
+                continue
+            factors = [] if span.scale == 1 else [str(span.scale)]
+            factors.append(self.begins[span.axis])
+            factors += [str(extent) for extent in self.shape(parameter)[dimension + 1 :] if extent != 1]
+            terms.append(" * ".join(factors))
+        return " + ".join(terms)
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken: Iterable[str]) -> TileText:
+    """Choose names that the program does not use.
+
+    A load out of range gives 0, or 1 where the kernel divides integers: no lane divides by what is not there.
+    """
+    fresh = FreshNames({*names.values(), *taken})
+    several = len(tiling.axes) > 1
+
+    def each(wish: str) -> dict[Axis, str]:
+        return {axis.axis: fresh.take(f"{wish}_{axis.axis}" if several else wish) for axis in tiling.axes}
+
+    lengths, begins, lefts = each("n"), each("begin"), each("left")
+    pitches = {
+        (parameter.name, dimension): fresh.take(f"{names[parameter.name]}_{dimension}")
+        for parameter in program.parameters
+        for dimension, span in enumerate(tiling.spans[parameter.name])
+        if span is not None and dimension > 0
+    }
+    divides = any(
+        isinstance(part, Binary) and part.op in ("//", "%") and part.dtype.is_data
+        for stmt in statements(program.body)
+        for expr in own_expressions(stmt)
+        for part in subexpressions(expr)
+    )
+    return TileText(tiling, program, names, lengths, begins, lefts, pitches, int(divides))

@@ -1,0 +1,24 @@
+"""From a kernel of fixed size to what each of its blocks runs, ready for the passes and the printer."""
+
+from __future__ import annotations
+
+from cuda_out.tiling.blocks import endless, first_block
+from cuda_out.tiling.tiling import Tiling
+from cuda_out.tiling.translation import NotTranslated, translated
+from symbolic.ir.program import Program
+
+
+def without_bounds(program: Program, tiling: Tiling) -> Program:
+    """Return the program without the bounds that the arrays' lengths set, on a grid without end."""
+    axes = [axis.axis for axis in tiling.axes]
+    program = endless(program, axes)
+    for axis in axes:
+        moves = translated(program, axis)
+        assert not isinstance(moves, NotTranslated), "a tiling has axes along which blocks are moved copies"
+        program = moves.program
+    return program
+
+
+def one_tile(program: Program, tiling: Tiling) -> Program:
+    """Return what block 0 runs where no array ends inside it."""
+    return first_block(without_bounds(program, tiling), [axis.axis for axis in tiling.axes])

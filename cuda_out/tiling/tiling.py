@@ -1,0 +1,103 @@
+"""Arrays of any length for a kernel whose blocks are moved copies of each other: how lengths, tiles and extents relate.
+
+Along a tiled axis of the grid there is one number, the *length* n. Each block takes `tile` units of it; an array that
+is tiled there has `scale * n + halo` elements along one dimension, of which a block owns `scale * tile`. A length is a
+multiple of `step`, which is 1 where a block may be cut anywhere.
+
+    >>> conv = Span("x", 1, 2)   # the inputs of a convolution with three weights
+    >>> conv.extent({"x": 100})
+    102
+    >>> TiledAxis("x", 64, 1, 128).blocks(100)
+    2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from symbolic.ir.program import Axis, Parameter, Program
+
+AXES: tuple[Axis, ...] = ("x", "y", "z")
+
+
+@dataclass(frozen=True, slots=True)
+class TiledAxis:
+    """An axis of the grid whose number of blocks follows from a length; `declared` is the length of the sketch."""
+
+    axis: Axis
+    tile: int
+    step: int
+    declared: int
+
+    def blocks(self, length: int) -> int:
+        return -(-length // self.tile)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How long an array is in one dimension: `scale * n + halo`, where n is the length along `axis`."""
+
+    axis: Axis
+    scale: int
+    halo: int
+
+    def extent(self, lengths: Mapping[Axis, int]) -> int:
+        return self.scale * lengths[self.axis] + self.halo
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """The tiled axes of a kernel, and for each dimension of each array its span, None where it is fixed.
+
+    `evidence` holds the lengths, in the order of the axes, at which the specification was seen to go on evenly.
+    """
+
+    axes: tuple[TiledAxis, ...]
+    spans: Mapping[str, tuple[Span | None, ...]] = field(hash=False)
+    evidence: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def declared(self) -> dict[Axis, int]:
+        """The lengths of the sketch."""
+        return {each.axis: each.declared for each in self.axes}
+
+    def shape(self, parameter: Parameter, lengths: Mapping[Axis, int]) -> tuple[int, ...]:
+        """Return an array's shape at these lengths."""
+        spans = self.spans[parameter.name]
+        return tuple(
+            extent if span is None else span.extent(lengths)
+            for extent, span in zip(parameter.shape, spans, strict=True)
+        )
+
+    def grid(self, program: Program, lengths: Mapping[Axis, int]) -> tuple[int, int, int]:
+        """Return the grid that covers these lengths."""
+        blocks = {each.axis: each.blocks(lengths[each.axis]) for each in self.axes}
+        x, y, z = (blocks.get(axis, size) for axis, size in zip(AXES, program.grid, strict=True))
+        return x, y, z
+
+    def at(self, program: Program, lengths: Mapping[Axis, int]) -> Program:
+        """Return the program with the shapes and the grid of these lengths; its body is left as it is."""
+        parameters = tuple(replace(p, shape=self.shape(p, lengths)) for p in program.parameters)
+        return replace(program, parameters=parameters, grid=self.grid(program, lengths))
+
+    def lengths(self, program: Program) -> dict[Axis, int]:
+        """Return the lengths of a program that `at` gave: read off its outputs."""
+        found: dict[Axis, int] = {}
+        for parameter in program.parameters:
+            for extent, span in zip(parameter.shape, self.spans[parameter.name], strict=True):
+                if span is not None:
+                    found[span.axis] = (extent - span.halo) // span.scale
+        return found
+
+    def valid(self, lengths: Mapping[Axis, int]) -> bool:
+        return all(lengths[each.axis] > 0 and lengths[each.axis] % each.step == 0 for each in self.axes)
+
+    def tails(self) -> list[dict[Axis, int]]:
+        """Return lengths that cut a block, or are shorter than one, or make more blocks than the sketch has."""
+        wanted: list[dict[Axis, int]] = []
+        for each in self.axes:
+            for length in (each.step, each.tile - each.step, each.tile + each.step, 3 * each.tile):
+                wanted.append({**self.declared, each.axis: length})
+        wanted.append({each.axis: each.tile + each.step for each in self.axes})
+        return [lengths for lengths in wanted if self.valid(lengths)]

@@ -1,0 +1,120 @@
+"""Certificates: the claims of a search, and their confirmation by an independent route (`--certify`).
+
+A claim is negative ('no filling exists', 'none costs 5 or less', 'these are all'), so a solution cannot show it.
+`confirm` poses each claim to `swizzle.audit.second_opinion`, which shares the machine with the search, and neither
+templates nor encoding nor solver. Solutions are run on random numbers by `swizzle.audit.random_check`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from swizzle.audit.random_check import INPUTS, disagreement
+from swizzle.problem.candidate import Candidate
+from swizzle.problem.problem import Problem
+from swizzle.solution.solution import Solution, SpaceName
+from symbolic.algebra.residues import PRIME
+from symbolic.solve.answer import Unknown, Unsat
+from symbolic.solve.engines import SolverName, quickest_boolean
+from symbolic.values.guard import OutOfTime
+
+Engine: TypeAlias = "SolverName | Literal['tables', 'counting']"  # the latter two use no solver
+SECONDS = 300.0  # for each claim, where the caller sets no limit
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """No filling in this space costs `at_most` or less (None: none exists at all), besides those `known`."""
+
+    space: SpaceName
+    at_most: int | None
+    known: tuple[Candidate, ...]
+    solver: Engine
+    evidence: Mapping[str, int]
+
+    def text(self) -> str:
+        """Return the claim in words."""
+        if self.known:
+            return f"no filling besides those found: {len(self.known)}"
+        return "no filling exists" if self.at_most is None else f"no filling costs {self.at_most} or less"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"space": self.space, "claim": self.text(), "solver": self.solver, **self.evidence}
+
+
+def second_solver(solver: Engine) -> SolverName:
+    """Return a solver whose search shares no code with the one that was used, the quickest of those."""
+    if solver in ("tables", "counting"):
+        return quickest_boolean()
+    if solver == "glucose":
+        return "cadical"
+    return "cvc5" if solver == "z3" else "z3"
+
+
+def confirm(problem: Problem, claims: Sequence[Claim], deadline: float | None) -> list[dict[str, Any]]:
+    """Pose every claim again to the second opinion; say for each whether it was confirmed, or why not."""
+    return [_confirm(problem, claim, deadline) for claim in claims]
+
+
+def _confirm(problem: Problem, claim: Claim, deadline: float | None) -> dict[str, Any]:
+    solver, started = second_solver(claim.solver), time.monotonic()
+    last = started + SECONDS if deadline is None else min(deadline, started + SECONDS)
+    doubt = _doubt(problem, claim, solver, last)
+    return {
+        "space": claim.space,
+        "claim": claim.text(),
+        "solver": solver,
+        "verdict": f"not confirmed: {doubt}" if doubt else "confirmed",
+        "seconds": round(time.monotonic() - started, 2),
+    }
+
+
+def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) -> str:
+    """Return why a claim is not confirmed, '' where it is; a claim that is wrong is a bug of ours."""
+    from swizzle.audit.second_opinion import SecondOpinion
+    from symbolic.second.forward import NotCovered
+
+    templates = problem.templates
+    known = [
+        tuple(
+            lambda arguments, made=made, choice=choice: made.apply(choice, arguments)
+            for made, choice in zip(templates(candidate.space), candidate.choices, strict=True)
+        )
+        for candidate in claim.known
+    ]
+    started = time.monotonic()
+    try:
+        with SecondOpinion(problem, claim.space, solver, deadline) as opinion:
+            answer = opinion.find(claim.at_most, known)
+    except NotCovered as reason:
+        return f"{reason} is not followed"
+    except KeyboardInterrupt:
+        return "interrupted"
+    except OutOfTime:
+        answer = Unknown("out of time")
+    assert isinstance(answer, Unsat | Unknown), f"the second opinion refutes '{claim.text()}' in Space {claim.space}"
+    return "" if isinstance(answer, Unsat) else f"not done within {max(0.0, time.monotonic() - started):.0f} s"
+
+
+def confirm_equal(problem: Problem, solutions: Sequence[Solution], spec: Any) -> dict[str, Any]:
+    """Run every solution and the specification on random numbers; a solution that differs is a bug of ours.
+
+    Where constants are fractions, folding them rounds, which exact numbers notice: then a difference settles nothing.
+    """
+
+    rounds = any(op == "const" and args[0] % 1 for op, args in problem.terms.nodes)
+    verdict = "confirmed on random numbers"
+    for solution in solutions:
+        cell = disagreement(solution.program, spec)
+        assert rounds or not cell, f"a solution differs from its specification on random numbers, at {cell}"
+        if cell:
+            verdict = f"not confirmed: {cell} differs on random numbers, by what rounding does to constants, or more"
+    return {
+        "claim": "equal to the specification for all inputs",
+        "how": f"whole numbers of full size, floats as numbers modulo {PRIME}, no terms",
+        "inputs": INPUTS,
+        "verdict": verdict,
+    }

@@ -1,0 +1,353 @@
+"""The command line: what it accepts, and what each end means as an exit status.
+
+The commands themselves are functions of (arguments, stdout, stderr) in `swizzle.commands`; nothing heavy is
+imported before one of them runs, so `swizzle --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from swizzle.commands.completion import SHELLS, Shell, complete_define, complete_target, script
+from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
+from swizzle.commands.help import CACHE, CHECK, RUN, SOLVE, START
+from swizzle.commands.help import EXIT_STATUS as EPILOG
+from swizzle.commands.startup import work_begins
+from swizzle.solution.version import __version__
+
+if TYPE_CHECKING:
+    from symbolic.errors import SwizzleError
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+MAX_SECONDS = 1_000_000
+"""The longest --timeout: engines count milliseconds in 32 bits."""
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def _parameters(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
+    values: dict[str, int] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        try:
+            value = int(text, 0)
+        except ValueError:
+            value = None
+        if not equals or not name.isidentifier() or value is None:
+            raise click.BadParameter(f"expected NAME=VALUE with an integer VALUE, not {word!r}")
+        if values.get(name, value) != value:
+            raise click.BadParameter(f"{name} is given twice, as {values[name]} and as {value}")
+        values[name] = value
+    return values
+
+
+def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= MAX_SECONDS:
+        raise click.BadParameter(f"expected seconds, more than 0 and at most {MAX_SECONDS}, not {value:g}")
+    return value
+
+
+def _kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    from swizzle.emit.emitters import EMITTERS
+
+    if value is None:
+        return None
+    words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+    for word in words:
+        if word not in EMITTERS:
+            raise click.BadParameter(f"expected some of {', '.join(EMITTERS)}, separated by commas, not {word!r}")
+    return words
+
+
+def _sketch_arguments(command: Any) -> Any:
+    """Add what every command takes: FILE[:SKETCH] and -D."""
+    define = click.option(
+        "-D",
+        "overrides",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=_parameters,
+        shell_complete=complete_define,
+        help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
+    )
+    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(define(command))
+
+
+@click.group(context_settings=CONTEXT, epilog=START)
+@click.version_option(__version__, prog_name="swizzle")
+def cli() -> None:
+    """Complete GPU kernels that have holes in their index expressions, and prove the result right."""
+
+
+@cli.command("solve", epilog=SOLVE, short_help="Fill the holes of a sketch and prove the kernel right.")
+@_sketch_arguments
+@click.option(
+    "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cu and NAME.json into DIR."
+)
+@click.option(
+    "--space",
+    type=click.Choice(["1", "2", "3", "all"]),
+    help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, the first answer wins.",
+)
+@click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
+@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
+@click.option(
+    "--solver",
+    type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]),
+    default="auto",
+    show_default=True,
+    help="auto: Glucose where python-sat is installed, else z3.",
+)
+@click.option("--no-light", is_flag=True, help="Do not try light constants first: search every space whole.")
+@click.option(
+    "--template",
+    type=click.Choice(["paper", "naive-1", "naive-2"]),
+    default="paper",
+    show_default=True,
+    help="What ?sw_xform becomes; naive: any expression of depth 1 or 2, to compare (docs/solving.md).",
+)
+@click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, to compare.")
+@click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option(
+    "--emit",
+    metavar="KINDS",
+    callback=_kinds,
+    help="Which files -o writes, separated by commas: cuda (the default), header, numba, ptx.",
+)
+@click.option(
+    "--fill",
+    metavar="NAME.json",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Fill the holes of device functions as a solution of another sketch does; may be repeated.",
+)
+@click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving; nor are there with --json.")
+@click.pass_context
+def solve(context: click.Context, /, **options: Any) -> int:
+    """Fill the holes of a sketch, cheapest first, and prove the kernel equal to its specification."""
+    from swizzle.commands import solve as command
+
+    work_begins()
+    return command.solve(command.SolveArguments(**options), *context.obj)
+
+
+@cli.command("check", epilog=CHECK, short_help="Verify a kernel without holes, or a saved solution.")
+@_sketch_arguments
+@click.option(
+    "--emitted", is_flag=True, help="Also check the printed CUDA text: compile it, validate its PTX, run it on the CPU."
+)
+@click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="No news, as in solve and run; a check has none.")
+@click.pass_context
+def check(context: click.Context, /, **options: Any) -> int:
+    """Verify a kernel without holes, or a saved solution (NAME.json), against its specification."""
+    from swizzle.commands import check as command
+
+    work_begins()
+    return command.check(command.CheckArguments(**options), *context.obj)
+
+
+@cli.command("run", epilog=RUN, short_help="Run the printed kernel on random data against the specification.")
+@_sketch_arguments
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
+@click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> int:
+    """Run the printed kernel on random data and compare with the specification on NumPy arrays."""
+    from swizzle.commands import run as command
+
+    work_begins()
+    return command.run(command.RunArguments(**options), *context.obj)
+
+
+@cli.command("explain", epilog=EPILOG, short_help="Say why a sketch has no solution, and what would help.")
+@_sketch_arguments
+@click.option("--space", type=click.Choice(["1", "2", "3", "all"]), help="Explain one space. Default: all of them.")
+@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
+@click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while looking.")
+@click.pass_context
+def explain(context: click.Context, /, **options: Any) -> int:
+    """Say which outputs cannot be produced, which holes are to blame, and which changes were tried and help."""
+    from swizzle.commands import explain as command
+
+    work_begins()
+    return command.explain(command.ExplainArguments(**options), *context.obj)
+
+
+@cli.command("show", epilog=EPILOG, short_help="Draw what a kernel moves: a figure, or a page to explore.")
+@_sketch_arguments
+@click.option(
+    "-o",
+    "output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to draw: NAME.html, one self-contained page to step through, or NAME.svg, a figure for a paper.",
+)
+@click.option("--block", type=click.IntRange(min=0), default=0, show_default=True, help="Whose warp to draw.")
+@click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Which warp of that block.")
+@click.option(
+    "--colour",
+    "--color",
+    type=click.Choice(["element", "lane"]),
+    default="element",
+    show_default=True,
+    help="Colour cells by the element that they hold, or by the lane that had it first.",
+)
+@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop solving after S seconds.")
+@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.pass_context
+def show(context: click.Context, /, **options: Any) -> int:
+    """Draw what one warp of a kernel moves, iteration by iteration: registers and lanes as a grid, who reads whom.
+
+    FILE is a sketch, which is solved first, a kernel without holes, or a saved solution (NAME.json). Printed are each
+    hole in words ('rotate by k') and what each access costs in sectors, lines and bank conflicts.
+
+    \b
+    swizzle show conv1d.py                      words only
+    swizzle show conv1d.py -o conv1d.html       a page: arrow keys step, point at a cell to follow its value
+    swizzle show out/conv1d.json -o conv1d.svg  a figure of what was solved before
+    swizzle show aos.py:crc -D warp_size=8 -o crc.svg   small enough for a slide
+    """
+    from swizzle.commands import show as command
+
+    work_begins()
+    return command.show(command.ShowArguments(**options), *context.obj)
+
+
+@cli.command("cache", epilog=CACHE, short_help="Show what is kept of earlier answers, or clear it.")
+@click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.pass_context
+def cache(context: click.Context, /, **options: Any) -> int:
+    """Show what is kept of earlier answers: where, how many, how much; `clear` removes it."""
+    from swizzle.commands import cache as command
+
+    work_begins()
+    return command.cache(command.CacheArguments(**options), *context.obj)
+
+
+@cli.command("completion", epilog=EPILOG, short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, /, shell: Shell) -> int:
+    """Print what makes a shell complete files, sketches, parameters and options.
+
+    \b
+    bash, in ~/.bashrc:  eval "$(swizzle completion bash)"
+    zsh, in ~/.zshrc:    eval "$(swizzle completion zsh)"
+    fish, once:          swizzle completion fish > ~/.config/fish/completions/swizzle.fish
+    """
+    context.obj[0].write(script(shell))
+    return DONE
+
+
+def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
+    """Run one command line and return its exit status; every exception becomes a line on stderr."""
+    from symbolic.errors import SwizzleError
+
+    try:
+        with redirect_stdout(stdout), redirect_stderr(stderr):
+            status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
+        return DONE if status is None else int(status)
+    except click.UsageError as error:
+        print(_usage_mistake(error), file=stderr)
+        return MISTAKE
+    except click.ClickException as error:
+        error.show(file=stderr)
+        return error.exit_code
+    except SwizzleError as error:
+        print(error, file=stderr)
+        return MISTAKE
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted", file=stderr)
+        return UNDECIDED
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            return _bug(error, stderr)
+        print(f"error: cannot write: {error.strerror}", file=stderr)
+        return MISTAKE
+    except MemoryError:
+        print("error: out of memory\n  mend: use smaller sizes, or search one space with --space", file=stderr)
+        return UNDECIDED
+    except SystemExit as stop:
+        if "_SWIZZLE_COMPLETE" in os.environ:  # a shell asked, and has its answer
+            return int(stop.code or 0)
+        raise BrokenPipeError from stop  # click's answer to a reader that went away
+    except Exception as error:
+        return _bug(error, stderr)
+
+
+def _usage_mistake(error: click.UsageError) -> SwizzleError:
+    """Say what is wrong with a command line in the form of every other mistake."""
+    from symbolic.errors import SwizzleError
+
+    found, _, near = error.format_message().removesuffix(".").partition(" Did you mean ")
+    found, _, expected = found.removesuffix(".").partition(": expected ")
+    command = error.ctx.command_path if error.ctx else "swizzle"
+    usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "swizzle COMMAND"
+    return SwizzleError(
+        found,
+        expected=expected or " ".join(usage.split()),
+        mend=f"did you mean {near}" if near else f"{command} --help shows what it takes",
+    )
+
+
+def _bug(error: Exception, stderr: TextIO) -> int:
+    """Say in one line what went wrong inside."""
+    if os.environ.get("SWIZZLE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=stderr)
+    summary = " ".join(f"{type(error).__name__}: {error}".split())
+    print(f"internal error: {summary}; please report it (SWIZZLE_DEBUG=1 shows where)", file=stderr)
+    return BUG
+
+
+def main() -> None:
+    """Run the process's command line."""
+    try:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # the shell has closed it: >&-
+                setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        status = execute(sys.argv[1:], sys.stdout, sys.stderr)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away (`swizzle ... | head`): leave as a process that SIGPIPE ended would.
+        status = _abandon(141)
+    except KeyboardInterrupt:
+        status = _abandon(UNDECIDED, "interrupted")
+    except OSError as error:
+        status = _abandon(MISTAKE, f"error: cannot write: {error.strerror}")
+    sys.exit(status)
+
+
+def _abandon(status: int, complaint: str = "") -> int:
+    """Let go of what the streams still hold, so that the interpreter does not try to write it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    try:
+        if complaint:
+            print(complaint, file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(nowhere, sys.stderr.fileno())
+    return status
+
+
+if __name__ == "__main__":
+    main()

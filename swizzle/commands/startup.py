@@ -1,0 +1,78 @@
+"""Ctrl-C while the command line starts: status 3 and one word, not a traceback from the middle of an import.
+
+Importing this module, which the package does first of all, guards the process of the command line and no other: a
+program that imports Swizzle keeps its own handling of signals. The guard ends when work begins, as that has orderly
+ends of its own.
+"""
+
+from __future__ import annotations
+
+import _thread
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+
+MOMENT = 0.5  # seconds
+_last_interrupt = -math.inf
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Leave at once: nothing was begun that needs an end."""
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(3)
+
+
+def is_command_line() -> bool:
+    """Tell whether this process is `swizzle ...` or `python -m swizzle ...` (also while the latter is being found)."""
+    first = sys.argv[0] if sys.argv else ""
+    name = os.path.splitext(os.path.basename(first))[0]
+    return name == "swizzle" or (
+        first == "-m" and sys.orig_argv[1:3] in (["-m", "swizzle"], ["-m", "swizzle.commands.cli"])
+    )
+
+
+def guard() -> None:
+    """Let Ctrl-C end the command line's process at once, until `work_begins`."""
+    if is_command_line() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        try:
+            signal.signal(signal.SIGINT, _leave)
+        except ValueError:  # not the main thread
+            return
+
+
+def work_begins() -> None:
+    """From here on Ctrl-C is a KeyboardInterrupt again; one that Python could not raise comes again."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, _interrupt)
+        sys.unraisablehook = _again
+
+
+def _interrupt(*_: object) -> None:
+    """Raise KeyboardInterrupt, but not twice in a moment: `timeout` sends the same one to a process and to its group.
+
+    What was found would be lost, if the second came while it is being put away.
+    """
+    global _last_interrupt
+    now = time.monotonic()
+    if now - _last_interrupt > MOMENT:
+        _last_interrupt = now
+        raise KeyboardInterrupt
+
+
+def _again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Interrupt again soon, when Ctrl-C came while an object was being finalised and would be lost."""
+    global _last_interrupt
+    if unraisable.exc_type is KeyboardInterrupt:
+        _last_interrupt = -math.inf
+        threading.Timer(0.02, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+guard()

@@ -1,0 +1,274 @@
+"""The conditions under which a kernel may be run at lengths that were not declared, and their check.
+
+1. Every access to a global array moves evenly with the block (`cuda_out.tiling.translation`), and extents are linear in
+one
+   length for each axis (`extents`).
+2. The specification goes on as it began: at every length where it can be asked, a block's outputs are block 0's, moved.
+3. Without its bounds, on arrays that never end, the kernel computes that. The machine shows it on the smallest grid
+   with two blocks along each tiled axis; as blocks move evenly, it then holds for any number of blocks.
+4. An output inside its array depends on inputs inside theirs only. So what a load out of range is replaced by has no
+   influence: the kernel is equal to its specification for all inputs, hence also for such replacements. Where this
+   fails for a block that is cut anywhere, lengths are multiples of a `step`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Final, TypeAlias
+
+from cuda_out.tiling.blocks import endless, reach, uses_blocks
+from cuda_out.tiling.tiled import without_bounds
+from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
+from cuda_out.tiling.translation import NotTranslated, translated
+from swizzle.emit.any_length.continuation import Index, Told, World, block_of, by_block, index_of, told
+from swizzle.emit.any_length.extents import Extents, extents
+from swizzle.specs.specification import Meaning, outputs
+from swizzle.specs.verify import run_canonical
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import Axis, Program
+
+Spec: TypeAlias = Callable[..., Any]
+MAX_CELLS: Final = 1 << 20
+"""The largest array on which the kernel is tried without its bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSize:
+    """Why a kernel stays at its sizes: one sentence without its full stop, and the place that it speaks of."""
+
+    why: str
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.why} (line {self.place.line})"
+
+
+class _No(Exception):
+    """A condition does not hold."""
+
+
+def any_length(
+    program: Program, spec: Spec, others: Callable[[], Iterable[tuple[Program, Spec]]] = tuple
+) -> Tiling | FixedSize:
+    """Find the axes of the grid along which a verified kernel without holes may have any length.
+
+    `others` gives the same sketch with other values of its parameters, for a specification that fixes its sizes.
+    """
+    found: list[Extents] = []
+    refused: list[NotTranslated] = []
+    used = [axis for axis in AXES if uses_blocks(program, axis)]
+    for axis in used:
+        moves = translated(endless(program, used), axis)
+        grown = moves if isinstance(moves, NotTranslated) else extents(program, moves)
+        if isinstance(grown, NotTranslated):
+            refused.append(grown)
+        elif all(_apart(grown, other) for other in found):
+            found.append(grown)
+        else:
+            refused.append(NotTranslated(f"a dimension of an array moves along {axis} and another axis", program.place))
+    if not found:
+        why = refused or [
+            NotTranslated("no access depends on blockIdx, so a grid of more blocks adds nothing", program.place)
+        ]
+        return FixedSize(why[0].why, why[0].place)
+    choices = [found] if len(found) == 1 else [found, *([each] for each in found)]
+    reasons = []
+    for chosen in choices:
+        try:
+            return _Conditions(program, spec, _tiling(program, chosen)).check(others)
+        except _No as no:
+            reasons.append(str(no))
+    return FixedSize(reasons[0], program.place)
+
+
+def _apart(one: Extents, other: Extents) -> bool:
+    """Tell whether no dimension of an array grows with both."""
+    return not any(a and b for name, spans in one.spans.items() for a, b in zip(spans, other.spans[name], strict=True))
+
+
+def _tiling(program: Program, chosen: Sequence[Extents]) -> Tiling:
+    spans: dict[str, tuple[Span | None, ...]] = {}
+    for parameter in program.parameters:
+        columns = zip(*(each.spans[parameter.name] for each in chosen), strict=True)
+        spans[parameter.name] = tuple(next(filter(None, column), None) for column in columns)
+    return Tiling(tuple(each.axis for each in chosen), spans)
+
+
+class _Conditions:
+    """Checks one choice of tiled axes; the methods raise _No."""
+
+    def __init__(self, program: Program, spec: Spec, tiling: Tiling) -> None:
+        self.program, self.spec, self.tiling = program, spec, tiling
+        self.world = World()
+        self.base: dict[tuple[str, Index], Term] = {}
+
+    def check(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Tiling:
+        meaning = Meaning.of(self.program, self.spec)
+        declared = Told(self.tiling.declared, self.program, meaning.terms, meaning.wanted)
+        sources = [declared]
+        beyond = self._lengths(lambda axis: axis.tile * (3 if axis.declared == 2 * axis.tile else 2))
+        larger = told(self.tiling, self.program, self.spec, beyond)
+        if larger is not None:
+            sources.append(larger)
+        else:
+            sources += self._instances(others)
+        self._begin(sources)
+        self.tiling = replace(self.tiling, axes=tuple(map(self._with_step, self.tiling.axes)))
+        for axis in self.tiling.axes:
+            if axis.declared % axis.step:
+                where = f"the sketch's own length {axis.declared} along {axis.axis}"
+                raise _No(f"{where} ends inside a step of {axis.step}, where blocks cannot be cut alike")
+        if larger is not None:
+            sources += self._tails()
+        compared = [source for source in sources if self.tiling.valid(source.lengths)]
+        for source in compared:
+            self._same(source, "the specification's {cell} is not that of the first block, moved")
+        for axis in self.tiling.axes:
+            if all(source.lengths[axis.axis] <= axis.tile for source in compared):
+                raise _No(f"one block along {axis.axis}, so nothing shows how the specification goes on there")
+        self._run()
+        evidence = dict.fromkeys(tuple(source.lengths[a.axis] for a in self.tiling.axes) for source in compared)
+        return replace(self.tiling, evidence=tuple(evidence))
+
+    def _lengths(self, of: Callable[[TiledAxis], int]) -> dict[Axis, int]:
+        return {axis.axis: of(axis) for axis in self.tiling.axes}
+
+    def _tails(self) -> Iterator[Told]:
+        """Ask the specification at lengths that cut a block, or are smaller than one, or make more blocks."""
+        for lengths in self.tiling.tails():
+            if lengths != self.tiling.declared:
+                found = told(self.tiling, self.program, self.spec, lengths)
+                if found is not None:
+                    yield found
+
+    def _instances(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Iterator[Told]:
+        """Ask the specifications of other instances, where their shapes are those of some length."""
+        missing = {axis.axis for axis in self.tiling.axes}
+        for program, spec in others():
+            lengths = _lengths_of(self.tiling, self.program, program)
+            if lengths is None or lengths == self.tiling.declared:
+                continue
+            grown = {a.axis for a in self.tiling.axes if lengths[a.axis] > a.tile}
+            found = told(self.tiling, self.program, spec, lengths)
+            if found is not None and grown & missing:
+                missing -= {axis for axis in grown if lengths[axis] != self.tiling.declared[axis]}
+                yield found
+            if not missing:
+                return
+
+    def _begin(self, sources: Sequence[Told]) -> None:
+        """Learn what the specification says of block 0, where none of its outputs is cut off."""
+        for source in sources:
+            if any(source.lengths[axis.axis] < axis.tile for axis in self.tiling.axes):
+                continue
+            for name, _, local, term in by_block(self.tiling, source, self.world, first_only=True):
+                assert term is not None, "block 0 does not move"
+                self.base[name, local] = term
+            return
+        raise _No("the sketch does not fill one block, so nothing shows what a whole one computes")
+
+    def _with_step(self, axis: TiledAxis) -> TiledAxis:
+        """Find where a block may be cut: the smallest step at which outputs inside depend on inputs inside only."""
+        needs: set[tuple[int, int]] = set()
+        for (name, local), term in self.base.items():
+            own = max(at // span.scale + 1 for at, span in self._along(axis, name, local))
+            for array, number in self.world.elements(term):
+                index = index_of(number, len(self.tiling.spans[array]))
+                for at, span in self._along(axis, array, index):
+                    needs.add((own, (at - span.halo) // span.scale + 1))
+        for step in (d for d in range(1, axis.tile + 1) if axis.tile % d == 0):
+            if all(-(-own // step) * step >= needed for own, needed in needs):
+                return replace(axis, step=step)
+        raise _No(f"outputs of a block depend on inputs that the last block along {axis.axis} does not have")
+
+    def _along(self, axis: TiledAxis, name: str, index: Index) -> Iterator[tuple[int, Span]]:
+        for at, span in zip(index, self.tiling.spans[name], strict=True):
+            if span is not None and span.axis == axis.axis:
+                yield at, span
+
+    def _same(self, source: Told, complaint: str) -> None:
+        for name, index, local, term in by_block(self.tiling, source, self.world):
+            if term is None or term != self.base[name, local]:
+                raise _No(complaint.format(cell=_cell(name, index)))
+
+    def _run(self) -> None:
+        """Run the kernel without its bounds on two blocks along each axis and arrays that are long enough."""
+        program = without_bounds(self.program, self.tiling)
+        blocks = self._blocks(program)
+        program = self.tiling.at(program, {a.axis: a.tile * blocks[a.axis] for a in self.tiling.axes})
+        far = reach(program)
+        parameters = []
+        for parameter in program.parameters:
+            spans = self.tiling.spans[parameter.name]
+            furthest = far.get(parameter.name, parameter.shape)
+            shape = tuple(
+                extent if span is None else max(extent, last + 1)
+                for extent, span, last in zip(parameter.shape, spans, furthest, strict=True)
+            )
+            if prod(shape) > MAX_CELLS:
+                raise _No(f"{parameter.name} is reached too far from its block")
+            parameters.append(replace(parameter, shape=tuple(map(int, shape))))
+        program = replace(program, parameters=tuple(parameters))
+        terms = Terms()
+        try:
+            run = run_canonical(program, terms)
+        except SwizzleError as error:
+            raise _No(f"without the bounds that the arrays' lengths set, {error.found}") from None
+        if run.violations:
+            raise _No(f"without the bounds that the arrays' lengths set, {run.violations[0].message}")
+        results: dict[str, list[Term]] = {}
+        for parameter in outputs(program):
+            memory = run.memories[parameter.name]
+            results[parameter.name] = [
+                int(t) if written else UNWRITTEN for t, written in zip(memory.data, memory.written, strict=True)
+            ]
+        self._compare_run(Told({}, program, terms, results), blocks)
+
+    def _blocks(self, program: Program) -> dict[Axis, int]:
+        """Two blocks along each axis, or so many that all blocks meet that share an array to be overwritten."""
+        far = reach(self.tiling.at(program, {a.axis: a.tile for a in self.tiling.axes}))
+        blocks = {axis.axis: 2 for axis in self.tiling.axes}
+        tiles = {axis.axis: axis.tile for axis in self.tiling.axes}
+        for parameter in program.parameters:
+            if parameter.role == "inout" and parameter.name in far:
+                for last, span in zip(far[parameter.name], self.tiling.spans[parameter.name], strict=True):
+                    if span is not None and last < MAX_CELLS:
+                        blocks[span.axis] = max(blocks[span.axis], int(last) // (span.scale * tiles[span.axis]) + 1)
+        return blocks
+
+    def _compare_run(self, result: Told, blocks: Mapping[Axis, int]) -> None:
+        roles = {parameter.name: parameter.role for parameter in result.program.parameters}
+        for name, index, local, term in by_block(self.tiling, result, self.world):
+            block = block_of(self.tiling, name, index)
+            if all(block[axis] < count for axis, count in blocks.items()):
+                wanted = self.base.get((name, local))
+                if term is None or term != wanted:
+                    raise _No(f"without the bounds that the arrays' lengths set, {_cell(name, index)} would be wrong")
+            elif term != UNWRITTEN and roles[name] == "out":
+                raise _No(f"a block writes {_cell(name, index)}, which belongs to a later block")
+            elif roles[name] == "inout":
+                own = next(iter(self.world.elements(term)), None) if term is not None else None
+                if own is None or own[0] != name or index_of(own[1], len(local)) != local:
+                    raise _No(f"a block writes {_cell(name, index)}, which belongs to a later block")
+
+
+def _cell(name: str, index: Index) -> str:
+    return f"{name}[{', '.join(map(str, index))}]"
+
+
+def _lengths_of(tiling: Tiling, program: Program, other: Program) -> dict[Axis, int] | None:
+    """Return the lengths at which the program's arrays have the shapes of the other's; None if there are none."""
+    if [(p.name, p.dtype, p.role, len(p.shape)) for p in program.parameters] != [
+        (p.name, p.dtype, p.role, len(p.shape)) for p in other.parameters
+    ] or (program.block, program.warp_size) != (other.block, other.warp_size):
+        return None
+    lengths: dict[Axis, int] = {}
+    for parameter in outputs(other):
+        for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True):
+            if span is not None:
+                lengths[span.axis] = extent // span.scale
+    shapes = [tiling.shape(parameter, lengths) for parameter in program.parameters]
+    return lengths if shapes == [parameter.shape for parameter in other.parameters] else None

@@ -1,0 +1,179 @@
+"""How a specification goes on: its terms for one block, compared with its terms for all others, at several lengths.
+
+Terms of runs at different lengths are brought into one table, in which an element of an input array is known by its
+index in each dimension, so that 'the same, moved by three blocks' is equality of two terms.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from cuda_out.tiling.tiling import Tiling
+from swizzle.specs.specification import Meaning, outputs
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import Axis, Program
+
+Index: TypeAlias = tuple[int, ...]
+Lengths: TypeAlias = Mapping[Axis, int]
+_BITS = 40
+
+
+def code(index: Index) -> int:
+    """Return a number for an index that tells it from every other one, whatever the array's shape.
+
+    >>> index_of(code((3, 0, 7)), 3)
+    (3, 0, 7)
+    """
+    found = 0
+    for each in index:
+        assert 0 <= each < 1 << _BITS
+        found = found << _BITS | each
+    return found
+
+
+def index_of(number: int, dimensions: int) -> Index:
+    return tuple(number >> _BITS * (dimensions - 1 - d) & (1 << _BITS) - 1 for d in range(dimensions))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a specification says at some lengths: the term of each output element, row-major, in a table."""
+
+    lengths: Lengths
+    program: Program
+    terms: Terms
+    wanted: Mapping[str, list[Term]]
+
+    @cached_property
+    def shapes(self) -> dict[str, Index]:
+        return {parameter.name: parameter.shape for parameter in self.program.parameters}
+
+
+def told(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> Told | None:
+    """Ask a specification at some lengths; None when it is not made for them."""
+    at = tiling.at(program, lengths)
+    try:
+        meaning = Meaning.of(at, spec)
+    except SwizzleError:
+        return None
+    return Told(dict(lengths), at, meaning.terms, meaning.wanted)
+
+
+class World:
+    """One table of terms whose variables are known by array and index."""
+
+    def __init__(self) -> None:
+        self.terms = Terms()
+        self._brought: dict[object, dict[Term, Term | None]] = {}
+
+    def brought(self, source: Told, by: Mapping[str, Index]) -> dict[Term, Term | None]:
+        """Return what was brought by a distance, from the same table with the same reading of its flat indices."""
+        inner = tuple((name, shape[1:], by[name]) for name, shape in source.shapes.items())
+        return self._brought.setdefault((source.terms, inner), {})
+
+    def atom(self, name: str, index: Index) -> Term:
+        """Return the variable for an element."""
+        return self.terms.atom(name, code(index))
+
+    def bring(self, source: Told, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]) -> Term | None:
+        """Return a term with each element of an array moved down `by` its distance; None where that leaves it."""
+        waiting, needed = [term], set()
+        while waiting:
+            part = waiting.pop()
+            if part not in memo and part not in needed:
+                needed.add(part)
+                op, args = source.terms.nodes[part]
+                waiting += args if op not in ("atom", "const") else ()
+        for part in sorted(needed):  # arguments are older than what is made of them
+            memo[part] = self._bring_one(source, part, by, memo)
+        return memo[term]
+
+    def _bring_one(
+        self, source: Told, term: Term, by: Mapping[str, Index], memo: Mapping[Term, Term | None]
+    ) -> Term | None:
+        op, args = source.terms.nodes[term]
+        match op:
+            case "unwritten":
+                return UNWRITTEN
+            case "const":
+                return self.terms.const(args[0])
+            case "atom":
+                name, flat = args
+                index = tuple(i - d for i, d in zip(unravel(flat, source.shapes[name]), by[name], strict=True))
+                return self.atom(name, index) if min(index) >= 0 else None
+            case _:
+                known = [memo[arg] for arg in args]
+                return None if None in known else self.terms.apply(op, known)  # type: ignore[arg-type]
+
+    def elements(self, term: Term) -> Iterator[tuple[str, int]]:
+        """Yield the array and the index's code of each input element in a term."""
+        seen, waiting = {term}, [term]
+        while waiting:
+            op, args = self.terms.nodes[waiting.pop()]
+            if op == "atom":
+                yield args
+            elif op != "const":
+                waiting += [arg for arg in args if arg not in seen]
+                seen.update(args)
+
+
+def unravel(flat: int, shape: Index) -> Index:
+    index = []
+    for extent in reversed(shape):
+        flat, last = divmod(flat, extent)
+        index.append(last)
+    return tuple(reversed(index))
+
+
+def block_of(tiling: Tiling, name: str, index: Index) -> dict[Axis, int]:
+    """Return the block that owns an element of an output, along each tiled axis."""
+    tiles = {each.axis: each.tile for each in tiling.axes}
+    return {
+        span.axis: at // (span.scale * tiles[span.axis])
+        for at, span in zip(index, tiling.spans[name], strict=True)
+        if span
+    }
+
+
+def distance(tiling: Tiling, name: str, block: Mapping[Axis, int]) -> Index:
+    """Return how far an array's elements have moved in a block, in each dimension."""
+    tiles = {each.axis: each.tile for each in tiling.axes}
+    return tuple(span.scale * tiles[span.axis] * block[span.axis] if span else 0 for span in tiling.spans[name])
+
+
+def by_block(
+    tiling: Tiling, source: Told, world: World, *, first_only: bool = False
+) -> Iterator[tuple[str, Index, Index, Term | None]]:
+    """Yield for each output element its array, its index, its index moved into block 0, and its term moved with it.
+
+    `first_only` leaves all blocks out but block 0.
+    """
+    moves, memos = dict[object, dict[str, Index]](), dict[object, dict[Term, Term | None]]()
+    tiles = {each.axis: each.tile for each in tiling.axes}
+    for parameter in outputs(source.program):
+        ends = [
+            min(extent, span.scale * tiles[span.axis]) if span and first_only else extent
+            for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
+        ]
+        for index in itertools.product(*map(range, ends)):
+            term = source.wanted[parameter.name][flat_index(index, parameter.shape)]
+            block = block_of(tiling, parameter.name, index)
+            key = tuple(sorted(block.items()))
+            if key not in moves:
+                moves[key] = {p.name: distance(tiling, p.name, block) for p in source.program.parameters}
+                memos[key] = world.brought(source, moves[key])
+            by, memo = moves[key], memos[key]
+            local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
+            yield parameter.name, index, local, world.bring(source, term, by, memo)
+
+
+def flat_index(index: Index, shape: Index) -> int:
+    flat = 0
+    for each, extent in zip(index, shape, strict=True):
+        flat = flat * extent + each
+    return flat

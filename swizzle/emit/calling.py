@@ -1,0 +1,233 @@
+"""What `solution(x, w, y)` does: check the arrays, choose the text for their sizes, run it where the arrays are.
+
+Arrays on a GPU (numba, CuPy, PyTorch: whatever has `__cuda_array_interface__`) are used where they lie. NumPy arrays
+are copied to a GPU and back, or go through the CPU emulation where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from cuda_out.c.printer import MAX_BLOCKS, CudaSource
+from cuda_out.compile.launch import gpu_available, launch
+from cuda_out.emulate.emulate import emulate
+from cuda_out.tiling.tiling import AXES, Tiling
+from swizzle.emit.emitters import Sizes, cuda_source, sizes_text
+from swizzle.emit.sizes import sizes_of as find
+from swizzle.solution.solution import Solution
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import Axis, Parameter, Program
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One argument: where its elements are, and what they are. `typestr` is NumPy's, such as '<f4'."""
+
+    on_device: bool
+    shape: tuple[int, ...]
+    typestr: str
+    address: int
+    read_only: bool
+    contiguous: bool
+
+    @property
+    def end(self) -> int:
+        return self.address + prod(self.shape) * np.dtype(self.typestr).itemsize
+
+
+def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
+    """Run a solved kernel on arrays, in the order of its parameters; outputs are written in place.
+
+    Raises SwizzleError for arrays that do not fit.
+    """
+    program = solution.program
+    views = _views(program, arrays)
+    on_device = views[0].on_device if views else False
+    if stream is not None and not on_device:
+        raise SwizzleError("stream= with NumPy arrays", expected="device arrays", mend="leave out stream=")
+    source, grid, lengths = _text_for(solution, [view.shape for view in views])
+    if 0 in grid:
+        return  # arrays of length 0
+
+    given = [*arrays, *map(np.int64, lengths)]
+    if not on_device and not gpu_available()[0]:
+        emulate(source.text, source.entry, grid, program.block, given)
+        return
+    for parameter, view, bytes_ in zip(program.parameters, views, source.alignment, strict=True):
+        if on_device and view.address % bytes_:
+            raise _wrong(
+                parameter,
+                f"starts at an address that is no multiple of {bytes_} bytes",
+                "an aligned array, as this kernel loads or stores vectors",
+                "copy the slice or view into an array of its own",
+            )
+    launch(source.text, source.entry, grid, program.block, given, stream=stream)
+
+
+# ---- the arrays ------------------------------------------------------------------------------------------------
+
+
+def _views(program: Program, arrays: Sequence[Any]) -> list[_View]:
+    """Check everything about the arrays but their shapes."""
+    if len(arrays) != len(program.parameters):
+        raise SwizzleError(
+            f"{program.name} is called with {len(arrays)} array{'s' if len(arrays) != 1 else ''}",
+            expected=f"{len(program.parameters)}, in this order: {', '.join(map(_declared, program.parameters))}",
+        )
+    named = list(zip(program.parameters, arrays, strict=True))
+    views = [_view(parameter, array) for parameter, array in named]
+    if len({view.on_device for view in views}) > 1:
+        host, device = (
+            ", ".join(p.name for p, view in zip(program.parameters, views, strict=True) if view.on_device is there)
+            for there in (False, True)
+        )
+        raise SwizzleError(
+            f"{program.name} is called with NumPy arrays ({host}) and device arrays ({device})",
+            expected="one or the other",
+            mend="copy the NumPy arrays to the device, for example with numba's cuda.to_device",
+        )
+    for parameter, view in zip(program.parameters, views, strict=True):
+        _check(parameter, view)
+    for later, (parameter, view) in enumerate(zip(program.parameters, views, strict=True)):
+        for other, earlier in zip(program.parameters[:later], views, strict=False):
+            writes = {parameter.role, other.role} & {"out", "inout"}
+            if writes and max(view.address, earlier.address) < min(view.end, earlier.end):
+                raise _wrong(
+                    parameter,
+                    f"shares memory with {other.name}",
+                    "arrays apart from each other where one is written",
+                    "pass a copy of one of them",
+                )
+    return views
+
+
+def _view(parameter: Parameter, array: Any) -> _View:
+    if isinstance(array, np.ndarray):
+        address = int(array.__array_interface__["data"][0])
+        return _View(False, array.shape, array.dtype.str, address, not array.flags.writeable, array.flags.c_contiguous)
+    try:
+        interface = array.__cuda_array_interface__
+    except (AttributeError, RuntimeError):  # PyTorch says with a RuntimeError that a tensor needs its gradient
+        raise _wrong(
+            parameter,
+            f"is a {type(array).__module__}.{type(array).__name__}",
+            "a NumPy array, or a device array (with __cuda_array_interface__) of numba, CuPy, PyTorch, ...",
+            "np.asarray(...), or move it to the GPU; a PyTorch tensor that needs its gradient: .detach()",
+        ) from None
+    shape, typestr = tuple(interface["shape"]), str(interface["typestr"])
+    address, read_only = interface["data"]
+    item, strides = np.dtype(typestr).itemsize, interface.get("strides")
+    packed = tuple(item * prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    contiguous = strides is None or 0 in shape or _same_strides(shape, tuple(strides), packed)
+    return _View(True, shape, typestr, int(address or 0), bool(read_only), contiguous)
+
+
+def _same_strides(shape: tuple[int, ...], strides: tuple[int, ...], packed: tuple[int, ...]) -> bool:
+    """Compare strides where they matter: in dimensions of more than one element."""
+    return all(extent == 1 or own == wanted for extent, own, wanted in zip(shape, strides, packed, strict=True))
+
+
+def _check(parameter: Parameter, view: _View) -> None:
+    wanted = np.dtype(NUMPY_DTYPES[parameter.dtype])
+    if view.typestr != wanted.str:
+        raise _wrong(
+            parameter,
+            f"holds {_dtype_name(view.typestr)}",
+            f"{parameter.dtype.value} ({wanted.name})",
+            f"convert it: .astype({wanted.name!r})" if parameter.role != "out" else f"make it with dtype {wanted.name}",
+        )
+    if not view.contiguous:
+        raise _wrong(
+            parameter, "is not contiguous", "an array in C order", "copy it: np.ascontiguousarray, .contiguous()"
+        )
+    if view.read_only and parameter.role in ("out", "inout"):
+        raise _wrong(parameter, "is read-only, but the kernel writes it", "an array that can be written", "")
+
+
+def _dtype_name(typestr: str) -> str:
+    dtype = np.dtype(typestr)
+    return dtype.name if dtype.isnative else f"{dtype.name} of the other byte order"
+
+
+def _wrong(parameter: Parameter, what: str, expected: str, mend: str) -> SwizzleError:
+    return SwizzleError(f"the array for {parameter.name} {what}", expected=expected, mend=mend)
+
+
+def _declared(parameter: Parameter) -> str:
+    shape = ", ".join(map(str, parameter.shape))
+    return f"{parameter.name} {parameter.dtype.value}[{shape}]" + (
+        f" ({parameter.role})" if parameter.role != "in" else ""
+    )
+
+
+# ---- the text for their sizes ----------------------------------------------------------------------------------
+
+
+def sizes_of(solution: Solution) -> Sizes:
+    """Find out, once, at which lengths a solution may run; None where its specification is not at hand."""
+    if "sizes" not in solution._made:
+        posed = solution.posed
+        solution._made["sizes"] = None if posed is None else find(solution.program, posed)
+    found: Sizes = solution._made["sizes"]
+    return found
+
+
+def _text_for(
+    solution: Solution, shapes: Sequence[tuple[int, ...]]
+) -> tuple[CudaSource, tuple[int, int, int], tuple[int, ...]]:
+    """Return a text for arrays of these shapes, its grid, and the lengths that follow the arrays."""
+
+    program, made = solution.program, solution._made
+    if [parameter.shape for parameter in program.parameters] == list(shapes):
+        if "fixed" not in made:
+            made["fixed"] = cuda_source(program)
+        return made["fixed"], program.grid, ()
+
+    sizes = sizes_of(solution)
+    if not isinstance(sizes, Tiling):
+        raise _wrong_shapes(program, shapes, sizes)
+    lengths = _lengths(program, sizes, shapes)
+    if lengths is None:
+        raise _wrong_shapes(program, shapes, sizes)
+    grid = sizes.grid(program, lengths)
+    for axis, blocks in zip(AXES, grid, strict=True):
+        if blocks > MAX_BLOCKS[axis]:
+            raise SwizzleError(
+                f"{program.name} would need {blocks} blocks along {axis}", expected=f"at most {MAX_BLOCKS[axis]}"
+            )
+    if "tiled" not in made:
+        made["tiled"] = cuda_source(program, (), sizes)
+    source: CudaSource = made["tiled"]
+    return source, grid, source.lengths(lengths)
+
+
+def _lengths(program: Program, tiling: Tiling, shapes: Sequence[tuple[int, ...]]) -> Mapping[Axis, int] | None:
+    """Return the lengths that give these shapes; None when there are none."""
+    found: dict[Axis, int] = {}
+    for parameter, shape in zip(program.parameters, shapes, strict=True):
+        for extent, span in zip(shape, tiling.spans[parameter.name], strict=False):
+            if span is not None:
+                found[span.axis] = (extent - span.halo) // span.scale
+    if any(tiling.shape(p, found) != shape for p, shape in zip(program.parameters, shapes, strict=True)):
+        return None
+    return found if all(found[each.axis] >= 0 and found[each.axis] % each.step == 0 for each in tiling.axes) else None
+
+
+def _wrong_shapes(program: Program, shapes: Sequence[tuple[int, ...]], sizes: Sizes) -> SwizzleError:
+    given = ", ".join(
+        f"{parameter.name}[{', '.join(map(str, shape))}]"
+        for parameter, shape in zip(program.parameters, shapes, strict=True)
+    )
+    expected = ", ".join(f"{p.name}[{', '.join(map(str, p.shape))}]" for p in program.parameters)
+    mend = "declare other sizes in the sketch and solve it again"
+    if isinstance(sizes, Tiling):
+        expected, mend = sizes_text(program, sizes).removeprefix("any length: "), ""
+    elif sizes is not None:
+        expected += f"; the kernel is for these sizes only: {sizes}"
+    return SwizzleError(f"{program.name} is called with {given}", expected=expected, mend=mend)

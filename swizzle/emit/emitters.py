@@ -1,0 +1,225 @@
+"""From a program without holes to the files that a project takes in, and the comment that says where they come from.
+
+What `swizzle solve --emit` offers is the table EMITTERS: a new kind of file is one entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePath
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from cuda_out.tiling.text import linear
+from cuda_out.tiling.tiling import Tiling
+from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.solution.solution import Result, Solution
+from swizzle.solution.version import __version__
+from swizzle.solution.words import cost_text, optimality
+from symbolic.ir.program import Program
+
+if TYPE_CHECKING:
+    from cuda_out.c.printer import CudaSource
+    from swizzle.emit.any_length.conditions import FixedSize
+
+Sizes: TypeAlias = "Tiling | FixedSize | None"
+"""At which lengths a kernel may run, as far as that was asked."""
+WIDTH: Final = 110
+PTX_ARCH: Final = "sm_75"
+"""The oldest architecture that today's CUDA compiles for: its PTX runs on every later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """A kind of file: what follows the kernel's name, what it is, and its text for a program, a comment and sizes."""
+
+    suffix: str
+    what: str
+    text: Callable[[Program, Sequence[str], Sizes], str]
+
+
+def cuda_source(
+    program: Program, head: Sequence[str] = (), sizes: Sizes = None, *, form: Literal["cu", "header"] = "cu"
+) -> CudaSource:
+    """Return the CUDA C++ of a program without holes; `head` is the comment at its top.
+
+    Where `sizes` is a tiling the kernel takes arrays of any length.
+    """
+    from cuda_out.c.printer import print_cuda
+
+    printed, tiling = _printed(program, sizes)
+    return print_cuda(printed, head, tiling=tiling, form=form)
+
+
+def _printed(program: Program, sizes: Sizes) -> tuple[Program, Tiling | None]:
+    """Return the program that is printed, after the passes, and how its blocks tile arrays of any length."""
+
+    tiling = sizes if isinstance(sizes, Tiling) else None
+    return _optimized(program, tiling), tiling
+
+
+@lru_cache(maxsize=8)  # the text, the comment in it and what is said of it each ask for the same
+def _optimized(program: Program, tiling: Tiling | None) -> Program:
+    from cuda_out.passes.pipeline import optimize
+    from cuda_out.tiling.tiled import one_tile
+
+    return optimize(program if tiling is None else one_tile(program, tiling))
+
+
+def _numba(program: Program, head: Sequence[str], sizes: Sizes) -> str:
+    from cuda_out.numba.printer import print_numba
+
+    printed, tiling = _printed(program, sizes)
+    return print_numba(printed, head, tiling=tiling).text
+
+
+def _ptx(program: Program, head: Sequence[str], sizes: Sizes) -> str:
+    from cuda_out.compile.toolchain import compile_cuda
+
+    source = cuda_source(program, head, sizes)
+    comment = "".join(f"// {line}".rstrip() + "\n" for line in ["SPDX-License-Identifier: MIT-0", *head])
+    return comment + compile_cuda(source.text, PTX_ARCH, name=f"{source.name}.cu").ptx
+
+
+EMITTERS: Final[Mapping[str, Emitter]] = {
+    "cuda": Emitter(
+        ".cu",
+        'an extern "C" kernel and its launch function',
+        lambda program, head, sizes: cuda_source(program, head, sizes).text,
+    ),
+    "header": Emitter(
+        ".cuh",
+        "the same to be included, by any number of translation units",
+        lambda program, head, sizes: cuda_source(program, head, sizes, form="header").text,
+    ),
+    "numba": Emitter(
+        "_numba.py", "the same kernel as a Python module for numba.cuda, with its launch function", _numba
+    ),
+    "ptx": Emitter(".ptx", f'the extern "C" kernel compiled for {PTX_ARCH} and later', _ptx),
+}
+
+
+# ---- the comment -----------------------------------------------------------------------------------------------
+
+
+def origin(program: Program, parameters: Mapping[str, int] | None = None) -> list[str]:
+    """Return the lines that say what was printed, from which file and for which launch."""
+    lines = [f"{program.name}, made by swizzle {__version__} from {PurePath(program.place.file).name}"]
+    if digest := _digest(program.place.file):
+        lines.append(f"(sha256 of that file: {digest})")
+    if parameters:
+        lines += wrap(f"with {', '.join(f'{name}={value}' for name, value in parameters.items())}", WIDTH)
+    lines.append(f"for block {_shape(program.block)}, grid {_shape(program.grid)}, warp size {program.warp_size}.")
+    return lines
+
+
+def _digest(file: str) -> str:
+    """Return the hash of a sketch's file, '' where the sketch was typed in."""
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[str, int] | None = None) -> list[str]:
+    """Return the lines that say what was solved, what the holes became, and what is claimed of it."""
+    lines = origin(solution.program, parameters)
+    if solution.holes:
+        lines += ["", "Solution:"]
+        lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in solution.holes]
+    return [*lines, "", *claims]
+
+
+def _whence(hole: HoleFormula, program: Program) -> str:
+    """Say where a hole stands, and in which sketch its formula was found."""
+    file = PurePath(hole.place.file).name
+    where = f"line {hole.place.line}" + ("" if hole.place.file == program.place.file else f" of {file}")
+    return f"{where}, found in {hole.found_in}" if hole.found_in else where
+
+
+def proved(result: Result, every_space: bool) -> list[str]:
+    """Return what is claimed of a result's best solution; `every_space` says that all spaces were searched."""
+    cost = f"Cost: {cost_text(result.best.cost)}, {optimality(result, every_space)}."
+    return ["Verified for all inputs against the specification.", cost]
+
+
+def about_sizes(program: Program, sizes: Sizes) -> list[str]:
+    """Return the lines of the comment that say for which lengths a kernel is right, and why."""
+
+    if sizes is None:
+        return []
+    if not isinstance(sizes, Tiling):
+        return ["", *wrap(f"For the sizes below only: {sizes}.", WIDTH)]
+    names = " x ".join(_length_names(program, sizes))
+    shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in program.parameters)
+    compared = ", ".join(lengths_text(each) for each in sizes.evidence)
+    said = (
+        f"Any length: proved in full for {shapes}. At every length each block does what block 0 does, moved, and what "
+        "it loads past the end of an array reaches no output that is inside; both are proved for any number of blocks. "
+        f"That the specification too says the same of every block, moved, was compared at {names} = {compared}; at "
+        "these lengths the kernel is equal to it, and at any other to what goes on in that way."
+    )
+    return ["", *wrap(said, WIDTH)]
+
+
+def lengths_text(lengths: Sequence[int]) -> str:
+    """Return '16 x 8'."""
+    return " x ".join(map(str, lengths))
+
+
+def _length_names(program: Program, tiling: Tiling) -> tuple[str, ...]:
+    """Return what the printed text calls the lengths: `n`, unless the sketch has an n of its own."""
+    return cuda_source(program, (), tiling).length_names
+
+
+def sizes_text(program: Program, sizes: Sizes) -> str:
+    """Return one line for the console: the extents that go together, or why they are fixed."""
+
+    if not isinstance(sizes, Tiling):
+        return f"fixed: {sizes}"
+    extents = _extents(program, sizes)
+    arrays = ", ".join(f"{name}[{', '.join(each)}]" for name, each in extents.items())
+    steps = [
+        f"{name} a multiple of {axis.step}"
+        for name, axis in zip(_length_names(program, sizes), sizes.axes, strict=True)
+        if axis.step > 1
+    ]
+    return f"any length: {arrays}" + (f"; {', '.join(steps)}" if steps else "")
+
+
+def sizes_as_json(program: Program, sizes: Sizes) -> dict[str, Any]:
+    """Return what `--json` says of the sizes."""
+
+    if sizes is None:
+        return {}
+    if not isinstance(sizes, Tiling):
+        return {"any_length": False, "why": sizes.why, "place": str(sizes.place)}
+    names = _length_names(program, sizes)
+    return {
+        "any_length": True,
+        "lengths": {
+            name: {"axis": axis.axis, "block": axis.tile, "multiple_of": axis.step, "declared": axis.declared}
+            for name, axis in zip(names, sizes.axes, strict=True)
+        },
+        "shapes": _extents(program, sizes),
+        "specification_compared_at": [lengths_text(each) for each in sizes.evidence],
+    }
+
+
+def _extents(program: Program, tiling: Tiling) -> dict[str, list[str]]:
+    """Return each array's shape in terms of the lengths."""
+    names = dict(zip([axis.axis for axis in tiling.axes], _length_names(program, tiling), strict=True))
+    return {
+        parameter.name: [
+            str(extent) if span is None else linear(span.scale, names[span.axis], span.halo)
+            for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
+        ]
+        for parameter in program.parameters
+    }
+
+
+def _shape(shape: tuple[int, int, int]) -> str:
+    return lengths_text(shape[: max(axis for axis in range(3) if axis == 0 or shape[axis] > 1) + 1])

@@ -1,0 +1,205 @@
+"""The `cuda` namespace of a kernel: numba.cuda's names for coordinates, memories, barriers and shuffles."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any, Final, Literal, NoReturn, TypeVar, cast, overload
+
+from swizzle.language.device_function import device_function
+from swizzle.language.element_types import ElementType, caller_place, kernel_only
+from swizzle.source.python_source import kernel_source
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import CoordinateName
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class KernelOnly:
+    """A thread coordinate: a number in a kernel, and an error anywhere else."""
+
+    __slots__ = ("coordinate",)
+
+    def __init__(self, coordinate: CoordinateName) -> None:
+        self.coordinate: CoordinateName = coordinate
+
+    def _refuse(self, *_: object) -> NoReturn:
+        kernel_only(f"cuda.{self.coordinate}")
+
+    __bool__ = __index__ = __int__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __floordiv__ = __mod__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+class Dim3:
+    """`threadIdx`, `blockIdx`, `blockDim`, `gridDim`: an index along each of `x`, `y`, `z`, 0 or 1 where unused."""
+
+    __slots__ = ("coordinate", "x", "y", "z")
+
+    def __init__(self, coordinate: CoordinateName) -> None:
+        self.coordinate: CoordinateName = coordinate
+        self.x: int = KernelOnly(coordinate)  # type: ignore[assignment]
+        self.y: int = KernelOnly(coordinate)  # type: ignore[assignment]
+        self.z: int = KernelOnly(coordinate)  # type: ignore[assignment]
+
+
+def _local_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
+    """Declare an array of each thread's own, in registers: `mine = cuda.local.array(2, f32)`.
+
+    `shape` is an int or up to three, known before the kernel runs. At the top of a kernel only. A cell has no value
+    before it is written; reading one is an error.
+    """
+    kernel_only("cuda.local.array")
+
+
+def _shared_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
+    """Declare an array that the threads of a block share: `tile = cuda.shared.array((32, 33), f32)`.
+
+    `shape` is an int or up to three, known before the kernel runs; at most 48 KiB for all of a block's arrays. At the
+    top of a kernel only. Two threads that use a cell with no barrier between, one of them writing, are a race: an
+    error.
+    """
+    kernel_only("cuda.shared.array")
+
+
+class _Local:
+    array = staticmethod(_local_array)
+
+
+class _Shared:
+    array = staticmethod(_shared_array)
+
+
+def _syncthreads() -> None:
+    """Wait for all threads of the block, which all must get here: under an `if` that only some take, it is an error."""
+    kernel_only("cuda.syncthreads")
+
+
+def _syncwarp(mask: int = 0xFFFFFFFF) -> None:
+    """Wait for all lanes of the warp, which all must get here. `mask` names every lane: `cuda.FULL_MASK`."""
+    kernel_only("cuda.syncwarp")
+
+
+def _shfl_sync(mask: int, value: Any, src_lane: int) -> Any:
+    """Return the value that lane `src_lane` (modulo the warp size) of the same warp offers.
+
+    Every lane of the warp must get here, and `mask` must name them all (`cuda.FULL_MASK`, or -1). `value` is evaluated
+    by the lane that offers it. Needs a block of whole warps.
+    """
+    kernel_only("cuda.shfl_sync")
+
+
+def _shfl_up_sync(mask: int, value: Any, delta: int) -> Any:
+    """Return the value of the lane `delta` below; the lowest `delta` lanes get their own. Rules as for shfl_sync."""
+    kernel_only("cuda.shfl_up_sync")
+
+
+def _shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
+    """Return the value of the lane `delta` above; the highest `delta` lanes get their own. Rules as for shfl_sync."""
+    kernel_only("cuda.shfl_down_sync")
+
+
+def _shfl_xor_sync(mask: int, value: Any, lane_mask: int) -> Any:
+    """Return the value of lane `laneid ^ lane_mask`: pairs of lanes swap. Rules as for shfl_sync."""
+    kernel_only("cuda.shfl_xor_sync")
+
+
+def _jit(*given: Any, device: bool = False, **other: Any) -> Callable[[Function], Function]:
+    """Mark a function that kernels call: `@cuda.jit(device=True)` above its `def`.
+
+    It takes indices, conditions, data, arrays and accumulators, may have holes, and may return values in its last
+    statement. Its text is read, never run, for each call anew: parameters have the types of what they are given.
+    """
+    if given or other or device is not True:
+        raise SwizzleError(
+            "@cuda.jit with other arguments than device=True" if given or other else "@cuda.jit without device=True",
+            place=caller_place(),
+            expected="@cuda.jit(device=True) for a function that kernels call, @sketch(...) for a kernel",
+            mend="leave out signatures and options: the types come from the call"
+            if given or other
+            else "write @cuda.jit(device=True)",
+        )
+
+    def decorate(function: Function) -> Function:
+        if not isinstance(function, types.FunctionType):
+            raise SwizzleError(
+                f"@cuda.jit(device=True) on a {type(function).__name__}",
+                place=caller_place(),
+                expected="a function defined with `def`",
+            )
+        return cast("Function", device_function(kernel_source(function, ("device",), "device function")))
+
+    return decorate
+
+
+class Cuda:
+    """What numba.cuda calls these things, plus `warpid`."""
+
+    FULL_MASK: Final = 0xFFFFFFFF
+    """All lanes of a warp, of whatever size."""
+    threadIdx = Dim3("threadIdx")
+    """The thread's place in its block, from 0: `.x`, `.y`, `.z`."""
+    blockIdx = Dim3("blockIdx")
+    """The block's place in the grid, from 0."""
+    blockDim = Dim3("blockDim")
+    """How many threads a block has along each axis: `block=` of the sketch."""
+    gridDim = Dim3("gridDim")
+    """How many blocks the grid has along each axis: `grid=` of the sketch."""
+    laneid: int = KernelOnly("laneid")  # type: ignore[assignment]
+    """The lane in its warp: the linear thread index, x fastest, modulo the warp size."""
+    warpid: int = KernelOnly("warpid")  # type: ignore[assignment]
+    """The warp in its block: the linear thread index, x fastest, divided by the warp size."""
+    warpsize: int = KernelOnly("warpsize")  # type: ignore[assignment]
+    """The sketch's `warp_size`, 32 unless given."""
+    local = _Local()
+    shared = _Shared()
+    jit = staticmethod(_jit)
+    syncthreads = staticmethod(_syncthreads)
+    syncwarp = staticmethod(_syncwarp)
+    shfl_sync = staticmethod(_shfl_sync)
+    shfl_up_sync = staticmethod(_shfl_up_sync)
+    shfl_down_sync = staticmethod(_shfl_down_sync)
+    shfl_xor_sync = staticmethod(_shfl_xor_sync)
+
+    @staticmethod
+    @overload
+    def grid(ndim: Literal[1]) -> int: ...
+    @staticmethod
+    @overload
+    def grid(ndim: Literal[2]) -> tuple[int, int]: ...
+    @staticmethod
+    @overload
+    def grid(ndim: Literal[3]) -> tuple[int, int, int]: ...
+    @staticmethod
+    def grid(ndim: Literal[1, 2, 3]) -> Any:
+        """Return the thread's place in the whole grid: `blockIdx.x * blockDim.x + threadIdx.x` for 1.
+
+        Along (x, y) for 2, (x, y, z) for 3.
+        """
+        kernel_only("cuda.grid")
+
+    @staticmethod
+    @overload
+    def gridsize(ndim: Literal[1]) -> int: ...
+    @staticmethod
+    @overload
+    def gridsize(ndim: Literal[2]) -> tuple[int, int]: ...
+    @staticmethod
+    @overload
+    def gridsize(ndim: Literal[3]) -> tuple[int, int, int]: ...
+    @staticmethod
+    def gridsize(ndim: Literal[1, 2, 3]) -> Any:
+        """Return the number of threads of the whole grid along x for 1, along (x, y) for 2, (x, y, z) for 3."""
+        kernel_only("cuda.gridsize")
+
+
+cuda: Final = Cuda()
+NAMESPACES: Final = (Cuda, Dim3, _Local, _Shared, ElementType)
+"""The types whose attributes a kernel may name."""
+
+CUDA_NAMES: Final[dict[int, str]] = {
+    **{id(value): f"cuda.{name}" for name, value in vars(Cuda).items() if isinstance(value, Dim3 | KernelOnly)},
+    **{id(value.__func__): f"cuda.{name}" for name, value in vars(Cuda).items() if isinstance(value, staticmethod)},
+    id(_local_array): "cuda.local.array",
+    id(_shared_array): "cuda.shared.array",
+}
+"""The name of each object of the namespace, by identity."""

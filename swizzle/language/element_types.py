@@ -1,0 +1,110 @@
+"""Element types and array types: `f32`, `f32[130]`, `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from math import prod
+from numbers import Integral
+from typing import Any, Final, NoReturn
+
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import DType, Role
+
+MAX_ELEMENTS: Final = 1 << 24
+
+
+def caller_place(depth: int = 2) -> Place:
+    """Return the line that called into us; `depth` counts frames up from here."""
+    frame = sys._getframe(depth)
+    return Place(frame.f_code.co_filename, frame.f_lineno, 1)
+
+
+def kernel_only(name: str, depth: int = 3) -> NoReturn:
+    """Refuse the use of a kernel's name outside a kernel; `depth` counts frames up to the user."""
+    raise SwizzleError(
+        f"{name} has a meaning only inside a kernel",
+        place=caller_place(depth),
+        expected="its use in the body of a function decorated with @sketch(...)",
+        mend="decorate the function with @sketch(...), and solve the sketch instead of calling the function",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """The type of an array parameter: `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRole:
+    """`f32.out`: an element type with a role, waiting for its shape."""
+
+    dtype: DType
+    role: Role
+
+    def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
+        return ArrayType(self.dtype, checked_shape(shape, f"{self.dtype.value}.{self.role}", caller_place()), self.role)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """A data type. `f32[shape]` declares an array parameter; `f32(value)` in a kernel converts."""
+
+    dtype: DType
+
+    def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
+        return ArrayType(self.dtype, checked_shape(shape, self.dtype.value, caller_place()), "in")
+
+    @property
+    def const(self) -> ArrayRole:
+        """A small read-only array, such as the weights of a filter."""
+        return ArrayRole(self.dtype, "const")
+
+    @property
+    def out(self) -> ArrayRole:
+        """An array that the kernel writes and the specification returns."""
+        return ArrayRole(self.dtype, "out")
+
+    @property
+    def inout(self) -> ArrayRole:
+        """An array that the kernel reads and overwrites."""
+        return ArrayRole(self.dtype, "inout")
+
+    def __call__(self, value: Any) -> Any:
+        kernel_only(f"{self.dtype.value}(...)")
+
+
+def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, ...]:
+    """Return `shape` as one to three positive ints, or raise the error that says what is wrong with it."""
+    dimensions = shape if isinstance(shape, tuple) else (shape,)
+    whole = all(isinstance(d, Integral) and not isinstance(d, bool) for d in dimensions)
+    if not whole or not 1 <= len(dimensions) <= 3 or min(int(d) for d in dimensions) < 1:
+        spelled = repr(shape) if len(repr(shape)) < 60 else repr(shape)[:57] + "..."
+        raise SwizzleError(
+            f"{spelled} is not a shape for {what}",
+            place=place,
+            expected="one to three ints, each at least 1",
+            mend=f"write {what}[128] or {what}[4, 32]",
+        )
+    sizes = tuple(int(d) for d in dimensions)
+    if prod(sizes) > MAX_ELEMENTS:
+        raise SwizzleError(
+            f"{what} of shape {sizes} has {prod(sizes)} elements",
+            place=place,
+            expected=f"at most {MAX_ELEMENTS} elements",
+            mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+        )
+    return sizes
+
+
+f16: Final = ElementType(DType.F16)
+f32: Final = ElementType(DType.F32)
+f64: Final = ElementType(DType.F64)
+i32: Final = ElementType(DType.I32)
+u32: Final = ElementType(DType.U32)
+i64: Final = ElementType(DType.I64)
+u64: Final = ElementType(DType.U64)

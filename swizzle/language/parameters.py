@@ -1,0 +1,120 @@
+"""Declared parameters: the sizes and choices of a sketch file, each an int with a domain, set by `-D NAME=VALUE`.
+
+A module's parameters live in the module itself, so that loading the same file twice with different values, or a
+notebook cell run again, disturbs nobody.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Final, NoReturn
+
+from swizzle.language.element_types import caller_place
+from swizzle.source.suggest import near
+from symbolic.errors import Place, SwizzleError
+
+MODULE_KEY: Final = "__swizzle_parameters__"
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One parameter: its value now, and the values it may have."""
+
+    name: str
+    value: int
+    default: int
+    domain: Sequence[int]
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.name} (default {self.default}; {describe_domain(self.domain)})"
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The parameters declared by one file; `overrides` are the values asked for from outside."""
+
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    once: bool = False
+    declared: dict[str, Declared] = field(default_factory=dict)
+
+    def declare(self, name: object, default: object, domain: object, place: Place) -> int:
+        """Declare a parameter and return its value."""
+
+        def fail(found: str, expected: str = "", mend: str = "") -> NoReturn:
+            raise SwizzleError(found, place=place, expected=expected, mend=mend)
+
+        if not isinstance(name, str) or not name.isidentifier():
+            fail(
+                f"{name!r} is not a parameter's name",
+                "a string that is a name",
+                'parameter("K", 3, domain=range(1, 9))',
+            )
+        if self.once and name in self.declared:
+            fail(f"the parameter {name} is declared twice", "one declaration")
+        whole = isinstance(domain, range | tuple | list) and all(_is_int(value) for value in _ends(domain))
+        if not isinstance(domain, range | tuple | list) or not whole or not len(domain):
+            fail(f"the domain of {name} is {domain!r}", "a range, a tuple or a list of ints", "domain=range(1, 33)")
+        for value, what in ((default, "the default"), (self.overrides.get(name, default), "the value given")):
+            if not _is_int(value):
+                fail(f"{what} of {name} is {value!r}", "an int")
+            if value not in domain:
+                fail(
+                    f"{what} of {name} is {value}, which is not in its domain",
+                    describe_domain(domain),
+                    _nearest(name, value, domain, what),
+                )
+        value, usual = self.overrides.get(name, default), default
+        assert isinstance(value, Integral) and isinstance(usual, Integral)
+        self.declared[name] = Declared(name, int(value), int(usual), domain, place)
+        return int(value)
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The value of each declared parameter."""
+        return {declared.name: declared.value for declared in self.declared.values()}
+
+    def require_all_used(self, file: str) -> None:
+        """Refuse an override that names no declared parameter."""
+        for name in self.overrides:
+            if name not in self.declared:
+                listing = "; ".join(map(str, self.declared.values())) or "the file declares no parameters"
+                raise SwizzleError(
+                    f"{file} declares no parameter {name}", expected=listing, mend=near(name, self.declared)
+                )
+
+
+def parameter(name: str, default: int, *, domain: Sequence[int]) -> int:
+    """Declare a parameter of this file and return its value: the default, or what `-D NAME=VALUE` says.
+
+    `domain` (a range, a tuple or a list of ints) holds the values that make sense.
+    """
+    module: dict[str, Any] = sys._getframe(1).f_globals
+    parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
+    return parameters.declare(name, default, domain, caller_place())
+
+
+def _nearest(name: str, value: Any, domain: Sequence[int], what: str) -> str:
+    """Return what to write instead: the nearest value of the domain, or a larger domain."""
+    ends = (domain[0], domain[-1]) if isinstance(domain, range) else domain
+    nearest = min(domain if len(domain) <= 4096 else ends, key=lambda one: abs(one - value))
+    return f"-D {name}={nearest}" if what == "the value given" else f"write {nearest}, or another domain"
+
+
+def describe_domain(domain: Sequence[int]) -> str:
+    """Spell a domain for a reader."""
+    if isinstance(domain, range) and abs(domain.step) == 1:
+        return f"{min(domain)} to {max(domain)}"
+    shown = ", ".join(map(str, domain[:12]))
+    return f"one of {shown}" + (", ..." if len(domain) > 12 else "")
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _ends(domain: Sequence[object]) -> Sequence[object]:
+    return () if isinstance(domain, range) else domain

@@ -1,0 +1,250 @@
+"""The names that a sketch uses: element types, the `cuda` namespace, holes, accumulators, load/store helpers.
+
+They have signatures and documentation, but no behaviour: the body of a kernel is read as text (`swizzle.frontend`),
+never run, and outside a kernel each of them says so. The front end knows a name by the object it stands for, so
+`import swizzle as sw; sw.sw_xform(...)` and other aliases work. Paper: sections 3.2 (holes), 4.2 (accumulators),
+6.2 (load/store functions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, Final, TypeAlias
+
+from swizzle.language.cuda_namespace import CUDA_NAMES, cuda
+from swizzle.language.element_types import (
+    ElementType,
+    caller_place,
+    checked_shape,
+    f16,
+    f32,
+    f64,
+    i32,
+    i64,
+    kernel_only,
+    u32,
+    u64,
+)
+
+# ---- holes -----------------------------------------------------------------------------------------------------
+
+
+def sw_xform(i: int, n: int, k: int = 0) -> int:
+    """A hole: an index in [0, n), a permutation or a broadcast of `i` that may turn with `k`.
+
+    `i` is an index in [0, n), and `k` any index; neither depends on a hole. `n` is a constant, at most 1024. Becomes
+    `(c_f * i + c_r * k + c) % n` for the best constants, or in Space 3 that inside groups and with more freedom:
+    docs/solving.md. The sketch's error: `i` that leaves [0, n) for some thread.
+    """
+    kernel_only("sw_xform")
+
+
+def sw_part(n: int, *v: int) -> int:
+    """A hole: an index in [0, n), chosen by n - 1 conditions on the indices `v`: which register, which side.
+
+    Becomes `0 if v1 < v2 + c else 1` and the like, each condition as in `sw_cond`. `n` is a constant, at most 64; no
+    `v` depends on a hole.
+    """
+    kernel_only("sw_part")
+
+
+def sw_cond(*v: int) -> bool:
+    """A hole: a condition on the indices `v`, true, false, or one comparison of two of them, or of one and a number.
+
+    Becomes `v1 <= v2 + c`, `v1 == c` and the like. No `v` depends on a hole. As `when=` of an accumulate, a condition
+    that can be false for all threads makes the statement go away: that is what the cost counts.
+    """
+    kernel_only("sw_cond")
+
+
+# ---- accumulators ----------------------------------------------------------------------------------------------
+
+
+class Accumulator:
+    """What `accumulator(...)` makes in a kernel: `out.accumulate(...)`, then `out.value`; `out[i]` with a shape."""
+
+    def __getitem__(self, index: int | tuple[int, ...]) -> Accumulator:
+        kernel_only("accumulator[...]")
+
+    def accumulate(self, *operands: Any, when: bool = True) -> None:
+        """Do `out = out OUTER (a INNER b INNER ...)` for the threads where the condition `when` holds.
+
+        One operand, or more where the accumulator has an inner operator; data of its dtype. Not under `if`: use `when`.
+        """
+        kernel_only("accumulate")
+
+    @property
+    def value(self) -> Any:
+        """What was accumulated so far, after the final function. A min or max of nothing has no value."""
+        kernel_only("value")
+
+
+def accumulator(
+    dtype: ElementType,
+    outer: str,
+    inner: str | None = None,
+    init: float | None = None,
+    final: Callable[[Any], Any] | None = None,
+    shape: int | tuple[int, ...] | None = None,
+) -> Accumulator:
+    """Declare a reduction whose order does not matter: `out = accumulator(f32, outer="+", inner="*")`.
+
+    `outer` and `inner` are "+", "*", "min", "max", and for integers "&", "|", "^" ("and", "or", "xor"). `init` is a
+    constant, the outer operator's neutral element unless given. `final` is a lambda of the reduced value and constants,
+    applied by `.value`. `shape`, an int or up to three, makes an array of accumulators.
+    """
+    kernel_only("accumulator")
+
+
+# ---- load and store helpers ------------------------------------------------------------------------------------
+
+Count: TypeAlias = int | tuple[int, ...]
+"""One int, or one for each dimension of the arrays."""
+Shuffling: TypeAlias = Callable[..., int] | int | tuple[Callable[..., int] | int | None, ...] | None
+"""Whose slice a thread moves: a function of its number, and of the round where it wants; one for each dimension."""
+
+
+def warp_load(
+    source: Any,
+    destination: Any,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
+    shfl: Shuffling = None,
+    fill: float = 0,
+    shape: Count | None = None,
+    transpose: bool = False,
+) -> None:
+    """Load a contiguous chunk of `source` into the local arrays `destination` of a warp's lanes.
+
+    In round r, lane t copies the `stride` elements from `offset + (r * warp_size + shfl(t)) * stride` on to
+    `destination[r * stride]` and after. `rounds`: as many as the local array holds, unless given. `shfl`: a lambda of
+    the lane, or of lane and round, or an index; it may hold a hole. Elements past the end of `source` give `fill`; one
+    before its start is an error. In two or three dimensions, `shape` arranges the warp, and each argument is a tuple.
+    """
+    kernel_only("warp_load")
+
+
+def warp_store(
+    source: Any,
+    destination: Any,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
+    shfl: Shuffling = None,
+    shape: Count | None = None,
+    transpose: bool = False,
+) -> None:
+    """Store the local arrays `source` of a warp's lanes to a contiguous chunk of `destination`.
+
+    As `warp_load` the other way round; elements past the end of `destination` are not stored.
+    """
+    kernel_only("warp_store")
+
+
+def block_load(
+    source: Any,
+    destination: Any,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
+    shfl: Shuffling = None,
+    fill: float = 0,
+    shape: Count | None = None,
+    transpose: bool = False,
+) -> None:
+    """Load a contiguous chunk of `source` into the shared array `destination`, by all threads of the block.
+
+    As `warp_load` with the block's threads for the lanes: thread t's slice stands at `(r * threads + t) * stride`. No
+    barrier is implied: write `cuda.syncthreads()` before other threads' elements are read.
+    """
+    kernel_only("block_load")
+
+
+def block_store(
+    source: Any,
+    destination: Any,
+    offset: Count = 0,
+    stride: Count = 1,
+    rounds: Count | None = None,
+    shfl: Shuffling = None,
+    shape: Count | None = None,
+    transpose: bool = False,
+) -> None:
+    """Store the shared array `source` to a contiguous chunk of `destination`, by all threads of the block.
+
+    As `block_load` the other way round; elements past the end of `destination` are not stored. No barrier is implied.
+    """
+    kernel_only("block_store")
+
+
+def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
+    """Reorder each thread's local array of one dimension in place: element i becomes what element `shfl(i)` was.
+
+    `shfl` is a lambda of an index; it may hold a hole: `permute_local(mine, lambda i: sw_xform(i, 4, cuda.laneid))`.
+    """
+    kernel_only("permute_local")
+
+
+# ---- the sequential part ---------------------------------------------------------------------------------------
+
+
+def zeros(shape: int | tuple[int, ...]) -> Any:
+    """Return a NumPy array of zeros that holds any value, numbers and symbolic ones: for specifications.
+
+    `shape` is an int or up to three.
+    """
+    import numpy
+
+    return numpy.zeros(checked_shape(shape, "zeros", caller_place()), dtype=object)
+
+
+def minimum(a: Any, *more: Any) -> Any:
+    """Return the smallest of some values, which may be data: for specifications."""
+    return reduce(lambda best, value: _extreme("min", best, value), more, a)
+
+
+def maximum(a: Any, *more: Any) -> Any:
+    """Return the largest of some values, which may be data: for specifications."""
+    return reduce(lambda best, value: _extreme("max", best, value), more, a)
+
+
+def _extreme(op: str, a: Any, b: Any) -> Any:
+    """Apply `op`; a symbolic value answers through its own `reduce_with`, a number through NumPy."""
+    for value, other in ((a, b), (b, a)):
+        if hasattr(value, "reduce_with"):
+            return value.reduce_with(op, other)
+    import numpy
+
+    return numpy.minimum(a, b) if op == "min" else numpy.maximum(a, b)
+
+
+# ---- the table that the front end reads ------------------------------------------------------------------------
+
+ELEMENT_TYPES: Final[dict[str, ElementType]] = {t.dtype.value: t for t in (f16, f32, f64, i32, u32, i64, u64)}
+
+HOLES: Final[dict[str, Callable[..., Any]]] = {"sw_xform": sw_xform, "sw_part": sw_part, "sw_cond": sw_cond}
+
+LOAD_STORE: Final[dict[str, Callable[..., None]]] = {
+    "warp_load": warp_load,
+    "warp_store": warp_store,
+    "block_load": block_load,
+    "block_store": block_store,
+}
+
+KERNEL_NAMES: Final[dict[str, Any]] = {
+    **ELEMENT_TYPES,
+    **HOLES,
+    **LOAD_STORE,
+    "permute_local": permute_local,
+    "accumulator": accumulator,
+    "cuda": cuda,
+    **{builtin.__name__: builtin for builtin in (range, len, min, max, abs)},
+}
+
+FUNCTION_NAMES: Final[dict[int, str]] = {
+    **{id(value): name for name, value in KERNEL_NAMES.items()},
+    **CUDA_NAMES,
+}
+"""The name of each object of the language, by identity."""

@@ -1,0 +1,80 @@
+"""What a search was shown of a problem: the demands and the rules of a few threads, as clauses over guards.
+
+Kernels are input-independent, so a few threads are enough to find a candidate; a candidate is run for all threads by
+the concrete machine, and the elements that come out wrong for one thread (or a rule that a thread breaks) are shown
+next. A thread that was looked at before is preferred: what its holes may be is built already.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+from swizzle.problem.problem import Demand, Problem
+from symbolic.machine.run import Run, forbid_race
+from symbolic.solve.interrupt import gc_paused
+from symbolic.values.guard import Guards
+from symbolic.values.union import Union
+from symbolic.values.vector import Encoding
+from templates.holes import Point
+
+VIOLATIONS = 2  # broken rules of one candidate that are shown at once
+
+
+class Shown:
+    """The part of a problem that a search looks at; it grows."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        guards: Guards,
+        hole: Callable[[int, Point], Union],
+        first: Iterable[Demand],
+        after_each: Callable[[], None] | None = None,
+    ) -> None:
+        """`after_each` is called when the clauses of a demand are there."""
+        self.problem, self._after_each = problem, after_each
+        self.encoding = Encoding(guards, problem.terms, hole)
+        self.demands: set[Demand] = set()
+        self._threads: set[int] = set()
+        self._random = random.Random(0)
+        for demand in first:
+            self.look_at(demand)
+
+    def look_at(self, demand: Demand) -> None:
+        assert demand not in self.demands, "a candidate fails on something that the search was told of"
+        self.demands.add(demand)
+        self._threads.add(self.problem.thread_of(demand))
+        with gc_paused():
+            self.problem.require(self.encoding, demand)
+        if self._after_each is not None:
+            self._after_each()
+
+    def refute(self, run: Run, wrong: list[tuple[str, int]], *, near: bool = False) -> bool:
+        """Show what a candidate breaks; say whether it broke anything.
+
+        `near`: rather for a thread whose warp was looked at before. What it needs is built in part already; a proof is
+        shorter by threads that have less in common.
+        """
+        for violation in run.violations[:VIOLATIONS]:
+            if violation.other is not None:
+                forbid_race(self.problem.run, violation, self.encoding)
+            else:
+                self.problem.run.obligations[violation.key](self.encoding, violation.thread)
+        if run.violations:
+            return True
+        if not wrong:
+            return False
+        demands = [self.problem.demand_for(run, *some) for some in wrong]
+        known = [d for d in demands if self.problem.thread_of(d) in self._threads]
+        others = (self._near(demands) if near else []) or demands
+        thread = self.problem.thread_of(known[0] if known else self._random.choice(others))
+        for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
+            self.look_at(demand)
+        return True
+
+    def _near(self, demands: list[Demand]) -> list[Demand]:
+        """Return the demands of threads whose warp was looked at."""
+        size = self.problem.program.warp_size
+        warps = {thread // size for thread in self._threads}
+        return [d for d in demands if self.problem.thread_of(d) // size in warps]

@@ -1,0 +1,146 @@
+"""Many fillings in one run: the machine runs a copy of the grid for each of them.
+
+A run costs little more for a hundred fillings than for one, as long as its lanes are few; so `--all` looks at what it
+found by the hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from swizzle.problem.problem import Problem
+from swizzle.specs.specification import Meaning
+from swizzle.specs.verify import run_canonical
+from symbolic.algebra.terms import UNWRITTEN
+from symbolic.ir.program import Program
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.machine.machine import HoleFunction
+from symbolic.values.vector import Lanes, Vector
+from templates.chooser import Choice
+from templates.holes import Point, Template
+
+Filling = TypeVar("Filling")
+Values: TypeAlias = Sequence[npt.NDArray[Any]]  # of each hole, at its points
+AT_ONCE = 1 << 15  # threads of one run
+
+
+def costs(
+    program: Program,
+    meaning: Meaning,
+    fillings: Sequence[Filling],
+    side_by_side: Callable[[Sequence[Filling]], HoleFunction],
+) -> list[int | None]:
+    """Return how many accumulate statements each filling keeps, None if it is not right for all inputs.
+
+    `side_by_side` answers the holes of some fillings, for copies of the grid in their order. A run names only the first
+    thread that breaks a rule; where one does, each half of the fillings is run on its own.
+    """
+
+    def halves() -> list[int | None]:
+        middle = copies // 2
+        return [
+            c for half in (fillings[:middle], fillings[middle:]) for c in costs(program, meaning, half, side_by_side)
+        ]
+
+    copies = len(fillings)
+    if copies > max(1, AT_ONCE // LaunchShape.of(program).count):
+        return halves()
+    if not copies:
+        return []
+    run = run_canonical(program, meaning.terms, side_by_side(fillings), copies=copies)
+    if run.violations:
+        return halves() if copies > 1 else [None]
+    right = np.ones(copies, np.bool_)
+    for name, wanted in meaning.wanted.items():
+        memory = run.memories[name]
+        got = np.where(memory.written, memory.data, UNWRITTEN)
+        right &= (got.reshape(copies, -1) == np.array(wanted)).all(axis=1)
+    live: dict[int, Lanes] = {}
+    for entry in run.accumulated:
+        assert isinstance(entry.mask, np.ndarray), "a filling leaves no predicate open"
+        on = np.asarray(entry.mask.reshape(copies, -1).any(axis=1))
+        live[id(entry.statement)] = on | live.get(id(entry.statement), on)
+    cost = sum((on.astype(np.int64) for on in live.values()), np.zeros(copies, np.int64))
+    return [c if r else None for c, r in zip(cost.tolist(), right.tolist(), strict=True)]
+
+
+def by_function(answer: Callable[[Filling, int, list[Lanes]], Any], fillings: Sequence[Filling]) -> HoleFunction:
+    """Return what answers each copy's holes by calling a function for each, with the hole's number and arguments."""
+
+    def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+        assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
+        threads = len(mask) // len(fillings)
+        lanes: list[Lanes] = [a[:threads] for a in args if isinstance(a, np.ndarray)]
+        found = [np.broadcast_to(np.asarray(answer(filling, number, lanes)), threads) for filling in fillings]
+        return np.concatenate(found)
+
+    return hole
+
+
+class Many:
+    """Runs many fillings of one problem, each of them a table of what its holes give at their points."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.meaning = problem, Meaning(problem.terms, problem.wanted)
+        self.points = [
+            _Points(some, len(hole.arguments)) for some, hole in zip(problem.points, problem.program.holes, strict=True)
+        ]
+
+    def values(self, function: Callable[[int, list[Lanes]], Any]) -> Values:
+        """Return what each hole gives at its points, as `function` says for a hole's number and its arguments."""
+        return [
+            np.broadcast_to(np.asarray(function(number, list(points.table.T))), len(points.table))
+            for number, points in enumerate(self.points)
+        ]
+
+    def chosen(self, templates: Sequence[Template], choices: Sequence[Choice]) -> Values:
+        """Return what chosen functions give."""
+        return self.values(lambda number, arguments: templates[number].apply(choices[number], arguments))
+
+    def costs(self, fillings: Sequence[Values]) -> list[int | None]:
+        """Return how many accumulate statements each filling keeps, None if it is not right for all inputs."""
+        return costs(self.problem.program, self.meaning, fillings, self._by_table)
+
+    def _by_table(self, fillings: Sequence[Values]) -> HoleFunction:
+        """Return what looks each copy's holes up in its tables."""
+        tables = [np.stack(some) for some in zip(*fillings, strict=True)]
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
+            threads = len(mask) // len(fillings)
+            lanes: list[Lanes] = [a[:threads] for a in args if isinstance(a, np.ndarray)]
+            on = np.asarray(mask.reshape(len(fillings), threads).any(axis=0))
+            found: Lanes = tables[number][:, self.points[number].places(lanes, on)].reshape(-1)
+            return found
+
+        return hole
+
+
+class _Points:
+    """The points of a hole, ascending, a line each; a hole that no filling asks has one, which is never looked up.
+
+    They are found argument by argument: the beginnings of points, each with its place among those of its length.
+    """
+
+    def __init__(self, points: Sequence[Point], arity: int) -> None:
+        self.table = np.array(points or [(0,) * arity], np.int64)
+        self._beginnings: list[tuple[int, int, npt.NDArray[np.int64]]] = []  # lowest argument, extent, codes
+        places = np.zeros(len(self.table), np.int64)
+        for column in self.table.T:
+            lowest, extent = int(column.min()), int(column.max() - column.min()) + 1
+            codes, places = np.unique(places * extent + column - lowest, return_inverse=True)
+            self._beginnings.append((lowest, extent, codes))
+
+    def places(self, arguments: Sequence[Lanes], on: Lanes) -> npt.NDArray[np.intp]:
+        """Return where among the points each thread's arguments are; of a thread that is off, any place."""
+        places, known = np.zeros(len(on), np.intp), np.ones(len(on), np.bool_)
+        for argument, (lowest, extent, codes) in zip(arguments, self._beginnings, strict=True):
+            wanted = places * extent + argument - lowest
+            places = np.searchsorted(codes, wanted).clip(max=len(codes) - 1)
+            known &= (codes[places] == wanted) & (argument >= lowest) & (argument < lowest + extent)
+        assert known[on].all(), "a hole is asked at a point that no filling asks"
+        return places

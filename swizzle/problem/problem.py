@@ -1,0 +1,300 @@
+"""A sketch made ready for search: run once with open holes, its points, its outputs, its accumulates.
+
+The run computes everything that no hole touches for all threads; what depends on holes stays deferred. The same
+problem serves every space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
+from swizzle.specs.verify import Mismatch, compare, run_canonical
+from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.terms import Term, Terms
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import Accumulate, Program
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.machine.machine import Machine
+from symbolic.machine.memory import Snapshot, hit_at
+from symbolic.machine.run import Accumulated, Run
+from symbolic.values.data import require
+from symbolic.values.guard import Guard
+from symbolic.values.union import Union
+from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, reach
+from templates.chooser import Choice
+from templates.holes import Point, Space, Template, template
+from templates.naive import naive_xform
+
+Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, its points with its values, in order
+LARGEST_ARGUMENT = 10_000  # of a condition, whose constant ranges over all sums and differences
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output element and the term that it must be."""
+
+    array: str
+    address: int
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One thread's store to an output array at an address that holes decide: what goes there must be right."""
+
+    array: str
+    write: int
+    thread: int
+
+
+Demand: TypeAlias = "Output | Stored"
+
+
+@dataclass(slots=True)
+class Problem:
+    """A sketch's run with open holes.
+
+    `points` are those at which some filling's run may ask each hole; where `branches` holds, another may ask fewer.
+    """
+
+    program: Program
+    terms: Terms
+    run: Run
+    points: list[list[Point]]
+    outputs: list[Output]
+    wanted: dict[str, list[Term]]
+    finals: dict[str, Snapshot]
+    branches: bool  # a hole is asked for threads only if another hole says so
+    naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
+    _final_writes: dict[str, list[int]] = field(default_factory=dict)
+    _last_writers: dict[str, Lanes] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        program: Program, spec: Callable[..., Any], deadline: float | None = None, meaning: Meaning | None = None
+    ) -> Problem:
+        """Run a sketch; raises `SwizzleError` where it breaks a rule whatever its holes are.
+
+        `meaning` is the specification's, where it is known already.
+        """
+        meaning = meaning or Meaning.of(program, spec)
+        terms, wanted = meaning.terms, meaning.wanted
+        asked: list[set[Point]] = [set() for _ in program.holes]
+        branches = False
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            if any(isinstance(a, Deferred) for a in args):
+                raise SwizzleError(
+                    f"the arguments of {program.holes[number].name} depend on another hole",
+                    place=program.holes[number].place,
+                    expected="arguments made of coordinates, loop variables and constants",
+                    mend="use the other hole's own arguments instead",
+                )
+            nonlocal branches
+            branches |= isinstance(mask, Deferred)
+            lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
+            asked[number] |= _points_asked(lanes, mask)
+
+            def compute(encoding: Encoding, t: int) -> Union:
+                return encoding.hole(number, tuple(int(a[t]) for a in lanes))
+
+            domain = (
+                frozenset((False, True)) if program.holes[number].kind == "cond" else range(program.holes[number].size)
+            )
+            return Deferred(compute, lambda t: frozenset(domain))
+
+        machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole, deadline=deadline)
+        run = machine.run()
+        if run.violations:
+            raise run.violations[0].error()
+        found = [
+            Output(p.name, address, wanted[p.name][address])
+            for p in outputs(program)
+            for address in range(len(wanted[p.name]))
+        ]
+        finals = {p.name: run.memories[p.name].snapshot() for p in outputs(program)}
+        points = [sorted(some) for some in asked]
+        _check_domains(program, points)
+        return Problem(program, terms, run, points, found, wanted, finals, branches)
+
+    def templates(self, space: Space) -> list[Template]:
+        """Return each hole's template in a space."""
+        return [
+            naive_xform(h, tuple(p), self.naive) if h.kind == "xform" and self.naive else template(h, p, space)
+            for h, p in zip(self.program.holes, self.points, strict=True)
+        ]
+
+    def require(self, encoding: Encoding, demand: Demand, unless: tuple[Guard, ...] = ()) -> None:
+        """Require, unless one of these guards holds, what a demand says of every right filling."""
+        memory, seen = self.run.memories[demand.array], self.finals[demand.array]
+        if isinstance(demand, Output):
+            memory.require(encoding, seen, demand.address, demand.term, unless)
+            return
+        write, wanted = seen.diffuse[demand.write], self.wanted[demand.array]
+        if True not in reach(write.mask, demand.thread):
+            return
+        for address in at(write.address, encoding, demand.thread).values:
+            if address >= 0 and seen.number[address] < write.number:
+                hit = hit_at(write, encoding, demand.thread, address)
+                require(write.value, encoding, demand.thread, wanted[address], (*unless, -hit))
+
+    def thread_of(self, demand: Demand) -> int:
+        """Return the thread that stores what a demand is about."""
+        return demand.thread if isinstance(demand, Stored) else int(self._writers(demand.array)[demand.address])
+
+    def _writers(self, array: str) -> Lanes:
+        """Return the thread that is last to write each cell, or may be: of several, the first; 0 if holes decide it."""
+        if array not in self._last_writers:
+            seen = self.finals[array]
+            found = self._last_writers[array] = seen.writer.copy()
+            for write in seen.diffuse:
+                if isinstance(write.address, np.ndarray):
+                    threads = np.flatnonzero(write.address >= 0)[::-1]
+                    threads = threads[seen.number[write.address[threads]] < write.number]
+                    found[write.address[threads]] = threads
+        return self._last_writers[array]
+
+    def first_demands(self) -> list[Demand]:
+        """Return a few demands that are likely to differ: the ends of the first block's share of each output.
+
+        The far end comes first: where indices are largest, the functions of a small space fail soonest.
+        """
+        found: list[Demand] = []
+        blocks = int(np.prod(self.program.grid))
+        for parameter in outputs(self.program):
+            own = [o for o in self.outputs if o.array == parameter.name]
+            last = self.final_writes(parameter.name)
+            if last:
+                threads = LaunchShape.of(self.program).block_threads
+                found += [
+                    Stored(parameter.name, j, t) for j, t in dict.fromkeys(((last[-1], threads - 1), (last[0], 0)))
+                ]
+            else:
+                found += [own[i] for i in dict.fromkeys((max(1, len(own) // blocks) - 1, 0))] if own else []
+        return found
+
+    def demands_of(self, threads: set[int]) -> list[Demand]:
+        """Return everything that is demanded of what some threads store."""
+        found: list[Demand] = []
+        for parameter in outputs(self.program):
+            writes, seen = self.final_writes(parameter.name), self.finals[parameter.name]
+            found += [Stored(parameter.name, j, t) for j in writes for t in sorted(threads)]
+            if not seen.diffuse or len(writes) < len(seen.diffuse):
+                writer = self._writers(parameter.name).tolist()
+                found += [o for o in self.outputs if o.array == parameter.name and writer[o.address] in threads]
+        return found
+
+    def final_writes(self, array: str) -> list[int]:
+        """Return which diffuse writes no later write may overwrite: their stores can be judged one by one."""
+        if array not in self._final_writes:
+            seen = self.finals[array]
+            later: set[int] = set()
+            found = []
+            for j in range(len(seen.diffuse) - 1, -1, -1):
+                write = seen.diffuse[j]
+                count = LaunchShape.of(self.program).count
+                touched = {a for t in range(count) if True in reach(write.mask, t) for a in reach(write.address, t)}
+                if not touched & later:
+                    found.append(j)
+                later |= touched
+            self._final_writes[array] = found[::-1]
+        return self._final_writes[array]
+
+    def demand_for(self, run: Run, array: str, address: int) -> Demand:
+        """Return what a candidate's run violates at a wrong output element."""
+        seen, final = self.finals[array], set(self.final_writes(array))
+        for j in range(len(seen.diffuse) - 1, -1, -1):
+            if seen.diffuse[j].number < seen.number[address]:
+                break
+            mask, where, _ = run.accesses.get(seen.diffuse[j].key, (None, None, 0))
+            if isinstance(mask, np.ndarray) and isinstance(where, np.ndarray):
+                writers = np.flatnonzero(mask & (where == address))
+                if len(writers):
+                    if j in final:
+                        return Stored(array, j, int(writers[0]))
+                    break
+        return Output(array, address, self.wanted[array][address])
+
+    def candidate(self, templates: Sequence[Template], choices: Sequence[Choice]) -> tuple[Run, list[Mismatch]]:
+        """Run the sketch with chosen functions for all threads; return the run and its wrong outputs."""
+        shape = (LaunchShape.of(self.program).count,)
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            return np.broadcast_to(np.asarray(templates[number].apply(choices[number], args)), shape)
+
+        run = run_canonical(self.program, self.terms, hole, violation_limit=256)
+        return run, list(compare(self.program, run, self.wanted))
+
+    def answers(self, templates: Sequence[Template], choices: Sequence[Choice]) -> Answers:
+        """Return what a filling's holes give where its run asks them.
+
+        Fillings with equal answers run alike and are one solution, whatever their functions are elsewhere.
+        """
+        points = self._points_of(templates, choices) if self.branches else self.points
+        found = []
+        for made, choice, some in zip(templates, choices, points, strict=True):
+            columns = [np.array(c, np.int64) for c in zip(*some, strict=True)]
+            values = np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(some),)).tolist() if some else []
+            found.append(tuple(zip(some, values, strict=True)))
+        return tuple(found)
+
+    def _points_of(self, templates: Sequence[Template], choices: Sequence[Choice]) -> list[list[Point]]:
+        """Return the points at which a filling's run asks each hole."""
+        asked: list[set[Point]] = [set() for _ in templates]
+
+        def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
+            asked[number] |= _points_asked(lanes, mask)
+            return np.broadcast_to(np.asarray(templates[number].apply(choices[number], args)), lanes[0].shape)
+
+        run_canonical(self.program, self.terms, hole)
+        return [sorted(some) for some in asked]
+
+    def accumulates(self) -> dict[int, list[Accumulated]]:
+        """Return the accumulate statements that ran, by identity, with their executions."""
+        found: dict[int, list[Accumulated]] = {}
+        for entry in self.run.accumulated:
+            found.setdefault(id(entry.statement), []).append(entry)
+        return found
+
+
+def live_accumulates(run: Run) -> dict[int, Accumulate]:
+    """Return the accumulate statements of a hole-free run whose predicate holds somewhere."""
+    return {
+        id(entry.statement): entry.statement
+        for entry in run.accumulated
+        if isinstance(entry.mask, np.ndarray) and entry.mask.any()
+    }
+
+
+def _points_asked(arguments: Sequence[Lanes], mask: Vector) -> set[Point]:
+    """Return the points at which threads that are on, or may be, ask a hole."""
+    lanes = np.stack(arguments, axis=1)
+    return set(map(tuple, (lanes[mask] if isinstance(mask, np.ndarray) else lanes).tolist()))
+
+
+def _check_domains(program: Program, points: list[list[Point]]) -> None:
+    for hole, some in zip(program.holes, points, strict=True):
+        if hole.kind != "xform":
+            reach = max((abs(v) for point in some for v in point), default=0)
+            if reach > LARGEST_ARGUMENT:
+                raise SwizzleError(
+                    f"an argument of this ?sw_{hole.kind} is as large as {reach:,}",
+                    place=hole.place,
+                    expected=f"arguments up to {LARGEST_ARGUMENT:,}, as every distance between them is a choice",
+                    mend="give it the lane, the loop variable or a small index instead",
+                )
+            continue
+        for point in some:
+            if not 0 <= point[0] < hole.size:
+                raise SwizzleError(
+                    f"the first argument of this ?sw_xform, {hole.arguments[0]}, is {point[0]} somewhere",
+                    place=hole.place,
+                    expected=f"an index from 0 to {hole.size - 1}, as its second argument says",
+                    mend="give the number of elements as the second argument, or reduce the index first",
+                )

@@ -1,0 +1,32 @@
+"""What a hole became: the formula that is read, the constants that it is kept by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from symbolic.errors import Place
+from symbolic.ir.program import HoleKind
+
+
+@dataclass(frozen=True, slots=True)
+class HoleFormula:
+    """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
+    `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform). `found_in` names the sketch
+    whose solution it was taken from, '' where it was found here."""
+
+    name: str
+    kind: HoleKind
+    place: Place
+    formula: str
+    constants: Mapping[str, int]
+    found_in: str = ""
+
+
+def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
+    """Return each hole's name, place and formula, and the sketch that it was found in where that is another."""
+    return [
+        {"name": hole.name, "place": str(hole.place), "formula": hole.formula}
+        | ({"found_in": hole.found_in} if hole.found_in else {})
+        for hole in holes
+    ]

@@ -1,0 +1,151 @@
+"""Loading the sketches of a file: `.py` files are run as modules of their own, `.swz` files are read."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import traceback
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
+from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.swz_file import read_swz
+from swizzle.source.kernel_source import syntax_mistake
+from swizzle.source.suggest import near
+from swizzle.source.user_places import is_ours, user_place
+from symbolic.errors import Place, SwizzleError
+
+MAX_BYTES: Final = 1 << 20
+_serial = itertools.count(1)
+
+
+def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None) -> list[Sketch]:
+    """Return the sketches of a file in order, or the one named `selector`; `overrides` set declared parameters."""
+    return load_declared(path, selector, overrides)[0]
+
+
+def load_declared(
+    path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None
+) -> tuple[list[Sketch], Mapping[str, Declared]]:
+    """Return the sketches of a file as `load` does, and the parameters that the file declares."""
+    file = Path(path)
+    if file.suffix not in (".py", ".swz"):
+        raise _no_sketch_file(path, file)
+    text = _read(file)
+    parameters = Parameters(dict(overrides or {}), once=True)
+    if file.suffix == ".swz":
+        sketches = {sketch.name: sketch for sketch in read_swz(text, str(path), parameters)}
+    else:
+        sketches = _run_module(text, str(path), parameters)
+    parameters.require_all_used(str(path))
+    if not sketches:
+        raise SwizzleError(
+            f"{path} has no sketch",
+            expected="a kernel with @sketch(...) above it, at the file's top level",
+            mend="docs/language.md begins with a whole sketch",
+        )
+    if selector is None:
+        return list(dict.fromkeys(sketches.values())), parameters.declared
+    if selector not in sketches:
+        raise SwizzleError(
+            f"{path} has no sketch {selector}",
+            expected=f"one of {', '.join(sketches)}",
+            mend=near(selector, sketches) or f"write {path}:{next(iter(sketches))}",
+        )
+    return [sketches[selector]], parameters.declared
+
+
+def _read(file: Path) -> str:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise SwizzleError(
+                f"{file} is larger than {MAX_BYTES} bytes",
+                expected="a sketch file",
+                mend="put the sketch into a file of its own",
+            )
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        before = error.object[error.object.rfind(b"\n", 0, error.start) + 1 : error.start]
+        raise SwizzleError(
+            f"the byte 0x{error.object[error.start]:02x} is not UTF-8",
+            place=Place(str(file), line, len(before.decode(errors="replace")) + 1),
+            expected="a text in UTF-8",
+            mend="save the file as UTF-8",
+        ) from None
+    except OSError as error:
+        raise SwizzleError(
+            f"{file} cannot be read: {error.strerror}", expected="a .py or a .swz file", mend=_near_files(file)
+        ) from None
+
+
+def _no_sketch_file(path: str | Path, file: Path) -> SwizzleError:
+    """Say what a path is instead of a sketch file."""
+    head, colon, tail = str(path).rpartition(":")
+    if colon and Path(head).suffix in (".py", ".swz"):
+        found, mend = f"{tail!r} is not the name of a sketch", f"write {head}, or {head}:NAME"
+    elif file.is_dir():
+        found, mend = f"{path} is a folder", _near_files(file / "a.py") or "name a file in it"
+    else:
+        found, mend = f"{path} is not a sketch file", "sketches are in files that end in .py or .swz"
+    return SwizzleError(found, expected="a .py or a .swz file", mend=mend)
+
+
+def _near_files(file: Path) -> str:
+    """Suggest the file that was meant, among the sketch files of its folder."""
+    try:
+        names = sorted(p.name for p in file.parent.iterdir() if p.suffix in (".py", ".swz") and p.is_file())
+    except OSError:
+        return f"there is no folder {file.parent}"
+    if not names:
+        return "no .py and no .swz file is in that folder"
+    alike = near(file.name, names) or near(file.stem, [Path(name).stem for name in names])
+    return alike or f"in that folder: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
+
+
+def _run_module(text: str, file: str, parameters: Parameters) -> dict[str, Sketch]:
+    """Run a `.py` file as a module of its own and return the sketches that it made, by name."""
+    name = f"_swizzle_sketch_{next(_serial)}"
+    module = types.ModuleType(name)
+    module.__file__ = file
+    module.__dict__[MODULE_KEY] = parameters
+    sys.modules[name] = module
+    try:
+        exec(compile(text, file, "exec"), module.__dict__)
+    except SwizzleError:
+        raise
+    except SyntaxError as error:
+        raise syntax_mistake(error, error.filename or file) from None
+    except (Exception, SystemExit) as error:
+        if not _is_theirs(error, file):
+            raise
+        raise _module_mistake(error, file) from error
+    finally:
+        del sys.modules[name]
+    return {
+        name: value for name, value in vars(module).items() if isinstance(value, Sketch) and value.place.file == file
+    }
+
+
+def _is_theirs(error: BaseException, file: str) -> bool:
+    """Tell whether an exception comes from the file, or from what it calls, and not from inside Swizzle."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename == file:
+            return True
+        if is_ours(frame.filename):
+            return frame.filename == __file__  # the call of `exec` itself: the file did not compile
+    return True
+
+
+def _module_mistake(error: BaseException, file: str) -> SwizzleError:
+    in_file = any(frame.filename == file for frame in traceback.extract_tb(error.__traceback__))
+    place = user_place(error, file) if in_file else Place(file, 1, 1)
+    return SwizzleError(
+        f"running the file failed: {type(error).__name__}: {error}",
+        place=place,
+        expected="a Python module that runs to its end",
+        mend=f"mend it there; `python {file}` shows the whole traceback",
+    )

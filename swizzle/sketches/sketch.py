@@ -1,0 +1,389 @@
+"""Sketches and specifications: what `@sketch(...)` and `@spec` make.
+
+A sketch is data: the kernel as a `Program`, the specification as a callable, the parameters it was made with. It is
+solved or checked, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from numbers import Integral
+from typing import Any, Final, NoReturn
+
+from swizzle.frontend.kernel import build_program
+from swizzle.frontend.names import Launch
+from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
+from swizzle.language.parameters import MODULE_KEY, Parameters
+from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.source.kernel_source import KernelSource
+from swizzle.source.python_source import kernel_source
+from swizzle.source.suggest import near
+from swizzle.source.user_places import definition_place
+from swizzle.specs.interpreter import SequentialFunction
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import DeclareArray, Program
+
+MAX_THREADS: Final = 1024
+MAX_BLOCK: Final = (1024, 1024, 64)
+MAX_GRID: Final = (2**31 - 1, 65535, 65535)
+MAX_GRID_THREADS: Final = 1 << 22
+MAX_SHARED: Final = 48 * 1024
+WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+OPTIONS: Final = ("spec", "block", "grid", "warp_size", "filled_from")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A specification: a sequential function of the kernel's input arrays, which gives the output arrays.
+
+    `parameters` are the names of its array arguments; `constants` its int arguments that the sketch has fixed.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    parameters: tuple[str, ...]
+    place: Place | None
+    constants: Mapping[str, int] = field(default_factory=dict)
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        if not self.constants:
+            return self.function(*arrays, **named)
+        return self.function(**dict(zip(self.parameters, arrays, strict=False)), **named, **self.constants)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketch:
+    """A kernel with its specification, ready to be solved (or checked, when it has no holes).
+
+    `spec` takes the `in`, `const` and `inout` arrays in the kernel's order; it gives the `out` and `inout` arrays:
+    one array, a tuple in the kernel's order, or a dict by name. `parameters` are the declared parameters' values.
+    `filled_from` are the sketches whose solutions fill holes of this one, those of the device functions that they
+    share; once they are solved, `program` has those holes no more: they are in `filled`, and `opened` is the program
+    with all of them (`swizzle.solution.filling`).
+    """
+
+    name: str
+    program: Program
+    spec: Spec
+    parameters: Mapping[str, int]
+    place: Place
+    filled_from: tuple[Sketch, ...] = ()
+    filled: tuple[HoleFormula, ...] = ()
+    opened: Program | None = None
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise SwizzleError(
+            f"the sketch {self.name} is not run directly",
+            place=caller_place(),
+            expected="a solution of it",
+            mend=f"solve it: solve({self.name}), or `swizzle solve FILE:{self.name}`",
+        )
+
+
+def spec(function: Callable[..., Any]) -> Spec:
+    """Mark a sequential function as a specification; it can still be called.
+
+    It takes the kernel's in, const and inout arrays, in the kernel's order, and returns its out and inout arrays: one
+    array or nested list, a tuple of them in order, or a dict by name. It runs on symbols and on NumPy arrays alike, so
+    it computes with data (`minimum`, `maximum`), and branches and indexes on ints only.
+    """
+    if isinstance(function, Spec):
+        return function
+    if isinstance(function, SequentialFunction):
+        place = function.source.place(function.node)
+        if isinstance(function.node, ast.FunctionDef):  # a specification has a name, a lambda has none
+            column = place.column + len("def ")
+            place = Place(place.file, place.line, column, column + len(function.name))
+        return Spec(function.name, function, function.parameters, place)
+    if not isinstance(function, types.FunctionType):
+        raise SwizzleError(
+            f"@spec on a {type(function).__name__}",
+            place=caller_place(),
+            expected="a function defined with `def`",
+            mend="write @spec above one `def`",
+        )
+    code = function.__code__
+    names = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            raise SwizzleError(
+                f"the specification {function.__name__} has the parameter {parameter}",
+                place=definition_place(code),
+                expected="plain parameters: the kernel's input arrays",
+            )
+        names.append(parameter.name)
+    return Spec(function.__name__, function, tuple(names), definition_place(code))
+
+
+def sketch(
+    *bare: Any,
+    spec: Callable[..., Any] | None = None,
+    block: int | tuple[int, ...] | None = None,
+    grid: int | tuple[int, ...] = 1,
+    warp_size: int = 32,
+    filled_from: Sketch | tuple[Sketch, ...] = (),
+    **arguments: ArrayType | int,
+) -> Callable[[Callable[..., Any]], Sketch]:
+    """Make a sketch of the kernel below: its specification, its launch shape, the type of each parameter.
+
+    `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three, `warp_size` is 1 to 32. A parameter
+    is an array type, `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, or an int that is a
+    constant in the kernel. `filled_from` names sketches that are solved first: what their solutions say of the holes of
+    device functions is taken as it is. The kernel's text is read, never run. Raises `SwizzleError` with the place of a
+    mistake.
+    """
+    if bare:
+        raise SwizzleError(
+            "@sketch without its arguments",
+            place=caller_place(),
+            expected="@sketch(spec=..., block=..., grid=..., x=f32[130], y=f32.out[128])",
+        )
+    options = {"spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "filled_from": filled_from}
+
+    def decorate(function: Callable[..., Any]) -> Sketch:
+        if not isinstance(function, types.FunctionType):
+            raise SwizzleError(
+                f"@sketch on a {type(function).__name__}",
+                place=caller_place(),
+                expected="a kernel defined with `def`",
+                mend="write one @sketch(...) above one `def`",
+            )
+        declared = function.__globals__.get(MODULE_KEY, Parameters())
+        return make_sketch(kernel_source(function, OPTIONS), options, arguments, declared.values)
+
+    return decorate
+
+
+def make_sketch(
+    kernel: KernelSource, options: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Mapping[str, int]
+) -> Sketch:
+    """Check a sketch's declaration and build its program."""
+    ordered = _arguments(kernel, arguments)
+    launch = _launch(kernel, options)
+    specification = _specification(kernel, options["spec"], ordered)
+    program = build_program(kernel, ordered, launch)
+    _check_local(program)
+    _check_shared(program)
+    sources = _filled_from(kernel, options.get("filled_from", ()), program)
+    return Sketch(program.name, program, specification, dict(parameters), program.place, sources)
+
+
+def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sketch, ...]:
+    """Return the sketches that fill holes of this one, each of which shares one with it."""
+    sources = given if isinstance(given, tuple) else (given,)
+    place, mine = kernel.keyword_place("filled_from"), {hole.place: hole for hole in program.holes}
+    owners: dict[Place, str] = {}
+    for source in sources:
+        if not isinstance(source, Sketch):
+            said = repr(source) if isinstance(source, str | int | None) else f"a {type(source).__name__}"
+            raise SwizzleError(
+                f"filled_from is {said}",
+                place=place,
+                expected="a sketch above this one, or several in a tuple",
+                mend="write @sketch(..., filled_from=product), without quotes"
+                if isinstance(source, str)
+                else "name the sketches themselves: filled_from=product, or filled_from=(product, shift)",
+            )
+        common = [hole for hole in source.program.holes if hole.place in mine]
+        if not common:
+            raise SwizzleError(
+                f"{program.name} shares no hole with {source.name}",
+                place=place,
+                expected="a sketch that calls a device function with holes which this kernel calls too",
+                mend="move what both compute into a function with @cuda.jit(device=True)",
+            )
+        for hole in common:
+            if hole.size != mine[hole.place].size:
+                raise SwizzleError(
+                    f"the hole {mine[hole.place].name} has the size {mine[hole.place].size} here and {hole.size} in "
+                    f"{source.name}",
+                    place=place,
+                    expected="one size for both",
+                    mend=f"see {hole.place}",
+                )
+            if owners.setdefault(hole.place, source.name) != source.name:
+                raise SwizzleError(
+                    f"{mine[hole.place].name} is filled from {owners[hole.place]} and from {source.name}",
+                    place=place,
+                    expected="one sketch for each hole",
+                    mend="leave one of them out",
+                )
+    return sources
+
+
+def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
+    if options["block"] is None:
+        raise SwizzleError(
+            f"the sketch {kernel.definition.name} has no block size",
+            place=kernel.keyword_place("block"),
+            expected="block=, the threads of a block: an int or up to three",
+            mend="write @sketch(..., block=64, grid=2, ...)",
+        )
+    shapes = []
+    for name in ("block", "grid"):
+        given = options[name]
+        sizes = given if isinstance(given, tuple) else (given,)
+        if not 1 <= len(sizes) <= 3 or not all(_is_int(size) and size >= 1 for size in sizes):
+            raise SwizzleError(
+                f"{name} is {given!r}",
+                place=kernel.keyword_place(name),
+                expected="an int or up to three, each at least 1",
+                mend=f"write {name}=32, or {name}=(32, 4)",
+            )
+        x, y, z = (*map(int, sizes), 1, 1)[:3]
+        shapes.append((x, y, z))
+    warp_size = options["warp_size"]
+    if warp_size not in WARP_SIZES or not _is_int(warp_size):
+        raise SwizzleError(
+            f"warp_size is {warp_size!r}",
+            place=kernel.keyword_place("warp_size"),
+            expected=f"one of {', '.join(map(str, WARP_SIZES))}",
+            mend="leave it out for 32, which is what GPUs have",
+        )
+    launch = Launch(shapes[0], shapes[1], int(warp_size))
+    if launch.threads > MAX_THREADS:
+        raise SwizzleError(
+            f"a block of {launch.threads} threads",
+            place=kernel.keyword_place("block"),
+            expected=f"at most {MAX_THREADS} threads",
+            mend="use a larger grid of smaller blocks",
+        )
+    _check_limits(kernel, launch)
+    return launch
+
+
+def _check_limits(kernel: KernelSource, launch: Launch) -> None:
+    """Refuse what no GPU launches, and grids that are too large to be solved."""
+    for name, shape, limits in (("block", launch.block, MAX_BLOCK), ("grid", launch.grid, MAX_GRID)):
+        if any(size > limit for size, limit in zip(shape, limits, strict=True)):
+            raise SwizzleError(
+                f"{name} is {shape}",
+                place=kernel.keyword_place(name),
+                expected=f"at most {', '.join(map(str, limits))} along x, y, z, as on a GPU",
+                mend="put more along x",
+            )
+    threads = launch.threads * prod(launch.grid)
+    if threads > MAX_GRID_THREADS:
+        raise SwizzleError(
+            f"a grid of {threads} threads",
+            place=kernel.keyword_place("grid"),
+            expected=f"at most {MAX_GRID_THREADS} threads",
+            mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+        )
+
+
+def _check_local(program: Program) -> None:
+    """Refuse local arrays that take too much memory in all threads together."""
+    threads = prod(program.block) * prod(program.grid)
+    for array in program.body:
+        if isinstance(array, DeclareArray) and array.memory == "local" and prod(array.shape) * threads > MAX_ELEMENTS:
+            raise SwizzleError(
+                f"the local array {array.name} has {prod(array.shape)} elements in each of {threads} threads",
+                place=array.place,
+                expected=f"at most {MAX_ELEMENTS} elements in all",
+                mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+            )
+
+
+def _check_shared(program: Program) -> None:
+    """Refuse more static shared memory than a block can have, where it is declared."""
+    total = 0
+    for array in program.body:  # an array is declared at the top of a kernel
+        if not isinstance(array, DeclareArray) or array.memory != "shared":
+            continue
+        taken = prod(array.shape) * int(array.dtype.value[1:]) // 8
+        total += taken
+        if total > MAX_SHARED:
+            before = f", {total} with the arrays before it" if total > taken else ""
+            raise SwizzleError(
+                f"the shared array {array.name} takes {taken} bytes{before}",
+                place=array.place,
+                expected=f"at most {MAX_SHARED} bytes of shared memory in all",
+                mend="use smaller tiles",
+            )
+
+
+def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, ArrayType | int]:
+    """Return what the sketch declares for each kernel parameter, in the kernel's order."""
+    definition, source = kernel.definition, kernel.source
+    a = definition.args
+    if a.vararg or a.kwarg or a.kwonlyargs or a.posonlyargs or a.defaults:
+        source.mistake(
+            definition, "a kernel's parameters with `*`, `/` or defaults", "plain names: def kernel(x, w, y):"
+        )
+    names = [argument.arg for argument in a.args]
+    for argument in a.args:
+        if argument.arg not in arguments:
+            source.mistake(
+                argument,
+                f"the kernel's parameter {argument.arg} is not declared",
+                "a type for each parameter",
+                f"write @sketch(..., {argument.arg}=f32[...]), with its shape",
+            )
+    for name in arguments:
+        if name not in names:
+            raise SwizzleError(
+                f"the kernel {definition.name} has no parameter {name}",
+                place=kernel.keyword_place(name),
+                expected=f"one of {', '.join(names)}, or an option: {', '.join(OPTIONS)}",
+                mend=near(name, [*names, *OPTIONS]) or f"leave it out, or write def {definition.name}(..., {name})",
+            )
+    ordered = {name: _argument(kernel, name, arguments[name]) for name in names}
+    if not any(isinstance(value, ArrayType) and value.role in ("out", "inout") for value in ordered.values()):
+        raise SwizzleError(
+            f"the kernel {definition.name} has no output",
+            place=kernel.keyword_place("out"),
+            expected="an out or inout array among its parameters",
+            mend="declare one: y=f32.out[128]",
+        )
+    return ordered
+
+
+def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
+    if isinstance(value, ArrayType):
+        return value
+    if _is_int(value):
+        return int(value)
+    kind = value.dtype.value if isinstance(value, ElementType | ArrayRole) else ""
+    raise SwizzleError(
+        f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
+        place=kernel.keyword_place(name),
+        expected="an array type, such as f32[130] or f32.out[128], or an int",
+        mend=f"write {name}={kind or 'f32'}[...] with its shape",
+    )
+
+
+def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, ArrayType | int]) -> Spec:
+    """Return the specification, with the kernel's int parameters that it names filled in."""
+    if given is None:
+        raise SwizzleError(
+            f"the sketch {kernel.definition.name} has no specification",
+            place=kernel.keyword_place("spec"),
+            expected="spec=, the function that says what the kernel computes",
+            mend="write a function marked @spec above it, and @sketch(spec=its_name, ...)",
+        )
+    if not isinstance(given, Spec | SequentialFunction | types.FunctionType):
+        raise SwizzleError(
+            f"the specification is {given!r}", place=kernel.keyword_place("spec"), expected="a function marked @spec"
+        )
+    made = spec(given)
+    constants = {name: value for name, value in arguments.items() if isinstance(value, int) and name in made.parameters}
+    arrays = tuple(name for name in made.parameters if name not in constants)
+    inputs = [n for n, value in arguments.items() if isinstance(value, ArrayType) and value.role != "out"]
+    if len(arrays) != len(inputs):
+        raise SwizzleError(
+            f"the specification {made.name} takes {len(arrays)} arrays ({', '.join(arrays) or 'none'})",
+            place=kernel.keyword_place("spec"),
+            expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}",
+            mend=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
+        )
+    return Spec(made.name, made.function, arrays, made.place, constants)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,225 @@
+"""`.swz` files: the language in a file of its own, holes spelled with the paper's question mark.
+
+The file is parsed and interpreted, never imported or executed. Its top level has parameters, constants, functions of
+the sequential part, device functions, and sketches; the language's names are built in.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+from swizzle.language.device_function import device_function
+from swizzle.language.element_types import ArrayType, checked_shape
+from swizzle.language.parameters import Parameters
+from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
+from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
+from swizzle.source.hole_marks import find_marks
+from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
+from swizzle.source.suggest import near
+from swizzle.specs.builtins import BUILTINS
+from swizzle.specs.interpreter import SequentialFunction, define, evaluate
+from symbolic.ir.program import Role
+
+RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch"})
+
+
+def read_swz(text: str, file: str, parameters: Parameters) -> list[Sketch]:
+    """Read the text of a `.swz` file; declares its parameters and returns its sketches in order."""
+    text = "\n".join(split_lines(text))
+    marked, marks = find_marks(text, file)
+    reader = SwzReader(Source(file, split_lines(text), marks), parameters)
+    for node in parse(marked, file).body:
+        reader.statement(node)
+    return reader.sketches
+
+
+TOP_LEVEL: Final = (
+    "parameters, constants, functions, @spec functions, @cuda.jit(device=True) functions and @sketch(...) kernels"
+)
+ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "out": "out", "inout": "inout"}
+
+
+@dataclass(slots=True)
+class SwzReader:
+    """Reads a file's top level in order; `names` are its constants and functions so far."""
+
+    source: Source
+    parameters: Parameters
+    names: dict[str, Any] = field(default_factory=dict)
+    specs: set[str] = field(default_factory=set)
+    sketches: list[Sketch] = field(default_factory=list)
+
+    def statement(self, node: ast.stmt) -> None:
+        """Read one statement of the top level."""
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+                self._bind(name, self._top_level_value(value), target)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                self._bind_tuple(targets, evaluate(value, self.source, self.names), node)
+            case ast.FunctionDef():
+                self._function(node)
+            case ast.Import() | ast.ImportFrom():
+                self._fail(
+                    node, "an import in a .swz file", TOP_LEVEL, "leave it out: the language's names are built in"
+                )
+            case _:
+                kind = type(node).__name__.lower()
+                self._fail(
+                    node,
+                    f"`{kind}` at the top level of a .swz file",
+                    TOP_LEVEL,
+                    "put it into a function, or write the value that it computes",
+                )
+
+    def _fail(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
+        self.source.mistake(node, found, expected, mend)
+
+    def _bind(self, name: str, value: Any, node: ast.AST) -> None:
+        if name in RESERVED or name in self.names or any(name == made.name for made in self.sketches):
+            what = "a name of the language" if name in RESERVED else "defined above"
+            self._fail(node, f"{name} is {what} already", "a new name", "use another name")
+        self.names[name] = value
+
+    def _bind_tuple(self, targets: list[ast.expr], value: Any, node: ast.stmt) -> None:
+        if not isinstance(value, tuple | list) or len(value) != len(targets):
+            self._fail(node, "an assignment of unequal sizes", "as many values as names")
+        for target, item in zip(targets, value, strict=True):
+            if not isinstance(target, ast.Name):
+                self._fail(target, "an assignment to this at the top level", "a name")
+            self._bind(target.id, item, target)
+
+    def _top_level_value(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "parameter":
+            return self._parameter(node)
+        return evaluate(node, self.source, self.names)
+
+    def _parameter(self, node: ast.Call) -> int:
+        given: dict[str, ast.expr] = dict(zip(("name", "default"), node.args, strict=False))
+        given.update({str(keyword.arg): keyword.value for keyword in node.keywords})
+        if len(node.args) > 2 or set(given) != {"name", "default", "domain"}:
+            self._fail(
+                node,
+                "a wrong call of parameter",
+                "a name, a default and a domain",
+                'write parameter("K", 3, domain=range(1, 33))',
+            )
+        name = given["name"].value if isinstance(given["name"], ast.Constant) else None
+        default, domain = (evaluate(given[key], self.source, self.names) for key in ("default", "domain"))
+        return self.parameters.declare(name, default, domain, self.source.place(node))
+
+    def _function(self, node: ast.FunctionDef) -> None:
+        match node.decorator_list:
+            case []:
+                self._bind(node.name, define(node, self.source, self.names), node)
+            case [ast.Name(id="spec")]:
+                self._bind(node.name, define(node, self.source, self.names), node)
+                self.specs.add(node.name)
+            case [ast.Call(func=ast.Name(id="sketch")) as decorator]:
+                self._sketch(node, decorator)
+            case [ast.Call(func=ast.Attribute(value=ast.Name(id="cuda"), attr="jit")) as decorator]:
+                self._device(node, decorator)
+            case [ast.Name(id="sketch") as bare]:
+                self._fail(bare, "@sketch without its arguments", "@sketch(spec=..., block=..., y=f32.out[128])")
+            case [first, *_]:
+                self._fail(
+                    first,
+                    f"the decorator {ast.unparse(first)}",
+                    "@spec, @sketch(...) or @cuda.jit(device=True), one of them",
+                    "leave it out",
+                )
+
+    def _device(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
+        options = {keyword.arg: ast.unparse(keyword.value) for keyword in decorator.keywords}
+        if decorator.args or options != {"device": "True"}:
+            self._fail(
+                decorator,
+                f"the decorator {ast.unparse(decorator)}",
+                "@cuda.jit(device=True) for a function that kernels call, @sketch(...) for a kernel",
+                "leave out signatures and options: the types come from the call",
+            )
+        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES)
+        self._bind(node.name, device_function(KernelSource(self.source, node, decorator, environment)), node)
+
+    def _sketch(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
+        if decorator.args:
+            self._fail(
+                decorator.args[0],
+                "a positional argument of @sketch",
+                "spec=, block=, grid=, x=f32[130], ...",
+                "name it",
+            )
+        options: dict[str, Any] = {"spec": None, "block": None, "grid": 1, "warp_size": 32}
+        arguments: dict[str, Any] = {}
+        for keyword in decorator.keywords:
+            if keyword.arg is None:
+                self._fail(keyword, "`**` in @sketch(...)", "named arguments", "write the arguments one by one")
+            if keyword.arg == "spec":
+                options["spec"] = self._spec(keyword.value)
+            elif keyword.arg == "filled_from":
+                options["filled_from"] = self._sources(keyword.value)
+            else:
+                into = options if keyword.arg in OPTIONS else arguments
+                into[keyword.arg] = self._option(keyword.value)
+        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES)
+        made = make_sketch(
+            KernelSource(self.source, node, decorator, environment), options, arguments, self.parameters.values
+        )
+        if node.name in RESERVED or node.name in self.names or any(made.name == other.name for other in self.sketches):
+            self._fail(node, f"{node.name} is defined already", "a new name", "use another name")
+        self.sketches.append(made)
+
+    def _spec(self, node: ast.expr) -> SequentialFunction:
+        name = node.id if isinstance(node, ast.Name) else None
+        if name is None or name not in self.specs:
+            self._fail(
+                node,
+                f"{ast.unparse(node)} is not a specification",
+                "the name of a function above, marked @spec",
+                near(name or "", self.specs) or "mark the function that says what the kernel computes with @spec",
+            )
+        function = self.names[name]
+        assert isinstance(function, SequentialFunction)
+        return function
+
+    def _sources(self, node: ast.expr) -> tuple[Sketch, ...]:
+        """Return the sketches of the file that `filled_from` names."""
+        nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+        above = {made.name: made for made in self.sketches}
+        for part in nodes:
+            if not isinstance(part, ast.Name) or part.id not in above:
+                self._fail(
+                    part,
+                    f"{ast.unparse(part)} is not a sketch",
+                    "the name of a sketch above, or several in a tuple",
+                    near(part.id if isinstance(part, ast.Name) else "", above) or "write the sketch above this one",
+                )
+        return tuple(above[part.id] for part in nodes if isinstance(part, ast.Name))
+
+    def _option(self, node: ast.expr) -> Any:
+        """Evaluate a sketch's argument: an array type, or an int or tuple of ints."""
+        root: ast.expr = node.value if isinstance(node, ast.Subscript) else node
+        role = "in"
+        if isinstance(root, ast.Attribute):
+            role, root = root.attr, root.value
+        if not isinstance(root, ast.Name) or root.id not in ELEMENT_TYPES:
+            return evaluate(node, self.source, self.names)
+        if role not in ROLES:
+            self._fail(
+                node,
+                f"{root.id} has no role `{role}`",
+                "const, out or inout",
+                near(role, ROLES) or f"write {root.id}.out for an output",
+            )
+        if not isinstance(node, ast.Subscript):
+            return ELEMENT_TYPES[root.id]
+        shape = evaluate(node.slice, self.source, self.names)
+        spelled = root.id if role == "in" else f"{root.id}.{role}"
+        return ArrayType(
+            ELEMENT_TYPES[root.id].dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role]
+        )

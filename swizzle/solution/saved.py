@@ -1,0 +1,134 @@
+"""A solution on file (NAME.json): which sketch, which parameters, and the constants of each hole.
+
+The file holds no kernel: loading it reads the sketch again, gives each hole its function, and leaves it to
+`swizzle check` to verify the result, so that a file from a stranger, or an outdated one, is never believed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from swizzle.sketches.hole_formula import holes_as_json
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.refill import is_plain_k, refill
+from swizzle.solution.solution import Result, Solution
+from swizzle.solution.version import __version__
+from symbolic.errors import SwizzleError
+
+FORMAT = "swizzle solution 1"
+
+
+def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int], folder: Path) -> str:
+    """Return the file's text for the best solution of a result; the sketch's path is relative to `folder`."""
+    best = result.best
+    holes = [
+        {**shown, "kind": hole.kind, "constants": dict(hole.constants)}
+        for shown, hole in zip(holes_as_json(best.holes), best.holes, strict=True)
+    ]
+    content = {
+        "format": FORMAT,
+        "made_by": f"swizzle {__version__}",
+        "file": Path(os.path.relpath(sketch_file, folder)).as_posix(),
+        "sketch": result.sketch,
+        "parameters": dict(parameters),
+        "warp_size": result.warp_size,
+        "space": result.space,
+        "optimal": result.optimal,
+        "cost": dict(best.cost),
+        "holes": holes,
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Solution]:
+    """Read a solution file, read its sketch again and fill the holes; `overrides` win over the saved parameters.
+
+    Raises SwizzleError when the file is not a solution, its sketch has other holes by now, or a hole's formula is not
+    what its constants say.
+    """
+    content = _content(path)
+    sketch_file = path.parent / content["file"]
+    (sketch,) = load(sketch_file, content["sketch"], {**content["parameters"], **overrides})
+    saved, open_holes = content["holes"], sketch.program.holes
+    if [(h["name"], h["kind"]) for h in saved] != [(h.name, h.kind) for h in open_holes]:
+        raise SwizzleError(
+            f"{path} fills {_named((h['name'], h['kind']) for h in saved)}, but {sketch.name} has "
+            f"{_named((h.name, h.kind) for h in open_holes)}",
+            place=sketch.program.place,
+            expected="the sketch that was solved",
+            mend=f"solve it again: swizzle solve {sketch_file}",
+        )
+    constants = [
+        (entry["constants"], is_plain_k(hole, entry["formula"])) for hole, entry in zip(open_holes, saved, strict=True)
+    ]
+    try:
+        solution = refill(sketch.program, constants, content["cost"])
+    except ValueError as error:
+        raise _no_solution(path, str(error)) from None
+    if sketch.parameters == content["parameters"]:
+        _compare_formulas(path, solution, saved)
+    sources = [str(entry.get("found_in", "")) for entry in saved]
+    holes = [replace(hole, found_in=source) for hole, source in zip(solution.holes, sources, strict=True)]
+    return sketch, replace(solution, holes=tuple(holes))
+
+
+def _compare_formulas(path: Path, solution: Solution, saved: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a file of which one half was edited: it is the constants that count, and the formulas that are read."""
+    for hole, entry in zip(solution.holes, saved, strict=True):
+        if entry["formula"] != hole.formula:
+            raise SwizzleError(
+                f"{path} says {hole.name} = {entry['formula']}, and its constants say {hole.name} = {hole.formula}",
+                place=hole.place,
+                expected="a formula that is the constants in words; a solution is read from its constants",
+                mend=f'write "formula": {json.dumps(hole.formula)}, or solve it again',
+            )
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return the file's object after looking at the type of everything that is used."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SwizzleError(
+            f"{path} cannot be read: {error.strerror}",
+            expected="a solution file, NAME.json",
+            mend="write one: swizzle solve FILE -o DIR",
+        ) from error
+    except RecursionError:
+        raise _no_solution(path, "it is nested too deeply") from None
+    except ValueError as error:
+        raise _no_solution(path, f"it is not JSON ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise _no_solution(path, f'it has no "format": "{FORMAT}"')
+    wanted = {"file": str, "sketch": str, "parameters": dict, "holes": list, "cost": dict}
+    for key, kind in wanted.items():
+        if not isinstance(content.get(key), kind):
+            raise _no_solution(path, f"{key!r} is {content.get(key)!r}")
+    for number in (*content["parameters"].values(), *content["cost"].values()):
+        if type(number) is not int:
+            raise _no_solution(path, f"a parameter or cost is {number!r}")
+    for hole in content["holes"]:
+        texts = isinstance(hole, dict) and all(isinstance(hole.get(key), str) for key in ("name", "kind", "formula"))
+        if not texts or not isinstance(hole.get("constants"), dict):
+            raise _no_solution(path, f"a hole is {hole!r}")
+    return content
+
+
+def _named(holes: Iterable[tuple[str, str]]) -> str:
+    """Return 'the holes xform1, cond1'; a hole whose name says another kind than it has is told with its kind."""
+    texts = [name if name.startswith(kind) else f"{name} (sw_{kind})" for name, kind in holes]
+    return f"the holes {', '.join(texts)}" if texts else "no holes"
+
+
+def _no_solution(path: Path, why: str) -> SwizzleError:
+    return SwizzleError(
+        f"{path} is not a solution file: {why}",
+        expected="a NAME.json that `swizzle solve -o DIR` wrote",
+        mend="write it again: swizzle solve FILE -o DIR",
+    )

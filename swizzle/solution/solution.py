@@ -1,0 +1,190 @@
+"""What a solve job gives back: data only, no solver behind it.
+
+A `Result` is sat, unsat or unknown. A sat result holds solutions; each is a program without holes, ready for
+`cuda_out`, and says what each hole became.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.sketches.sketch import Sketch
+from symbolic.ir.program import Program
+
+if TYPE_CHECKING:
+    from swizzle.solution.hole_values import HoleValues
+
+Status: TypeAlias = Literal["sat", "unsat", "unknown"]
+SpaceName: TypeAlias = Literal["1", "2", "3"]
+TemplateName: TypeAlias = Literal["paper", "naive-1", "naive-2"]
+SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
+    'all' goes on to Space 3 and proves the optimum there. `timeout` in seconds of wall time, None for none.
+    `solver` 'auto' is Glucose where python-sat is installed, else z3. `light` tries the constants of most kernels
+    first where there are many. `template` is what a `?sw_xform` becomes: the paper's equation 5, or equation 1 to a
+    depth of 1 or 2; without `canonical` a solver decides whether data is equal (docs/solving.md, 'The paper's
+    comparison')."""
+
+    space: Literal["1", "2", "3", "all"] | None = None
+    all_solutions: bool = False
+    timeout: float | None = None
+    solver: SolverChoice = "auto"
+    certify: bool = False
+    light: bool = True
+    template: TemplateName = "paper"
+    canonical: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One line of news from a running search."""
+
+    space: SpaceName
+    doing: str
+    best_cost: int | None
+    counterexamples: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
+    predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open; `posed` is
+    the sketch with its specification, where `solve` made the solution."""
+
+    program: Program
+    holes: tuple[HoleFormula, ...]
+    cost: Mapping[str, int]
+    sketch: Program | None = field(default=None, repr=False)
+    posed: Sketch | None = field(default=None, repr=False, compare=False)
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sketches whose solutions some of the holes were taken from."""
+        return tuple(dict.fromkeys(hole.found_in for hole in self.holes if hole.found_in))
+
+    def __call__(self, *arrays: Any, stream: Any = None) -> None:
+        """Run the kernel on arrays, in the order of its parameters; outputs are written in place.
+
+        All are NumPy arrays, or all device arrays of numba, CuPy, PyTorch or whatever has `__cuda_array_interface__`.
+        Device arrays are used where they lie, on `stream` (numba's, cuda.core's, or a handle); with one, the call
+        returns before the kernel has run. NumPy arrays go through the GPU, or where there is none through the
+        emulation on the CPU. Other sizes than the sketch's are taken where the kernel is shown to be right at them.
+        """
+        _abilities().call(self, arrays, stream)
+
+    def to_cuda(self, form: Literal["cu", "header"] = "cu") -> str:
+        """Return the kernel as CUDA C++: the `.cu` or the header that `swizzle solve -o` writes."""
+        return _abilities().text(self, "cuda" if form == "cu" else "header")
+
+    def to_numba(self) -> str:
+        """Return the kernel as a Python module for numba.cuda."""
+        return _abilities().text(self, "numba")
+
+    def tables(self) -> dict[str, HoleValues]:
+        """Return, for each hole, the values of its chosen function wherever the kernel asks it, as NumPy arrays."""
+        return _abilities().tables(self)
+
+    def show(self, *, block: int = 0, warp: int = 0, colour: Literal["element", "lane"] = "element") -> Drawn:
+        """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`; in a notebook, both
+        a solution and its picture show themselves."""
+        return _abilities().picture(self, block=block, warp=warp, colour=colour)
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to a solve job.
+
+    `space` is where the best solution was found (or the last space searched); `optimal` says that no cheaper
+    solution exists in that space (or, for `--space all`, in any). `seconds` has total, interpret, search, verify.
+    `certificate` says in words and numbers what was proved and how; `posed` is the sketch that was solved.
+    `cached`: no search ran, an earlier one had.
+    """
+
+    sketch: str
+    status: Status
+    space: SpaceName | None
+    optimal: bool
+    solutions: tuple[Solution, ...]
+    warp_size: int
+    seconds: Mapping[str, float]
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    cached: bool = False
+    posed: Sketch | None = field(default=None, repr=False, compare=False)
+
+    def explain(self, *, timeout: float | None = None) -> Explained:
+        """Say why there is no solution: what cannot be produced, what forbids it, what would help (docs/explain.md).
+
+        `timeout` in seconds bounds the whole answer. Only the result of `solve` can be explained.
+        """
+        return _abilities().explanation(self, timeout)
+
+    @property
+    def best(self) -> Solution:
+        """The cheapest solution; only a sat result has one."""
+        assert self.solutions, f"a {self.status} result has no solution"
+        return self.solutions[0]
+
+
+# ---- what one can do with a solution ---------------------------------------------------------------------------
+
+
+class Drawn(Protocol):
+    """A picture: a figure for a paper, one self-contained page to explore, and either on file."""
+
+    @property
+    def svg(self) -> str: ...
+    @property
+    def html(self) -> str: ...
+    def save(self, path: str | Path) -> Path: ...
+    def _repr_html_(self) -> str: ...
+
+
+class Explained(Protocol):
+    """Why there is no solution: text by `str()`, one object by `as_json()`."""
+
+    @property
+    def outputs(self) -> Sequence[Any]: ...
+    @property
+    def blamed(self) -> Sequence[Any]: ...
+    @property
+    def reasons(self) -> Sequence[str]: ...
+    @property
+    def trials(self) -> Sequence[Any]: ...
+    def as_json(self) -> dict[str, Any]: ...
+
+
+class Abilities(Protocol):
+    """What the rooms above this one do with solutions; the package's public face hands it in (`swizzle/__init__`)."""
+
+    def call(self, solution: Solution, arrays: Sequence[Any], stream: Any) -> None: ...
+    def text(self, solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str: ...
+    def tables(self, solution: Solution) -> dict[str, HoleValues]: ...
+    def picture(self, solution: Solution, *, block: int, warp: int, colour: Literal["element", "lane"]) -> Drawn: ...
+    def explanation(self, result: Result, timeout: float | None) -> Explained: ...
+
+
+_handed_in: list[Abilities] = []
+
+
+def hand_in(abilities: Abilities) -> None:
+    """Say what can be done with solutions."""
+    _handed_in[:] = [abilities]
+
+
+def _abilities() -> Abilities:
+    assert _handed_in, "the package hands its abilities in when it is imported"
+    return _handed_in[0]

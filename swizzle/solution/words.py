@@ -1,0 +1,37 @@
+"""Counts, costs and what was proved of them, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from swizzle.solution.solution import Result
+
+
+def count(number: int, noun: str) -> str:
+    """Return '1 output' or '3 outputs'.
+
+    >>> count(1, "output"), count(3, "output")
+    ('1 output', '3 outputs')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def given_text(sources: Sequence[str]) -> str:
+    """Return 'given the holes of product', or of several sketches."""
+    return f"given the holes of {' and '.join(sources)}"
+
+
+def cost_text(cost: Mapping[str, int]) -> str:
+    """Return '3 accumulates' and the like; each key of a cost is a plural noun.
+
+    >>> cost_text({"accumulates": 3}), cost_text({"accumulates": 1})
+    ('3 accumulates', '1 accumulate')
+    """
+    return ", ".join(count(number, noun.removesuffix("s")) for noun, number in cost.items())
+
+
+def optimality(result: Result, every_space: bool) -> str:
+    """Return 'proved minimal in Space 1', or what else is known of the cost of the best solution."""
+    where = "over all spaces" if every_space else f"in Space {result.space}"
+    given = f", {given_text(result.best.sources)}" if result.best.sources else ""
+    return f"{'' if result.optimal else 'not '}proved minimal {where}{given}"

@@ -1,0 +1,54 @@
+"""The text of a Python function, and what its free names stand for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import types
+from collections import ChainMap
+from collections.abc import Collection, Mapping
+
+from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
+from symbolic.errors import Place, SwizzleError
+
+
+def kernel_source(function: types.FunctionType, options: Collection[str] = (), what: str = "kernel") -> KernelSource:
+    """Find the text of a Python function; `options` are keywords that its decorator is known by."""
+    file, line = function.__code__.co_filename, function.__code__.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
+    if not lines:
+        raise SwizzleError(
+            f"the text of the {what} {function.__name__} is not at hand",
+            place=Place(file, line, 1),
+            expected=f"a {what} in a file or a notebook cell: its text is read, not run",
+        )
+    text = "".join(lines)
+    for node in ast.walk(parse(text, file)):
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first == line:
+                source = Source(file, split_lines(text))
+                return KernelSource(source, node, _decorator(node, options), _environment(function))
+    raise SwizzleError(
+        f"the text of the {what} {function.__name__} is not where Python says it is",
+        place=Place(file, line, 1),
+        expected=f"a {what} defined with `def`, in a file that has not changed since it was loaded",
+    )
+
+
+def _decorator(node: ast.FunctionDef, options: Collection[str]) -> ast.Call | None:
+    calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+    likely = [call for call in calls if any(keyword.arg in options for keyword in call.keywords)]
+    return next(iter(likely or calls), None)
+
+
+def _environment(function: types.FunctionType) -> Mapping[str, object]:
+    closure: dict[str, object] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            closure[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return ChainMap(closure, function.__globals__, vars(builtins))

@@ -1,0 +1,260 @@
+"""One specification, two uses: on symbolic arrays it gives the post-condition, on NumPy arrays the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from swizzle.source.user_places import user_place
+from swizzle.specs.wrapping import unwrapped, wrapped
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import Parameter, Program
+from symbolic.machine.memory import cell_name
+
+
+def inputs(program: Program) -> tuple[Parameter, ...]:
+    """Return the parameters that the specification receives."""
+    return tuple(p for p in program.parameters if p.role != "out")
+
+
+def outputs(program: Program) -> tuple[Parameter, ...]:
+    """Return the parameters that the specification determines."""
+    return tuple(p for p in program.parameters if p.role in ("out", "inout"))
+
+
+def symbolic_inputs(program: Program, terms: Terms) -> dict[str, npt.NDArray[np.int64]]:
+    """Return each input parameter as a flat array of its variables."""
+    return {
+        p.name: np.array([terms.atom(p.name, i) for i in range(int(np.prod(p.shape, dtype=np.int64)))], np.int64)
+        for p in inputs(program)
+    }
+
+
+def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> dict[str, list[Term]]:
+    """Return the term that every output element must be, row-major.
+
+    Raises `SwizzleError` when the specification fails or returns other shapes than the kernel's.
+    """
+    arrays = [SymbolicArray(terms, p.name, p.shape) for p in inputs(program)]
+    place = _place(program, spec)
+    returned = _by_name(program, _call(program, spec, arrays), place)
+    found: dict[str, list[Term]] = {}
+    for parameter in outputs(program):
+        flat: list[Term] = []
+        _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, place)
+        found[parameter.name] = flat
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a specification says at a sketch's sizes: the term of every output element, in the table of terms."""
+
+    terms: Terms
+    wanted: dict[str, list[Term]]
+
+    @staticmethod
+    def of(program: Program, spec: Callable[..., Any]) -> Meaning:
+        """Run the specification on symbols; raises `SwizzleError` as `postcondition` does."""
+        if isinstance(spec, Remembered):
+            return spec.meaning(program)
+        terms = Terms()
+        return Meaning(terms, postcondition(program, spec, terms))
+
+
+class Remembered:
+    """A specification that is run on symbols once for each set of shapes; all that it says is in one table of terms.
+
+    For one command's time: what it says is not asked again when something that it reads has changed.
+    """
+
+    def __init__(self, spec: Callable[..., Any]) -> None:
+        self.spec, self.place = spec, getattr(spec, "place", None)
+        self._terms, self._said = Terms(), dict[object, Meaning]()
+
+    def __call__(self, *arrays: Any) -> Any:
+        return self.spec(*arrays)
+
+    def meaning(self, program: Program) -> Meaning:
+        """Return what it says at the shapes of a program."""
+        shapes = tuple((p.name, p.dtype, p.role, p.shape) for p in program.parameters)
+        if shapes not in self._said:
+            self._said[shapes] = Meaning(self._terms, postcondition(program, self.spec, self._terms))
+        return self._said[shapes]
+
+
+def numbers(
+    program: Program, spec: Callable[..., Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return every output of the specification on NumPy inputs (copied first), in the outputs' shapes and dtypes."""
+    with np.errstate(all="ignore"):
+        by_name = returned(program, spec, [np.array(arrays[p.name]) for p in inputs(program)])
+    found: dict[str, npt.NDArray[Any]] = {}
+    for parameter in outputs(program):
+        found[parameter.name] = _as_declared(parameter, by_name[parameter.name], _place(program, spec))
+    return found
+
+
+def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> dict[str, Any]:
+    """Return what the specification makes of some NumPy arrays, by the outputs' names."""
+    wraps = any(array.dtype.kind == "u" for array in arrays)
+    return _by_name(program, (_call_wrapping if wraps else _call)(program, spec, arrays), _place(program, spec))
+
+
+def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArray[Any]:
+    """Return an output in its dtype.
+
+    NumPy's integers wrap as the kernel's do; a Python int must fit, and a fraction is no integer.
+    """
+    dtype: np.dtype[Any] = np.dtype(NUMPY_DTYPES[parameter.dtype])
+    array = returned if isinstance(returned, np.ndarray) else np.array(returned, object)
+    if array.shape != parameter.shape:
+        raise _wrong_shape(parameter, array.shape, place)
+    if array.dtype.kind not in "iufb":
+        for value in array.reshape(-1).tolist():
+            if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+                raise _no_number(parameter, type(value).__name__, place)
+    if dtype.kind in "iu" and array.dtype.kind not in "iub":
+        whole = [_whole(parameter, value, at, place) for at, value in enumerate(array.reshape(-1).tolist())]
+        return np.array(whole, dtype).reshape(array.shape)
+    try:
+        with np.errstate(all="ignore"):
+            return array.astype(dtype)
+    except OverflowError:
+        raise _no_number(parameter, "an int beyond all floats", place) from None
+
+
+def _whole(parameter: Parameter, value: Any, address: int, place: Place) -> Any:
+    """Return one element of an integer output as a NumPy integer of its dtype."""
+    dtype = NUMPY_DTYPES[parameter.dtype]
+    if isinstance(value, np.integer):
+        return value.astype(dtype)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if isinstance(value, (int, np.bool_)) and low <= int(value) <= high:
+        return dtype(value)
+    raise SwizzleError(
+        f"the specification gives {cell_name(parameter.name, parameter.shape, address)} = {value}",
+        place=place,
+        expected=f"an integer from {low} to {high}: {parameter.name} is {parameter.dtype.value}",
+        mend="divide with `//`" if isinstance(value, (float, np.floating)) else "compute with the array's own elements",
+    )
+
+
+def _no_number(parameter: Parameter, kind: str, place: Place) -> SwizzleError:
+    return SwizzleError(
+        f"the specification gives {kind} as an element of {parameter.name}",
+        place=place,
+        expected="numbers made of the input arrays' elements",
+        mend="give every element a value",
+    )
+
+
+def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
+    try:
+        return spec(*arrays)
+    except SwizzleError as error:
+        place = error.place or _failing(error, spec) or program.place
+        raise SwizzleError(error.found, place=place, expected=error.expected, mend=error.mend) from None
+    except Exception as error:
+        shapes = ", ".join(f"{p.name} {'x'.join(map(str, p.shape))}" for p in inputs(program))
+        raise SwizzleError(
+            f"the specification fails: {type(error).__name__}: {error}",
+            place=_failing(error, spec) or program.place,
+            expected=f"a function that runs on the kernel's input arrays, in their order: {shapes or 'none'}",
+            mend="check its indices against the shapes in @sketch(...)"
+            if isinstance(error, IndexError)
+            else "try it on NumPy arrays of these shapes",
+        ) from None
+
+
+def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
+    """Call a specification on unsigned arrays; where NumPy refuses a Python int, such as -1, the int wraps."""
+    try:
+        return spec(*[np.array(array) for array in arrays])
+    except (OverflowError, SwizzleError):
+        return unwrapped(_call(program, spec, [wrapped(array) for array in arrays]))
+    except Exception:
+        return _call(program, spec, arrays)
+
+
+def _failing(error: Exception, spec: Callable[..., Any]) -> Place | None:
+    """Return the innermost place in the specification's own file."""
+    written = getattr(spec, "place", None)
+    return user_place(error, written.file if isinstance(written, Place) else None)
+
+
+def _place(program: Program, spec: Callable[..., Any]) -> Place:
+    """Return where the specification is, or else the kernel."""
+    place = getattr(spec, "place", None)
+    return place if isinstance(place, Place) else program.place
+
+
+def _by_name(program: Program, returned: Any, place: Place) -> dict[str, Any]:
+    """Match what a specification returned to the outputs: one array, a tuple in order, or a dict by name."""
+    names = [p.name for p in outputs(program)]
+    if returned is None:
+        found = {}
+    elif isinstance(returned, Mapping):
+        found = dict(returned)
+    elif len(names) == 1:
+        found = {names[0]: returned[0] if isinstance(returned, tuple) and len(returned) == 1 else returned}
+    elif isinstance(returned, tuple) and len(returned) == len(names):
+        found = dict(zip(names, returned, strict=True))
+    else:
+        found = {}
+    if set(found) != set(names):
+        raise SwizzleError(
+            f"the specification of {program.name} returns {_describe(returned)}",
+            place=place,
+            expected=f"a value for each of: {', '.join(names)}",
+            mend="return one array, a tuple in the order of the out arrays, or a dict by their names",
+        )
+    return found
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"a dict with the keys {', '.join(map(str, value)) or 'none'}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return "nothing" if value is None else f"one {type(value).__name__}"
+
+
+def _flatten(
+    parameter: Parameter, value: Any, shape: tuple[int, ...], terms: Terms, flat: list[Term], place: Place
+) -> None:
+    if not shape:
+        if isinstance(value, Datum):
+            flat.append(value.term)
+        elif isinstance(value, (int, float)) or hasattr(value, "item"):
+            flat.append(terms.const(value.item() if hasattr(value, "item") else value))
+        else:
+            raise _no_number(parameter, type(value).__name__, place)
+        return
+    if not hasattr(value, "__len__") or len(value) != shape[0]:
+        raise _wrong_shape(parameter, _shape_of(value), place)
+    for part in value:
+        _flatten(parameter, part, shape[1:], terms, flat, place)
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    if isinstance(value, Datum) or not hasattr(value, "__len__"):
+        return ()
+    return (len(value), *(_shape_of(value[0]) if len(value) else ()))
+
+
+def _wrong_shape(parameter: Parameter, shape: tuple[int, ...], place: Place) -> SwizzleError:
+    return SwizzleError(
+        f"the specification gives {parameter.name} the shape {shape}",
+        place=place,
+        expected=f"the shape {parameter.shape}, as @sketch declares it",
+        mend="make the two agree",
+    )

@@ -1,0 +1,139 @@
+"""Numbers modulo a large prime in the place of floats: exact, so that a test on random data has no tolerance.
+
+Every law that canonical terms obey (docs/solving.md) holds for them, so kernel and specification of equal terms agree
+on all inputs; two different polynomials agree on random ones with a probability of about their degree in 2^61. What is
+not arithmetic (abs, conversions to floats) is some fixed function of its operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
+from symbolic.algebra.terms import REDUCTIONS
+from symbolic.ir.program import DType
+
+PRIME = (1 << 61) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=True)
+class Residue:
+    """A number modulo PRIME."""
+
+    value: int
+
+    @staticmethod
+    def of(number: Any) -> Residue:
+        """Return a Python or NumPy number as a residue; a float stands for its exact value."""
+        if isinstance(number, Residue):
+            return number
+        exact = Fraction(number.item() if hasattr(number, "item") else number)
+        return Residue(exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME)
+
+    def __add__(self, other: Any) -> Residue:
+        return Residue((self.value + Residue.of(other).value) % PRIME)
+
+    def __mul__(self, other: Any) -> Residue:
+        return Residue(self.value * Residue.of(other).value % PRIME)
+
+    def __sub__(self, other: Any) -> Residue:
+        return Residue((self.value - Residue.of(other).value) % PRIME)
+
+    def __truediv__(self, other: Any) -> Residue:
+        divisor = Residue.of(other).value
+        return Residue(self.value * (pow(divisor, -1, PRIME) if divisor else 0) % PRIME)
+
+    def __rsub__(self, other: Any) -> Residue:
+        return Residue.of(other) - self
+
+    def __rtruediv__(self, other: Any) -> Residue:
+        return Residue.of(other) / self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> Residue:
+        return Residue(-self.value % PRIME)
+
+    def __abs__(self) -> Residue:
+        return self.scattered("abs")
+
+    def scattered(self, name: str) -> Residue:
+        """Return some fixed function of the residue, another one for each name."""
+        seed = int.from_bytes(name.encode(), "big") % PRIME
+        return Residue(pow(self.value + seed, 3, PRIME))
+
+    def reduce_with(self, op: str, other: Any) -> Residue:
+        """Return the smaller or larger of two, in the order of 0 to PRIME - 1."""
+        choose = min if op == "min" else max
+        return Residue(choose(self.value, Residue.of(other).value))
+
+
+class Residues(Numbers):
+    """Data of the machine: residues for floats, NumPy's whole numbers for the rest."""
+
+    def blank(self, size: int, dtype: DType) -> Lanes:
+        return _full(size, 0) if dtype.is_float else super().blank(size, dtype)
+
+    def constant(self, value: Any, dtype: DType) -> Any:
+        return Residue.of(value) if dtype.is_float else super().constant(value, dtype)
+
+    def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes:
+        if not dtype.is_float:
+            return super().unary(op, a, dtype)
+        return _objects([-v if op == "-" else abs(v) for v in a])
+
+    def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
+        if not dtype.is_float:
+            return super().binary(op, a, b, dtype)
+        return _objects([_apply(op, x, y) for x, y in zip(*np.broadcast_arrays(a, b), strict=True)])
+
+    def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
+        if target.is_float and source.is_float:
+            widens = ("f16", "f32", "f64").index(source.value) <= ("f16", "f32", "f64").index(target.value)
+            return a if widens else _objects([v.scattered(target.value) for v in a])
+        if target.is_float:
+            return _objects([Residue.of(v) for v in a])
+        if source.is_float:
+            found = np.array([v.scattered(target.value).value for v in a], np.uint64)
+            return found.astype(NUMPY_DTYPES[target])
+        return super().cast(a, source, target)
+
+    def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
+        if not dtype.is_float:
+            return super().reduce(op, active, values, init, dtype)
+        start = init if init is not None else {"min": PRIME - 1, "max": 0}.get(op, REDUCTIONS[op].identity)
+        total = _full(len(active[0]) if active else 1, start)
+        for on, value in zip(active, values, strict=True):
+            total = _objects([_apply(op, x, y) if o else x for o, x, y in zip(on, total, value, strict=True)])
+        return total
+
+
+def _apply(op: str, x: Residue, y: Residue) -> Residue:
+    match op:
+        case "+":
+            return x + y
+        case "-":
+            return x - y
+        case "*":
+            return x * y
+        case "/":
+            return x / y
+        case "min" | "max":
+            return x.reduce_with(op, y)
+        case _:
+            return x.scattered(op) + y.scattered(op + op)
+
+
+def _objects(items: Sequence[Residue]) -> Lanes:
+    found = np.empty(len(items), object)
+    found[:] = items
+    return found
+
+
+def _full(size: int, value: Any) -> Lanes:
+    return _objects([Residue.of(value)] * size)

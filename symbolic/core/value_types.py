@@ -1,0 +1,332 @@
+"""The three kinds of symbolic values and their operators; `symbolic.core.values` makes them.
+
+Bit-vectors wrap around; each is unsigned unless it was made `signed`, and that decides about comparisons, division,
+`>>` and how an outcome shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import NoReturn, TypeAlias, TypeVar, cast
+
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+
+from symbolic.core.refusals import Refusals, refuse
+from symbolic.errors import SwizzleError
+from symbolic.solve.floor_division import (
+    floor_div,
+    floor_mod,
+    manager,
+    signed_floor_div,
+    signed_floor_mod,
+    unsigned_floor_div,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boolean(Refusals):
+    """A symbolic truth value: `&` `|` `^` `~` `==` `!=`."""
+
+    formula: FNode
+
+    __hash__ = Refusals.__hash__
+
+    def __and__(self, other: BooleanLike) -> Boolean:
+        return Boolean(manager().And(self.formula, as_condition(other)))
+
+    def __or__(self, other: BooleanLike) -> Boolean:
+        return Boolean(manager().Or(self.formula, as_condition(other)))
+
+    def __xor__(self, other: BooleanLike) -> Boolean:
+        return Boolean(manager().Not(manager().Iff(self.formula, as_condition(other))))
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Boolean:
+        return Boolean(manager().Not(self.formula))
+
+    def __eq__(self, other: object) -> Boolean:  # type: ignore[override]
+        return Boolean(manager().Iff(self.formula, as_condition(other)))
+
+    def __ne__(self, other: object) -> Boolean:  # type: ignore[override]
+        return self ^ cast(BooleanLike, other)
+
+
+N = TypeVar("N", bound="Number")
+
+
+class Number(Refusals):
+    """What integers and bit-vectors share. A subclass says how to lift a Python int and how to build each node."""
+
+    __slots__ = ()
+    formula: FNode
+
+    def lift(self: N, other: object, *, exact: bool = False) -> N:
+        """Return `other` as a value of this kind; `exact` when its sign matters."""
+        raise NotImplementedError
+
+    def like(self: N, formula: FNode) -> N:
+        """Return a value of this kind."""
+        raise NotImplementedError
+
+    def _build(self, operator: str, left: FNode, right: FNode) -> FNode:
+        raise NotImplementedError
+
+    def _operate(self: N, operator: str, other: object, *, swap: bool = False, exact: bool = False) -> N:
+        right = self.lift(other, exact=exact)
+        left, right = (right, self) if swap else (self, right)
+        return self.like(self._build(operator, left.formula, right.formula))
+
+    def _compare(self, operator: str, other: object, *, swap: bool = False) -> Boolean:
+        left, right = self.formula, self.lift(other, exact=True).formula
+        return Boolean(self._build(operator, right, left) if swap else self._build(operator, left, right))
+
+    def __add__(self: N, other: object) -> N:
+        return self._operate("+", other)
+
+    def __radd__(self: N, other: object) -> N:
+        return self._operate("+", other, swap=True)
+
+    def __sub__(self: N, other: object) -> N:
+        return self._operate("-", other)
+
+    def __rsub__(self: N, other: object) -> N:
+        return self._operate("-", other, swap=True)
+
+    def __mul__(self: N, other: object) -> N:
+        return self._operate("*", other)
+
+    def __rmul__(self: N, other: object) -> N:
+        return self._operate("*", other, swap=True)
+
+    def __floordiv__(self: N, other: object) -> N:
+        return self._operate("//", other, exact=True)
+
+    def __rfloordiv__(self: N, other: object) -> N:
+        return self._operate("//", other, swap=True, exact=True)
+
+    def __mod__(self: N, other: object) -> N:
+        return self._operate("%", other, exact=True)
+
+    def __rmod__(self: N, other: object) -> N:
+        return self._operate("%", other, swap=True, exact=True)
+
+    def __neg__(self: N) -> N:
+        return 0 - self
+
+    def __pos__(self: N) -> N:
+        return self
+
+    def __abs__(self: N) -> N:
+        return self.like(manager().Ite((self < 0).formula, (-self).formula, self.formula))
+
+    def __pow__(self: N, exponent: int) -> N:
+        if not isinstance(exponent, int) or exponent < 0:
+            raise SwizzleError(f"`**` by {exponent!r}", expected="a Python integer that is not negative")
+        return reduce(lambda product, _: product * self, range(exponent), self.lift(1))
+
+    def __eq__(self, other: object) -> Boolean:  # type: ignore[override]
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> Boolean:  # type: ignore[override]
+        return ~self._compare("==", other)
+
+    def __lt__(self, other: object) -> Boolean:
+        return self._compare("<", other)
+
+    def __le__(self, other: object) -> Boolean:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: object) -> Boolean:
+        return self._compare("<", other, swap=True)
+
+    def __ge__(self, other: object) -> Boolean:
+        return self._compare("<=", other, swap=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Integer(Number):
+    """A symbolic integer without bounds: + - * // % ** and comparisons; << and >> by a Python integer."""
+
+    formula: FNode
+
+    __hash__ = Refusals.__hash__
+
+    def lift(self, other: object, *, exact: bool = False) -> Integer:
+        if isinstance(other, Integer):
+            return other
+        if isinstance(other, int) and not isinstance(other, bool):
+            return Integer(manager().Int(other))
+        raise SwizzleError(f"an Integer meets {describe(other)}", expected="an Integer or a Python int")
+
+    def like(self, formula: FNode) -> Integer:
+        return Integer(formula)
+
+    def _build(self, operator: str, left: FNode, right: FNode) -> FNode:
+        m = manager()
+        table: dict[str, Callable[[FNode, FNode], FNode]] = {
+            "+": m.Plus, "-": m.Minus, "*": m.Times, "//": floor_div, "%": floor_mod,
+            "==": m.Equals, "<": m.LT, "<=": m.LE,
+        }  # fmt: skip
+        return table[operator](left, right)
+
+    def __invert__(self) -> Integer:
+        return -self - 1
+
+    def __lshift__(self, count: int) -> Integer:
+        return self * power_of_two(count)
+
+    def __rshift__(self, count: int) -> Integer:
+        return self // power_of_two(count)
+
+    def __and__(self, other: object) -> NoReturn:
+        refuse("an Integer has no bits to combine", "bitvector(name, width), or `% 2**n` for the lowest n bits")
+
+    __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __and__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BitVector(Number):
+    """A symbolic machine integer of fixed width that wraps around.
+
+    In + - * & | ^ a Python int may be any number of the width, signed or not; where its sign matters (comparisons,
+    // and %) it must be one that the bit-vector can have. A shift's count is read as unsigned; shifting by the width
+    or more shifts everything out.
+    """
+
+    formula: FNode
+    signed: bool = False
+
+    __hash__ = Refusals.__hash__
+
+    @property
+    def width(self) -> int:
+        """The number of bits."""
+        return int(get_env().stc.get_type(self.formula).width)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest number it can be."""
+        half = 1 << (self.width - 1)
+        return (-half, half - 1) if self.signed else (0, 2 * half - 1)
+
+    def lift(self, other: object, *, exact: bool = False) -> BitVector:
+        width = self.width
+        if isinstance(other, BitVector):
+            if other.width != width or other.signed != self.signed:
+                raise SwizzleError(
+                    f"{describe(self)} meets {describe(other)}", expected="the same width and sign on both sides",
+                    mend="resize(width), as_signed() or as_unsigned()",
+                )  # fmt: skip
+            return other
+        if not isinstance(other, int) or isinstance(other, bool):
+            raise SwizzleError(f"{describe(self)} meets {describe(other)}", expected="a BitVector or a Python int")
+        low, high = self.bounds if exact else (-(1 << (width - 1)), (1 << width) - 1)
+        if not low <= other <= high:
+            raise SwizzleError(f"{other} does not fit {describe(self)}", expected=f"{low} to {high}")
+        return self.like(manager().BV(other % (1 << width), width))
+
+    def like(self, formula: FNode) -> BitVector:
+        return BitVector(formula, self.signed)
+
+    def _build(self, operator: str, left: FNode, right: FNode) -> FNode:
+        m = manager()
+        table: dict[str, Callable[[FNode, FNode], FNode]] = {
+            "+": m.BVAdd, "-": m.BVSub, "*": m.BVMul, "==": m.Equals, "&": m.BVAnd, "|": m.BVOr, "^": m.BVXor,
+            "<<": m.BVLShl,
+            ">>": m.BVAShr if self.signed else m.BVLShr,
+            "<": m.BVSLT if self.signed else m.BVULT,
+            "<=": m.BVSLE if self.signed else m.BVULE,
+            "//": signed_floor_div if self.signed else unsigned_floor_div,
+            "%": signed_floor_mod if self.signed else m.BVURem,
+        }  # fmt: skip
+        return table[operator](left, right)
+
+    def __and__(self, other: object) -> BitVector:
+        return self._operate("&", other)
+
+    def __or__(self, other: object) -> BitVector:
+        return self._operate("|", other)
+
+    def __xor__(self, other: object) -> BitVector:
+        return self._operate("^", other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> BitVector:
+        return self.like(manager().BVNot(self.formula))
+
+    def __lshift__(self, count: object) -> BitVector:
+        return self._shift("<<", count)
+
+    def __rlshift__(self, other: object) -> BitVector:
+        return self.lift(other) << self
+
+    def __rshift__(self, count: object) -> BitVector:
+        return self._shift(">>", count)
+
+    def __rrshift__(self, other: object) -> BitVector:
+        return self.lift(other) >> self
+
+    def _shift(self, operator: str, count: object) -> BitVector:
+        if isinstance(count, int) and not isinstance(count, bool):
+            if count < 0:
+                raise SwizzleError(f"a shift by {count}", expected="a count that is not negative")
+            # All ones is at least the width.
+            fitting = min(count, (1 << self.width) - 1)
+            return self.like(self._build(operator, self.formula, manager().BV(fitting, self.width)))
+        return self._operate(operator, count)
+
+    def resize(self, width: int) -> BitVector:
+        """Return the value in `width` bits: cut off at the top, or extended by zeros or, when signed, by the sign."""
+        m, more = manager(), width - self.width
+        if width < 1:
+            raise SwizzleError(f"a width of {width}", expected="at least 1")
+        if more < 0:
+            return self.like(m.BVExtract(self.formula, 0, width - 1))
+        return self.like((m.BVSExt if self.signed else m.BVZExt)(self.formula, more)) if more else self
+
+    def as_signed(self) -> BitVector:
+        """Return the same bits, read as two's complement."""
+        return BitVector(self.formula, True)
+
+    def as_unsigned(self) -> BitVector:
+        """Return the same bits, read as a number that is not negative."""
+        return BitVector(self.formula, False)
+
+
+Symbolic: TypeAlias = Integer | Boolean | BitVector
+BooleanLike: TypeAlias = Boolean | bool
+
+
+def as_condition(value: object) -> FNode:
+    """Return the formula of a Boolean or a bool."""
+    if isinstance(value, Boolean):
+        return value.formula
+    if isinstance(value, bool):
+        return manager().Bool(value)
+    raise SwizzleError(
+        f"{describe(value)} stands for a condition", expected="a Boolean or a bool", mend="compare: x != 0"
+    )
+
+
+def describe(value: object) -> str:
+    """Return what an error calls a value."""
+    if isinstance(value, BitVector):
+        return f"{'a signed' if value.signed else 'an unsigned'} {value.width}-bit BitVector"
+    if isinstance(value, Integer | Boolean):
+        return f"a symbolic {type(value).__name__}"
+    return f"{type(value).__name__} {value!r}"
+
+
+def power_of_two(count: object) -> int:
+    """Return 2 to a shift's count."""
+    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+        return 1 << count
+    raise SwizzleError(
+        f"an Integer is shifted by {describe(count)}", expected="a Python integer that is not negative",
+        mend="bitvector(name, width) shifts by symbolic counts",
+    )  # fmt: skip

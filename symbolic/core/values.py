@@ -1,0 +1,105 @@
+"""Symbolic integers, Booleans and bit-vectors: Python's operators over PySMT formulas.
+
+A symbolic value stands for every value that it may have. So it has no truth value, no hash and no index: what
+Python would decide at once raises an error that names the call to use instead (`symbolic.core.refusals`).
+
+Division is Python's, for every sign and for both kinds of numbers: `//` rounds towards minus infinity and `%` takes
+the divisor's sign. It is total: `x // 0` is 0 and `x % 0` is x (`symbolic.solve.floor_division`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pysmt.exceptions import PysmtTypeError
+from pysmt.fnode import FNode
+from pysmt.typing import BOOL, INT, BVType, PySMTType
+
+from symbolic.core.value_types import BitVector, Boolean, BooleanLike, Integer, Symbolic, as_condition
+from symbolic.errors import SwizzleError
+from symbolic.solve.floor_division import manager
+
+__all__ = [
+    "BitVector", "Boolean", "BooleanLike", "Integer", "Symbolic",
+    "all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "select",
+]  # fmt: skip
+
+
+def integer(name: str) -> Integer:
+    """Return the symbolic integer of that name."""
+    return Integer(_symbol(name, INT))
+
+
+def boolean(name: str) -> Boolean:
+    """Return the symbolic Boolean of that name."""
+    return Boolean(_symbol(name, BOOL))
+
+
+def bitvector(name: str, width: int, *, signed: bool = False) -> BitVector:
+    """Return the symbolic bit-vector of that name; `width` in bits."""
+    if width < 1:
+        raise SwizzleError(f"the bit-vector {name!r} is {width} bits wide", expected="at least 1")
+    return BitVector(_symbol(name, BVType(width)), signed)
+
+
+def select(condition: BooleanLike, yes: Any, no: Any) -> Any:
+    """Return `yes` where the condition holds, else `no`: the `if` of symbolic values.
+
+    The two are of one kind; one of them may be a Python number, and both may be when `condition` is symbolic
+    (they become Integers, or Booleans).
+    """
+    test, (a, b) = as_condition(condition), _unify([yes, no])
+    formula = a.formula if a.formula is b.formula else manager().Ite(test, a.formula, b.formula)
+    return _with_formula(a, formula)
+
+
+def lookup(sequence: Any, index: Integer | BitVector) -> Any:
+    """Return `sequence[index]` for a symbolic index; an index past either end gives the last."""
+    if not sequence:
+        raise SwizzleError("a look-up in an empty sequence", expected="at least one element")
+    reachable = index.bounds[1] + 1 if isinstance(index, BitVector) else len(sequence)
+    elements = _unify(list(sequence)[:reachable])
+    result = elements[-1]
+    for place in reversed(range(len(elements) - 1)):
+        result = select(index == place, elements[place], result)
+    return result
+
+
+def implies(premise: BooleanLike, conclusion: BooleanLike) -> Boolean:
+    """Return a Boolean that is false only where the premise holds and the conclusion does not."""
+    return Boolean(manager().Implies(as_condition(premise), as_condition(conclusion)))
+
+
+def all_of(*conditions: BooleanLike) -> Boolean:
+    """Return the conjunction; of nothing it is true."""
+    return Boolean(manager().And([as_condition(condition) for condition in conditions]))
+
+
+def any_of(*conditions: BooleanLike) -> Boolean:
+    """Return the disjunction; of nothing it is false."""
+    return Boolean(manager().Or([as_condition(condition) for condition in conditions]))
+
+
+def _symbol(name: str, kind: PySMTType) -> FNode:
+    try:
+        return manager().Symbol(name, kind)
+    except PysmtTypeError:
+        taken = manager().get_symbol(name).symbol_type()
+        raise SwizzleError(
+            f"the name {name!r} is taken by a symbol of another kind", expected=f"{taken}, not {kind}",
+            mend="choose another name",
+        ) from None  # fmt: skip
+
+
+def _unify(values: list[Any]) -> list[Any]:
+    """Lift Python numbers to the kind of the symbolic values beside them; every element is of one kind after."""
+    model = next((v for v in values if isinstance(v, Integer | Boolean | BitVector)), None)
+    if model is None:
+        model = Boolean(manager().TRUE()) if isinstance(values[0], bool) else Integer(manager().Int(0))
+    if isinstance(model, Boolean):
+        return [Boolean(as_condition(value)) for value in values]
+    return [model.lift(value, exact=True) for value in values]
+
+
+def _with_formula(like: Any, formula: FNode) -> Any:
+    return Boolean(formula) if isinstance(like, Boolean) else like.like(formula)

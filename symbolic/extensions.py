@@ -1,0 +1,57 @@
+"""What other packages add: hole families, costs and operators, by entry points, looked up when a name is not known.
+
+A package declares them in its metadata, one group for each kind of thing:
+
+    [options.entry_points]
+    swizzle.families =
+        bits = my_package.bits:FAMILY
+
+Looking through all installed packages takes longer than solving a small kernel, so that nobody looks before a name
+is used that the tree does not have.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from symbolic.errors import SwizzleError
+
+Group: TypeAlias = Literal["families", "costs", "operators"]
+
+
+def extension(group: Group, name: str) -> Any | None:
+    """Return what an installed package calls `name` in a group, None where no package does.
+
+    Raises SwizzleError where two packages have the name, or the package cannot be imported.
+    """
+    return _found(group, name)
+
+
+def extension_names(group: Group) -> tuple[str, ...]:
+    """Return every name that installed packages have in a group, in order: for messages and completion."""
+    from importlib.metadata import entry_points
+
+    return tuple(sorted({point.name for point in entry_points(group=f"swizzle.{group}")}))
+
+
+@lru_cache(maxsize=256)
+def _found(group: Group, name: str) -> Any | None:
+    from importlib.metadata import entry_points
+
+    points = {point.value: point for point in entry_points(group=f"swizzle.{group}", name=name)}
+    if len(points) > 1:
+        raise SwizzleError(
+            f"two packages have {name!r} in swizzle.{group}: {' and '.join(sorted(points))}",
+            expected="one",
+            mend="uninstall one of them",
+        )
+    for value, point in points.items():
+        try:
+            return point.load()
+        except Exception as error:  # whatever the package's own code raises while it is imported
+            raise SwizzleError(
+                f"{name!r} of swizzle.{group} cannot be loaded from {value}: {type(error).__name__}: {error}",
+                expected="a package that can be imported, and the object that it names",
+            ) from error
+    return None

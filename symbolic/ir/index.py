@@ -1,0 +1,71 @@
+"""Arithmetic that steers: the one definition of every INDEX operator, on Python ints and on NumPy lanes.
+
+`//` and `%` floor for every sign, as in Python. A printer that writes C must reproduce exactly these.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from symbolic.ir.program import Binary, Compare, Const, Expr, Logic, Select, Unary, Var
+
+BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[Any, Any], Any]]] = {
+    "+": (operator.add, np.add),
+    "-": (operator.sub, np.subtract),
+    "*": (operator.mul, np.multiply),
+    "//": (operator.floordiv, np.floor_divide),
+    "%": (operator.mod, np.remainder),
+    "<<": (operator.lshift, np.left_shift),
+    ">>": (operator.rshift, np.right_shift),
+    "&": (operator.and_, np.bitwise_and),
+    "|": (operator.or_, np.bitwise_or),
+    "^": (operator.xor, np.bitwise_xor),
+    "min": (min, np.minimum),
+    "max": (max, np.maximum),
+}
+
+COMPARE: dict[str, tuple[Callable[[int, int], bool], Callable[[Any, Any], Any]]] = {
+    "==": (operator.eq, np.equal),
+    "!=": (operator.ne, np.not_equal),
+    "<": (operator.lt, np.less),
+    "<=": (operator.le, np.less_equal),
+    ">": (operator.gt, np.greater),
+    ">=": (operator.ge, np.greater_equal),
+}
+
+LOGIC: dict[str, tuple[Callable[[bool, bool], bool], Callable[[Any, Any], Any]]] = {
+    "and": (lambda a, b: a and b, np.logical_and),
+    "or": (lambda a, b: a or b, np.logical_or),
+}
+
+UNARY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "-": (operator.neg, np.negative),
+    "~": (operator.invert, np.invert),
+    "abs": (abs, np.abs),
+    "not": (operator.not_, np.logical_not),
+}
+
+
+def lanes_of(node: Expr, named: Mapping[str, Any]) -> Any:
+    """Return what an expression over names alone is, one value a lane, or one value for all."""
+    match node:
+        case Const(value):
+            return value
+        case Var(name):
+            return named[name]
+        case Unary(op, operand):
+            return UNARY[op][1](lanes_of(operand, named))
+        case Binary(op, left, right):
+            return BINARY[op][1](lanes_of(left, named), lanes_of(right, named))
+        case Compare(op, left, right):
+            return COMPARE[op][1](lanes_of(left, named), lanes_of(right, named))
+        case Logic(op, left, right):
+            return LOGIC[op][1](lanes_of(left, named), lanes_of(right, named))
+        case Select(condition, then, otherwise):
+            return np.where(lanes_of(condition, named), lanes_of(then, named), lanes_of(otherwise, named))
+        case _:
+            raise AssertionError(f"no expression over names alone: {node}")

@@ -1,0 +1,88 @@
+"""Expressions as Python text, with no more parentheses than needed: how solutions and messages show an index."""
+
+from __future__ import annotations
+
+from typing_extensions import assert_never
+
+from symbolic.ir.program import (
+    AccumulatorValue,
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Coordinate,
+    Expr,
+    HoleCall,
+    Load,
+    Logic,
+    Program,
+    Select,
+    Shuffle,
+    Unary,
+    Var,
+)
+
+_SELECT, _OR, _AND, _NOT, _COMPARE, _ATOM = 1, 2, 3, 4, 5, 20
+_BINARY = {"|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "/": 11, "//": 11, "%": 11}
+_UNARY = 12
+
+
+def python_text(node: Expr, program: Program | None = None) -> str:
+    """Return an expression as Python; holes are named when the program is given."""
+    return _text(node, program)[0]
+
+
+def _text(node: Expr, program: Program | None) -> tuple[str, int]:
+    """Return the text and how tightly its outermost operator binds."""
+
+    def at_least(level: int, part: Expr) -> str:
+        text, binds = _text(part, program)
+        return text if binds >= level else f"({text})"
+
+    def listed(parts: tuple[Expr, ...]) -> str:
+        return ", ".join(python_text(p, program) for p in parts)
+
+    match node:
+        case Const(value):
+            return str(value), _ATOM if (not isinstance(value, bool) and value >= 0) or isinstance(
+                value, bool
+            ) else _UNARY
+        case Var(name):
+            return name, _ATOM if name.isdigit() or name.replace(".", "").isidentifier() else _SELECT
+        case Coordinate(name, axis):
+            whole = name in ("laneid", "warpid", "warpsize")
+            return f"cuda.{name}" if whole else f"cuda.{name}.{axis}", _ATOM
+        case Unary("abs", operand):
+            return f"abs({python_text(operand, program)})", _ATOM
+        case Unary("not", operand):
+            return f"not {at_least(_NOT, operand)}", _NOT
+        case Unary(op, operand):
+            return f"{op}{at_least(_UNARY, operand)}", _UNARY
+        case Binary(("min" | "max") as op, left, right):
+            return f"{op}({listed((left, right))})", _ATOM
+        case Binary(op, left, right):
+            level = _BINARY[op]
+            return f"{at_least(level, left)} {op} {at_least(level + 1, right)}", level
+        case Compare(op, left, right):
+            return f"{at_least(_COMPARE + 1, left)} {op} {at_least(_COMPARE + 1, right)}", _COMPARE
+        case Logic(op, left, right):
+            level = _AND if op == "and" else _OR
+            return f"{at_least(level, left)} {op} {at_least(level + 1, right)}", level
+        case Select(condition, then, otherwise):
+            head = f"{at_least(_SELECT + 1, then)} if {at_least(_SELECT + 1, condition)}"
+            return f"{head} else {at_least(_SELECT, otherwise)}", _SELECT
+        case Cast(operand, dtype):
+            return f"{dtype.value}({python_text(operand, program)})", _ATOM
+        case Load(array, indices):
+            return f"{array}[{listed(indices)}]", _ATOM
+        case Shuffle(mode, mask, value, lane):
+            name = "shfl_sync" if mode == "idx" else f"shfl_{mode}_sync"
+            full = "cuda.FULL_MASK" if mask is None else python_text(mask, program)
+            return f"cuda.{name}({full}, {listed((value, lane))})", _ATOM
+        case HoleCall(hole, args):
+            name = f"?{program.holes[hole].name}" if program else f"?hole{hole}"
+            return f"{name}({listed(args)})", _ATOM
+        case AccumulatorValue(accumulator, indices):
+            return f"{accumulator}[{listed(indices)}].value" if indices else f"{accumulator}.value", _ATOM
+        case _:
+            assert_never(node)

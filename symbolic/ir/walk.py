@@ -1,0 +1,291 @@
+"""Walk and rebuild the program: children of an expression, expressions of a statement, names, equality of meaning.
+
+Every pass and the printer stand on these few functions, so that a new construct of the language is added here once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from typing_extensions import assert_never
+
+from symbolic.ir import program as ir
+from symbolic.ir.program import Expr, Program, Stmt
+
+Body: TypeAlias = tuple[Stmt, ...]
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Return the operands of an expression, in the order in which `with_children` takes them."""
+    match expr:
+        case ir.Const() | ir.Var() | ir.Coordinate():
+            return ()
+        case ir.Unary(operand=operand) | ir.Cast(operand=operand):
+            return (operand,)
+        case ir.Binary(left=left, right=right) | ir.Compare(left=left, right=right) | ir.Logic(left=left, right=right):
+            return (left, right)
+        case ir.Select(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case ir.Load(indices=indices) | ir.AccumulatorValue(indices=indices):
+            return indices
+        case ir.Shuffle(mask=mask, value=value, lane=lane):
+            return (value, lane) if mask is None else (value, lane, mask)
+        case ir.HoleCall(args=args):
+            return args
+        case _:
+            assert_never(expr)
+
+
+def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
+    """Return the expression with other operands, everything else kept."""
+    if all(a is b for a, b in zip(children(expr), new, strict=True)):
+        return expr
+    match expr:
+        case ir.Const() | ir.Var() | ir.Coordinate():
+            return expr
+        case ir.Unary() | ir.Cast():
+            return replace(expr, operand=new[0])
+        case ir.Binary() | ir.Compare() | ir.Logic():
+            return replace(expr, left=new[0], right=new[1])
+        case ir.Select():
+            return replace(expr, condition=new[0], then=new[1], otherwise=new[2])
+        case ir.Load() | ir.AccumulatorValue():
+            return replace(expr, indices=new)
+        case ir.Shuffle():
+            return replace(expr, value=new[0], lane=new[1], mask=new[2] if len(new) > 2 else None)
+        case ir.HoleCall():
+            return replace(expr, args=new)
+        case _:
+            assert_never(expr)
+
+
+def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return the expression with `change` applied to each operand."""
+    return with_children(expr, tuple(change(child) for child in children(expr)))
+
+
+def substitute(expr: Expr, name: str, value: Expr) -> Expr:
+    """Return the expression with a variable replaced."""
+    if isinstance(expr, ir.Var) and expr.name == name:
+        return value
+    return rebuild(expr, lambda child: substitute(child, name, value))
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """Yield the expression and all its parts, outermost first."""
+    yield expr
+    for child in children(expr):
+        yield from subexpressions(child)
+
+
+def own_expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """Return the expressions that a statement evaluates itself, nested bodies not included."""
+    match stmt:
+        case ir.Assign(value=value):
+            return (value,)
+        case ir.Store(indices=indices, value=value):
+            return (*indices, value)
+        case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
+            return ()
+        case ir.Accumulate(indices=indices, operands=operands, condition=condition):
+            return (*indices, *operands) if condition is None else (*indices, *operands, condition)
+        case ir.For(start=start, stop=stop, step=step):
+            return (start, stop, step)
+        case ir.If(condition=condition):
+            return (condition,)
+        case _:
+            assert_never(stmt)
+
+
+def map_own(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """Return the statement with `change` applied to each expression of `own_expressions`."""
+    match stmt:
+        case ir.Assign(value=value):
+            return replace(stmt, value=change(value))
+        case ir.Store(indices=indices, value=value):
+            return replace(stmt, indices=tuple(map(change, indices)), value=change(value))
+        case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
+            return stmt
+        case ir.Accumulate(indices=indices, operands=operands, condition=condition):
+            return replace(
+                stmt,
+                indices=tuple(map(change, indices)),
+                operands=tuple(map(change, operands)),
+                condition=None if condition is None else change(condition),
+            )
+        case ir.For(start=start, stop=stop, step=step):
+            return replace(stmt, start=change(start), stop=change(stop), step=change(step))
+        case ir.If(condition=condition):
+            return replace(stmt, condition=change(condition))
+        case _:
+            assert_never(stmt)
+
+
+def bodies(stmt: Stmt) -> tuple[Body, ...]:
+    """Return the nested bodies of a statement."""
+    match stmt:
+        case ir.For(body=body):
+            return (body,)
+        case ir.If(then=then, otherwise=otherwise):
+            return (then, otherwise)
+        case _:
+            return ()
+
+
+def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
+    """Return the statement with `change` applied to each of its nested bodies."""
+    match stmt:
+        case ir.For(body=body):
+            return replace(stmt, body=change(body))
+        case ir.If(then=then, otherwise=otherwise):
+            return replace(stmt, then=change(then), otherwise=change(otherwise))
+        case _:
+            return stmt
+
+
+def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    """Yield every statement of a body, nested ones after the one that holds them."""
+    for stmt in body:
+        yield stmt
+        for inner in bodies(stmt):
+            yield from statements(inner)
+
+
+# ---- rewriting -------------------------------------------------------------------------------------------------
+
+Rule: TypeAlias = Callable[[Expr], Expr]
+
+
+def rewrite_expression(expr: Expr, rule: Rule) -> Expr:
+    """Return the expression with `rule` applied to every node, operands first."""
+    return rule(rebuild(expr, lambda child: rewrite_expression(child, rule)))
+
+
+def rewrite_statement(stmt: Stmt, rule: Rule) -> Stmt:
+    """Return the statement with every expression in it rewritten, nested bodies and a final function included."""
+    if isinstance(stmt, ir.DeclareAccumulator):
+        if stmt.final is None:
+            return stmt
+        return replace(stmt, final=replace(stmt.final, body=rewrite_expression(stmt.final.body, rule)))
+    own = map_own(stmt, lambda expr: rewrite_expression(expr, rule))
+    return map_bodies(own, lambda body: tuple(rewrite_statement(inner, rule) for inner in body))
+
+
+def rewrite_program(program: Program, rule: Rule) -> Program:
+    """Return the program with every expression rewritten."""
+    return replace(program, body=tuple(rewrite_statement(stmt, rule) for stmt in program.body))
+
+
+def names_in(expr: Expr) -> frozenset[str]:
+    """Return the variables, arrays and accumulators that an expression reads."""
+    found: set[str] = set()
+    for part in subexpressions(expr):
+        match part:
+            case ir.Var(name=name):
+                found.add(name)
+            case ir.Load(array=name) | ir.AccumulatorValue(accumulator=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def assigned_in(body: Iterable[Stmt]) -> frozenset[str]:
+    """Return the scalar variables that a body changes, loop variables included."""
+    found: set[str] = set()
+    for stmt in statements(body):
+        match stmt:
+            case ir.Assign(name=name) | ir.For(variable=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def surely_assigned(body: Iterable[Stmt]) -> frozenset[str]:
+    """Return the variables that a body assigns in every lane that runs it; of loops those that run for certain."""
+    found: set[str] = set()
+    for stmt in body:
+        match stmt:
+            case ir.Assign(name=name):
+                found.add(name)
+            case ir.If(then=then, otherwise=otherwise):
+                found |= surely_assigned(then) & surely_assigned(otherwise)
+            case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=ir.Const(value=step), body=inner):
+                if step and len(range(int(start), int(stop), int(step))):
+                    found |= surely_assigned(inner)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def all_names(program: Program) -> frozenset[str]:
+    """Return every name that the kernel uses for a parameter, variable, array or accumulator."""
+    found = {parameter.name for parameter in program.parameters}
+    for stmt in statements(program.body):
+        for expr in own_expressions(stmt):
+            found |= names_in(expr)
+        match stmt:
+            case ir.Assign(name=name) | ir.For(variable=name):
+                found.add(name)
+            case ir.DeclareArray(name=name) | ir.DeclareAccumulator(name=name):
+                found.add(name)
+            case ir.Store(array=name) | ir.Accumulate(accumulator=name):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def same(left: Expr, right: Expr) -> bool:
+    """Say whether two expressions are spelled alike, wherever they stand in the source."""
+    return spelling(left) == spelling(right)
+
+
+def spelling(expr: Expr) -> tuple[object, ...]:
+    """Return what two expressions share that are spelled alike."""
+    match expr:
+        case ir.Const(value=value):
+            own: tuple[object, ...] = (type(value), value)
+        case ir.Var(name=name):
+            own = (name,)
+        case ir.Coordinate(name=name, axis=axis):
+            own = (name, axis)
+        case ir.Unary(op=op) | ir.Binary(op=op) | ir.Compare(op=op) | ir.Logic(op=op):
+            own = (op,)
+        case ir.Select() | ir.Cast():
+            own = ()
+        case ir.Load(array=name) | ir.AccumulatorValue(accumulator=name):
+            own = (name,)
+        case ir.Shuffle(mode=mode, mask=mask):
+            own = (mode, mask is None)
+        case ir.HoleCall(hole=hole):
+            own = (hole,)
+        case _:
+            assert_never(expr)
+    return (type(expr).__name__, expr.dtype, *own, *(spelling(child) for child in children(expr)))
+
+
+class FreshNames:
+    """Hands out names that the program does not use yet."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+        self._loops: dict[str, str] = {}
+
+    def take(self, wish: str) -> str:
+        """Return `wish`, or `wish` with the first number that makes it new."""
+        name, number = wish, 1
+        while name in self._taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self._taken.add(name)
+        return name
+
+    def loop_variable(self, wish: str) -> str:
+        """Return a name for a loop variable, the same for the same wish: such loops are not to be nested."""
+        if wish not in self._loops:
+            self._loops[wish] = self.take(wish)
+        return self._loops[wish]

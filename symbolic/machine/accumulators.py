@@ -1,0 +1,340 @@
+"""Accumulators under holes: one multiset of guarded entries (paper, section 4.2).
+
+An accumulator equals a term when each item of the term is contributed by exactly one of the entries that could, and no
+entry contributes anything else: cardinality over guards, no arithmetic.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.errors import Place, SwizzleError
+from symbolic.values.data import (
+    EXPANSION_LIMIT,
+    Data,
+    DataVector,
+    Kinds,
+    Need,
+    Possible,
+    equals,
+    kinds,
+    kinds_of,
+    possible,
+    require_among,
+    too_many,
+)
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.vector import Encoding, Vector, conjunction, guard_at, reach
+
+POSSIBLE_LIMIT = 256  # values of an accumulator that are enumerated, so that arithmetic can go on with them
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One accumulate: under `mask`, `inner(operands)` joins the multiset. `tag` says which one it was."""
+
+    mask: Vector
+    operands: tuple[DataVector, ...]
+    tag: Any = None
+
+
+class Reduced(Data):
+    """An accumulator: a reduction by `outer` of guarded entries, each a reduction by `inner`.
+
+    An entry that is itself a reduction by `outer` is dissolved into that one's entries.
+    """
+
+    def __init__(
+        self, terms: Terms, outer: str, inner: str | None, entries: Sequence[Entry], init: Term | None, place: Place
+    ) -> None:
+        super().__init__()
+        self.terms, self.outer, self.place, self.init = terms, outer, place, init
+        self.inner = inner if any(len(e.operands) > 1 for e in entries) else None
+        self.entries: tuple[Entry, ...] = ()
+        self.dissolved: tuple[Entry, ...] = ()
+        for entry in entries:
+            self._add(entry)
+
+    def _add(self, entry: Entry) -> None:
+        only = entry.operands[0] if len(entry.operands) == 1 else None
+        if not isinstance(only, Reduced) or only.outer != self.outer or only.init is not None:
+            self.entries += (entry,)
+            return
+        if self.inner and only.inner and self.inner != only.inner:
+            self.entries += (entry,)
+            return
+        self.inner = self.inner or only.inner
+
+        def within(e: Entry) -> Entry:
+            return Entry(conjunction(entry.mask, e.mask), e.operands, e.tag)
+
+        self.dissolved += (entry, *map(within, only.dissolved))
+        self.entries += tuple(map(within, only.entries))
+
+    def _find_possible(self, t: int) -> Possible:
+        """Enumerate what few entries may give."""
+        terms, parts, total = self.terms, [], 1
+        for entry in self.entries:
+            sets = [possible(o, t) for o in entry.operands]
+            total *= 1 + prod(len(s) if s is not None else POSSIBLE_LIMIT for s in sets)
+            if total > POSSIBLE_LIMIT:
+                return None
+            on = reach(entry.mask, t)
+            values: set[Term | None] = {None} if False in on else set()
+            if True in on:
+                values |= {
+                    terms.apply(self.inner, chosen) if self.inner and len(chosen) > 1 else chosen[0]
+                    for chosen in itertools.product(*(s for s in sets if s is not None))
+                }
+            parts.append(values)
+        init = () if self.init is None else (self.init,)
+        found = set()
+        for chosen in itertools.product(*parts):
+            items = (*init, *(c for c in chosen if c is not None))
+            empty = not items and REDUCTIONS[self.outer].identity is None
+            found.add(UNWRITTEN if empty else terms.apply(self.outer, items))
+        if self.dissolved and REDUCTIONS[self.outer].identity is None:
+            found.add(UNWRITTEN)
+        return frozenset(found)
+
+    def kinds(self, terms: Terms, t: int) -> Kinds:
+        """A sum to which two entries always contribute, neither of them a number, is a sum."""
+        if self.outer not in ("+", "^"):
+            return None
+        certain = 0
+        for entry in self.entries:
+            some = kinds_of(terms, [(o, t) for o in entry.operands])
+            folding = {"const", self.inner if self.inner in ("&", "|") else "const"}
+            certain += reach(entry.mask, t) == {True} and some is not None and not some & folding
+        return frozenset((self.outer,)) if certain >= 2 else None
+
+    def need(self, t: int, term: Term) -> Need | None:
+        """An entry whose value is no reduction by `outer` itself brings one item at most."""
+        if REDUCTIONS[self.outer].idempotent or term == UNWRITTEN or self.inner == self.outer:
+            return None
+        items = len(self.terms.items(term, self.outer)) - (0 if self.init is None else 1)
+        offers = []
+        for entry in self.entries:
+            if True in reach(entry.mask, t):
+                some = kinds_of(self.terms, [(operand, t) for operand in entry.operands])
+                if some is None or self.outer in some:
+                    return None
+                offers.append(entry.tag)
+        return Need(items, tuple(offers))
+
+    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        """Return a guard that implies equality; the solver may leave it false, which no one-way use minds."""
+        if term == UNWRITTEN:
+            return FALSE
+        found = encoding.guards.fresh()
+        self._require_cases(encoding, t, term, (-found,))
+        return found
+
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        if len(unless) > 1:
+            return False
+        self._require(encoding, t, term, -unless[0] if unless else TRUE)
+        return True
+
+    def _require(self, encoding: Encoding, t: int, term: Term, when: Guard) -> None:
+        guards, terms, reduction = encoding.guards, self.terms, REDUCTIONS[self.outer]
+        wanted = terms.multiset(term, self.outer) if term != UNWRITTEN else Counter({UNWRITTEN: 1})
+        for entry in self.dissolved:
+            self._require_some(encoding, entry, t, when)
+        certain, open_entries = self._split(encoding, t)
+        settled = terms.apply(self.outer, certain) if certain else None
+        if settled is not None and terms.is_const(settled) and terms.nodes[settled][1][0] == reduction.annihilator:
+            guards.add((-when, TRUE if settled == term else FALSE))
+            return
+        uses: dict[Term, list[Guard]] = {item: [] for item in wanted}
+        for item in () if settled is None else terms.items(settled, self.outer):
+            if item in uses:
+                uses[item].append(TRUE)
+            else:
+                guards.add((-when,))
+        partners: dict[Term, list[tuple[Term, Term]]] | None = None
+        for entry, active in open_entries:
+            if self._pairs(entry, t):
+                partners = partners or self._partners(wanted)
+                self._use_pairs(encoding, entry, t, active, when, partners, uses)
+                continue
+            fits = []
+            if len(entry.operands) == 1:
+                able = frozenset(term for _, term in self._fitting(entry, t, wanted))
+                require_among(entry.operands[0], encoding, t, able, (-when, -active))
+            for guard, items in self._contributions(encoding, entry, t, wanted):
+                fits.append(guard)
+                for item, count in items.items():
+                    uses[item] += [guards.both(active, guard)] * count
+            guards.add([-when, -active, *fits])
+        for item, count in wanted.items():
+            if reduction.idempotent:
+                guards.add([-when, *uses[item]])
+            else:
+                guards.exactly(count, uses[item], when)
+
+    def _split(self, encoding: Encoding, t: int) -> tuple[list[Term], list[tuple[Entry, Guard]]]:
+        """Return the terms that are contributed for certain, and the other entries that may be active."""
+        certain, open_entries = [] if self.init is None else [self.init], []
+        for entry in self.entries:
+            active = guard_at(entry.mask, encoding, t)
+            encoding.active.append((entry.tag, t, active))
+            if active != FALSE:
+                only = self._certain(entry, t, active)
+                if only is None:
+                    open_entries.append((entry, active))
+                else:
+                    certain.append(only)
+        return certain, open_entries
+
+    def _require_some(self, encoding: Encoding, entry: Entry, t: int, when: Guard) -> None:
+        """A reduction without an identity that joins another one is not empty."""
+        active = guard_at(entry.mask, encoding, t)
+        encoding.active.append((entry.tag, t, active))
+        if REDUCTIONS[self.outer].identity is None and active != FALSE:
+            (inner,) = entry.operands
+            assert isinstance(inner, Reduced)
+            some = [guard_at(e.mask, encoding, t) for e in inner.entries]
+            encoding.guards.add((-when, -active, *some))
+
+    def _pairs(self, entry: Entry, t: int) -> bool:
+        """Say whether an entry is a product of two values that do not fold, so that its items name its factors."""
+        if len(entry.operands) != 2 or self.inner == self.outer:
+            return False
+        return all(self._plain(operand, t) for operand in entry.operands)
+
+    def _partners(self, wanted: Iterable[Term]) -> dict[Term, list[tuple[Term, Term]]]:
+        """Return, for each left factor of a wanted item, its right factors, each with the item."""
+        found: dict[Term, list[tuple[Term, Term]]] = {}
+        for item in wanted:
+            for a, b in self._factors(item):
+                found.setdefault(a, []).append((b, item))
+        return found
+
+    def _use_pairs(
+        self,
+        encoding: Encoding,
+        entry: Entry,
+        t: int,
+        active: Guard,
+        when: Guard,
+        partners: dict[Term, list[tuple[Term, Term]]],
+        uses: dict[Term, list[Guard]],
+    ) -> None:
+        """Say what a product contributes: each wanted left factor calls for one of its wanted partners.
+
+        With one partner, 'active and the left factor is a' is itself the use of the item, as it implies the partner.
+        A factor that makes the product vanish frees the other one.
+        """
+        guards, (left, right) = encoding.guards, entry.operands
+        zero = self._vanishing()
+        vanishes = [FALSE if zero is None else equals(o, encoding, t, zero) for o in (left, right)]
+        lefts = []
+        for a, found in partners.items():
+            is_left = equals(left, encoding, t, a)
+            if is_left == FALSE:
+                continue
+            lefts.append(is_left)
+            here = guards.both(active, is_left)
+            rights = [(equals(right, encoding, t, b), item) for b, item in found]
+            guards.add([-when, -here, *(g for g, _ in rights), vanishes[1]])
+            implied = len(rights) == 1 and vanishes[1] == FALSE
+            for g, item in rights:
+                if g != FALSE:
+                    uses[item].append(here if implied else guards.both(here, g))
+        guards.add([-when, -active, *lefts, *vanishes])
+
+    def _certain(self, entry: Entry, t: int, active: Guard) -> Term | None:
+        """Return what an entry always contributes, if that is settled."""
+        sets = [possible(o, t) for o in entry.operands]
+        if active != TRUE or any(s is None or len(s) != 1 for s in sets):
+            return None
+        chosen = [term for s in sets if s is not None for term in s]
+        return chosen[0] if len(chosen) == 1 else self.terms.apply(self.inner or "", chosen)
+
+    def _contributions(
+        self, encoding: Encoding, entry: Entry, t: int, wanted: Counter[Term]
+    ) -> Iterator[tuple[Guard, Counter[Term]]]:
+        """Yield what an entry may contribute without spoiling the wanted term: the guard and the items."""
+        guards, operands = encoding.guards, entry.operands
+        for chosen, term in self._fitting(entry, t, wanted):
+            guard = TRUE
+            for operand, value in zip(operands, chosen, strict=True):
+                guard = guards.both(guard, equals(operand, encoding, t, value))
+                if guard == FALSE:
+                    break
+            if guard != FALSE:
+                yield guard, self.terms.multiset(term, self.outer)
+
+    def _fitting(self, entry: Entry, t: int, wanted: Counter[Term]) -> Iterator[tuple[tuple[Term, ...], Term]]:
+        """Yield the operand values whose product fits into the wanted multiset, with the product."""
+        terms, operands = self.terms, entry.operands
+        sets = [possible(o, t) for o in operands]
+        if len(operands) == 1:
+            (only,) = sets
+            if only is None:
+                some = kinds(terms, operands[0], t)
+                if some is None or some & {"const", self.outer}:
+                    raise too_many(self.place)
+            for term in wanted if only is None else only:
+                self._refuse_constant(term)
+                if self._fits(term, wanted):
+                    yield (term,), term
+            return
+        assert self.inner is not None
+        if any(s is None for s in sets) or prod(len(s) for s in sets if s is not None) > EXPANSION_LIMIT:
+            raise too_many(self.place)
+        for chosen in itertools.product(*(sorted(s) for s in sets if s is not None)):
+            term = terms.apply(self.inner, chosen)
+            self._refuse_constant(term)
+            if self._fits(term, wanted):
+                yield chosen, term
+
+    def _fits(self, term: Term, wanted: Counter[Term]) -> bool:
+        if term in wanted:
+            return True
+        if self.terms.nodes[term][0] not in (self.outer, "const"):
+            return False
+        items = self.terms.multiset(term, self.outer)
+        if REDUCTIONS[self.outer].idempotent:
+            return all(item in wanted for item in items)
+        return all(wanted[item] >= count for item, count in items.items())
+
+    def _factors(self, item: Term) -> set[tuple[Term, Term]]:
+        """Return the ordered pairs whose product by `inner` is an item, for values that do not fold."""
+        assert self.inner is not None
+        op, args = self.terms.nodes[item]
+        if op == self.inner:
+            found = {(args[0], args[1]), (args[1], args[0])} if len(args) == 2 else set()
+        else:
+            found = {(item, item)} if REDUCTIONS[self.inner].idempotent else set()
+        return found
+
+    def _plain(self, operand: DataVector, t: int) -> bool:
+        """Say whether a factor folds with no other one under `inner`, but for one that makes the product vanish."""
+        terms, zero, values = self.terms, self._vanishing(), possible(operand, t)
+        if values is None:
+            some = kinds(terms, operand, t)
+            return some is not None and not some & {"const", self.inner}
+        return not any((terms.is_const(v) and v != zero) or terms.nodes[v][0] == self.inner for v in values)
+
+    def _vanishing(self) -> Term | None:
+        """Return the factor that makes a product contribute nothing: 0 in a sum of products."""
+        assert self.inner is not None
+        zero = REDUCTIONS[self.inner].annihilator
+        return self.terms.const(zero) if zero is not None and zero == REDUCTIONS[self.outer].identity else None
+
+    def _refuse_constant(self, term: Term) -> None:
+        if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:
+            raise SwizzleError(
+                f"an accumulator receives {self.terms.show(term)}, which has a constant in it, or not: a hole decides",
+                place=self.place,
+                expected="accumulated values that come from the input arrays",
+                mend="pass the constant in as an element of a `const` array",
+            )

@@ -1,0 +1,521 @@
+"""The machine: all threads of the grid, in lockstep, one statement at a time (paper, sections 4 and 6.1).
+
+One interpreter serves every use. What data is, is the algebra's business (`symbolic.algebra.numbers`); what a hole
+gives, the caller's (`HoleFunction`): lanes for a chosen function, a deferred vector for an open hole. With numbers and
+no open hole this is the definition of the language: printed CUDA, PTX and every symbolic run must agree with it.
+
+What must hold at run time (indices in bounds, no read of an unwritten cell, all lanes present at a shuffle, no
+races) is looked at for all threads. Where it fails for certain, there is a `Violation`. Where it depends on open
+holes it is kept in `Run.obligations`, under the same key that a concrete run of the same program would report, so
+that a counterexample found concretely can be ruled out symbolically.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from typing_extensions import assert_never
+
+from symbolic.algebra.numbers import Algebra, Canonical, conversion
+from symbolic.errors import SwizzleError
+from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
+from symbolic.ir.program import (
+    Accumulate,
+    AccumulatorValue,
+    Assign,
+    Barrier,
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Coordinate,
+    DeclareAccumulator,
+    DeclareArray,
+    DType,
+    Expr,
+    For,
+    HoleCall,
+    If,
+    Load,
+    Logic,
+    Program,
+    Select,
+    Shuffle,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+)
+from symbolic.machine.accumulators import Entry, Reduced
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.machine.memory import Memory, Read, cell_name
+from symbolic.machine.rules import Rules
+from symbolic.machine.run import Accumulated, Run
+from symbolic.values.data import Data, DataVector
+from symbolic.values.guard import FALSE, TRUE, Guard, OutOfTime
+from symbolic.values.mapped import Mapped, Number
+from symbolic.values.moved import Gathered, Selected, Shuffled
+from symbolic.values.union import Union, merge
+from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
+
+HoleFunction: TypeAlias = Callable[[int, tuple[Vector, ...], Vector], Vector]
+_BOUND = ("loop bound", "loop to the largest bound and put the thread's own bound in an `if`")
+_SLOT = ("accumulator index", "loop over the accumulators, and choose among them with when=, or among their values")
+_MOVES = {"up": operator.sub, "down": operator.add, "xor": operator.xor}
+Value: TypeAlias = "Vector | Data"
+
+
+class Machine:
+    """An interpreter for one launch of one program."""
+
+    def __init__(
+        self,
+        program: Program,
+        algebra: Algebra,
+        inputs: Mapping[str, Lanes],
+        hole: HoleFunction | None = None,
+        violation_limit: int = 32,
+        deadline: float | None = None,
+        copies: int = 1,
+    ) -> None:
+        """`inputs` are flat arrays for the in, const and inout parameters, of the algebra's data.
+
+        With `copies`, that many launches run side by side, each with parameters of its own. Running past a deadline
+        (of `time.monotonic`) raises `OutOfTime`.
+        """
+        self.deadline = deadline
+        self.program, self.algebra, self.hole = program, algebra, hole
+        self.shape = LaunchShape.of(program, copies)
+        self.all = np.ones(self.shape.count, np.bool_)
+        self.scalars: dict[str, Value] = {}
+        self.memories: dict[str, Memory] = {}
+        self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
+        self.result = Run(self.shape, self.memories, [], [], {})
+        self.rules = Rules(self.shape, self.result, violation_limit)
+        for parameter in program.parameters:
+            size = int(np.prod(parameter.shape, dtype=np.int64))
+            given = parameter.role != "out"
+            data = np.array(inputs[parameter.name]) if given else algebra.blank(size, parameter.dtype)
+            assert data.shape == (size,), f"{parameter.name} needs {size} elements, flat"
+            memory = Memory(
+                parameter.name,
+                parameter.dtype,
+                parameter.shape,
+                self.shape.copy_of * size,
+                np.tile(data, copies),
+                given,
+                self._sharers(size, self.shape.count // copies),
+                parameter.place,
+            )
+            self.memories[parameter.name] = memory
+            if parameter.role in ("out", "inout"):
+                self.rules.watch(parameter.name, between_blocks=True)
+
+    def run(self) -> Run:
+        """Run the whole grid."""
+        for statement in self.program.body:
+            self.execute(statement, self.all)
+        self.rules.finish()
+        return self.result
+
+    # -- statements -----------------------------------------------------------------------------------------
+
+    def execute(self, statement: Stmt, mask: Vector) -> None:
+        """Run one statement for the lanes in `mask`."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
+        match statement:
+            case Assign(name, value):
+                new = self.value(value, mask)
+                old = self.scalars.get(name)
+                self.scalars[name] = new if old is None or mask is self.all else self._select(mask, new, old, value)
+            case Store():
+                self._store(statement, mask)
+            case DeclareArray():
+                self._declare_array(statement)
+            case DeclareAccumulator(name):
+                size = int(np.prod(statement.shape, dtype=np.int64))
+                self.accumulators[name] = (statement, [[] for _ in range(size)])
+            case Accumulate():
+                self._accumulate(statement, mask)
+            case For():
+                self._loop(statement, mask)
+            case If(condition, then, otherwise):
+                chosen = self.index(condition, mask)
+                self._branch(then, conjunction(mask, chosen))
+                self._branch(otherwise, conjunction(mask, negation(chosen)))
+            case Barrier(scope):
+                self._barrier(statement, scope, mask)
+            case _:
+                assert_never(statement)
+
+    def _branch(self, body: tuple[Stmt, ...], mask: Vector) -> None:
+        if isinstance(mask, np.ndarray) and not mask.any():
+            return
+        for statement in body:
+            self.execute(statement, mask)
+
+    def _loop(self, loop: For, mask: Vector) -> None:
+        bounds = [self._uniform(e, mask) for e in (loop.start, loop.stop, loop.step)]
+        if bounds[2] == 0:
+            raise SwizzleError(
+                "the step of this range is 0",
+                place=loop.step.place,
+                expected="a step other than 0",
+                mend="write 1, or -1 to count down",
+            )
+        outer = self.rules.loops
+        for i in range(*bounds):
+            self.rules.loops = (*outer, i)
+            self.scalars[loop.variable] = np.full(self.shape.count, i, np.int64)
+            for statement in loop.body:
+                self.execute(statement, mask)
+        self.rules.loops = outer
+
+    def _uniform(self, node: Expr, mask: Vector, what: tuple[str, str] = _BOUND) -> int:
+        """Return the value that is the same for all threads; `what` says what it is, and what to do if it is not."""
+        value = self.index(node, mask)
+        lanes = value if isinstance(value, np.ndarray) else None
+        active = lanes[mask] if lanes is not None and isinstance(mask, np.ndarray) else lanes
+        if active is None or (len(active) and (active != active[0]).any()):
+            raise SwizzleError(
+                f"this {what[0]} is not the same for every thread",
+                place=node.place,
+                expected="one made of constants, sizes and outer loop variables",
+                mend=what[1],
+            )
+        return int(active[0]) if len(active) else 0
+
+    def _barrier(self, statement: Barrier, scope: Literal["block", "warp"], mask: Vector) -> None:
+        groups = self.shape.block_of if scope == "block" else self.shape.convergence_base
+        self.rules.all_present(
+            statement, mask, groups, "threads of the block" if scope == "block" else "lanes of the warp"
+        )
+        self.rules.passed(scope, mask)
+
+    # -- arrays ---------------------------------------------------------------------------------------------
+
+    def _declare_array(self, statement: DeclareArray) -> None:
+        cells = int(np.prod(statement.shape, dtype=np.int64))
+        shape = self.shape
+        if statement.memory == "local":
+            owner, count, threads = shape.thread, shape.count, 1
+        else:
+            owner, count, threads = shape.block_of, shape.blocks, shape.block_threads
+            self.rules.watch(statement.name, between_blocks=False)
+        sharers = self._sharers(cells, threads)
+        data = self.algebra.blank(cells * count, statement.dtype)
+        self.memories[statement.name] = Memory(
+            statement.name, statement.dtype, statement.shape, owner * cells, data, False, sharers, statement.place
+        )
+
+    @staticmethod
+    def _sharers(cells: int, threads: int) -> Callable[[int], range]:
+        """Return what says which threads reach a cell, of arrays of `cells` that so many threads share."""
+        return lambda address: range(address // cells * threads, (address // cells + 1) * threads)
+
+    def _address(self, node: Load | Store, mask: Vector) -> Vector:
+        """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
+        memory = self.memories[node.array]
+        indices = [self.index(i, mask) for i in node.indices]
+        linear: Vector = np.zeros(self.shape.count, np.int64)
+        for extent, index in zip(memory.shape, indices, strict=True):
+
+            def step(total: int, i: int, extent: int = extent) -> int:
+                return total * extent + i if total >= 0 and 0 <= i < extent else -1
+
+            def steps(total: Lanes, i: Lanes, extent: int = extent) -> Lanes:
+                return np.where((total >= 0) & (i >= 0) & (i < extent), total * extent + i, -1)
+
+            linear = lift(step, steps, linear, index)
+        if isinstance(linear, Deferred) or isinstance(mask, Deferred):
+            inside = linear
+
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                encoding.guards.add((-when, -guard_at(mask, encoding, t), -at(inside, encoding, t).is_(-1)))
+
+            self.result.obligations[self.rules.key(node, "bounds")] = oblige
+        else:
+            bad = np.flatnonzero(mask & (linear < 0))
+            if len(bad):
+                t = int(bad[0])
+                where = ", ".join(str(i[t]) for i in indices if isinstance(i, np.ndarray))
+                self.rules.violate(
+                    node,
+                    "bounds",
+                    t,
+                    f"{node.array}[{where}] is out of bounds: {node.array} has shape {memory.shape} "
+                    f"({self.shape.describe(t)})",
+                    "guard the access with `if`, or make the array larger",
+                )
+        base = memory.base
+        return lift(lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, base)
+
+    def _load(self, node: Load, mask: Vector) -> DataVector:
+        memory = self.memories[node.array]
+        address = self._address(node, mask)
+        self.rules.note_access(node, mask, address, writes=False)
+        found = memory.read(address)
+        if isinstance(found, np.ndarray) and isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
+            bad = np.flatnonzero(mask & memory.unwritten(address))
+            if len(bad):
+                t = int(bad[0])
+                cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
+                self.rules.violate(
+                    node,
+                    "unwritten",
+                    t,
+                    f"{cell} is read before it is written ({self.shape.describe(t)})",
+                    "write the cell on every path before this read",
+                )
+        if isinstance(found, Read) or isinstance(mask, Deferred):
+            never = found.unwritten if isinstance(found, Read) else None
+            certain = memory.unwritten(address) if isinstance(address, np.ndarray) else None
+
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                if never is not None:
+                    unwritten = never(encoding, t)
+                else:
+                    assert certain is not None
+                    unwritten = TRUE if certain[t] else FALSE
+                encoding.guards.add((-when, -guard_at(mask, encoding, t), -unwritten))
+
+            self.result.obligations[self.rules.key(node, "unwritten")] = oblige
+        return found
+
+    def _store(self, node: Store, mask: Vector) -> None:
+        value = self.data(node.value, mask)
+        address = self._address(node, mask)
+        self.rules.note_access(node, mask, address, writes=True)
+        keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
+        self.memories[node.array].write(self.rules.key(node, "access"), keep, address, value)
+
+    # -- accumulators ---------------------------------------------------------------------------------------
+
+    def _slot(self, name: str, indices: tuple[Expr, ...], mask: Vector) -> list[Accumulated]:
+        declared, slots = self.accumulators[name]
+        linear = 0
+        for extent, node in zip(declared.shape, indices, strict=True):
+            i = self._uniform(node, mask, _SLOT)
+            if not 0 <= i < extent:
+                raise SwizzleError(
+                    f"accumulator index {i} is out of bounds: {name} has shape {declared.shape}",
+                    place=node.place,
+                    expected="an index inside the shape",
+                    mend="guard the access with `if`, or make the shape larger",
+                )
+            linear = linear * extent + i
+        return slots[linear]
+
+    def _accumulate(self, node: Accumulate, mask: Vector) -> None:
+        slot = self._slot(node.accumulator, node.indices, mask)
+        predicate = self.all if node.condition is None else self.index(node.condition, mask)
+        on = conjunction(mask, predicate)
+        if isinstance(on, np.ndarray) and not on.any():
+            return
+        operands = tuple(self.data(o, on) for o in node.operands)
+        entry = Accumulated(node, on, operands, self.rules.loops)
+        slot.append(entry)
+        self.result.accumulated.append(entry)
+
+    def _accumulator_value(self, node: AccumulatorValue, mask: Vector) -> Value:
+        declared, _ = self.accumulators[node.accumulator]
+        entries = tuple(self._slot(node.accumulator, node.indices, mask))
+        total = self._reduce(declared, entries)
+        if declared.final is None:
+            return total
+        outer = self.scalars.get(declared.final.parameter)
+        self.scalars[declared.final.parameter] = total
+        found = self.value(declared.final.body, mask)
+        if outer is None:
+            del self.scalars[declared.final.parameter]
+        else:
+            self.scalars[declared.final.parameter] = outer
+        return found
+
+    def _reduce(self, declared: DeclareAccumulator, entries: tuple[Accumulated, ...]) -> DataVector:
+        init = None if declared.init is None else declared.init.value
+        inner, dtype = declared.inner, declared.dtype
+        if any(isinstance(v, Deferred | Data) for e in entries for v in (e.mask, *e.operands)):
+            terms = self._canonical().terms
+            start = None if init is None else terms.const(init)
+            open_entries = [Entry(e.mask, e.operands, e) for e in entries]
+            return Reduced(terms, declared.outer, inner, open_entries, start, declared.place)
+        values: list[Any] = []
+        for entry in entries:
+            value: Any = entry.operands[0]
+            for operand in entry.operands[1:]:
+                value = self.algebra.binary(inner or "", value, operand, dtype)  # type: ignore[arg-type]
+            values.append(value)
+        masks: list[Any] = [e.mask for e in entries]
+        total = self.algebra.reduce(declared.outer, masks, values, init, dtype)
+        return np.broadcast_to(total, self.all.shape).copy()
+
+    # -- expressions ----------------------------------------------------------------------------------------
+
+    def index(self, node: Expr, mask: Vector) -> Vector:
+        """Evaluate an expression that steers."""
+        found = self.value(node, mask)
+        assert not isinstance(found, Data)
+        return found
+
+    def data(self, node: Expr, mask: Vector) -> DataVector:
+        """Evaluate an expression of data."""
+        found = self.value(node, mask)
+        assert not isinstance(found, Deferred)
+        return found
+
+    def value(self, node: Expr, mask: Vector) -> Value:
+        """Evaluate an expression for all threads; only lanes in `mask` are answerable for what it touches."""
+        match node:
+            case Const(value, dtype):
+                steer = {DType.INDEX: np.int64, DType.BOOL: np.bool_}.get(dtype)
+                one = steer(value) if steer else self.algebra.constant(value, dtype)
+                return np.full(self.shape.count, one)
+            case Var(name):
+                return self.scalars[name]
+            case Coordinate():
+                return self.shape.coordinate(node)
+            case Unary(op, operand, dtype):
+                if not dtype.is_data:
+                    return lift(*UNARY[op], self.index(operand, mask))
+                return self._data(op, node, self.value(operand, mask))
+            case Binary():
+                return self._binary(node, mask)
+            case Compare(op, left, right):
+                return lift(*COMPARE[op], self.index(left, mask), self.index(right, mask))
+            case Logic(op, left, right):
+                return lift(*LOGIC[op], self.index(left, mask), self.index(right, mask))
+            case Select(condition, then, otherwise):
+                chosen = self.index(condition, mask)
+                yes = self.value(then, conjunction(mask, chosen))
+                return self._select(chosen, yes, self.value(otherwise, conjunction(mask, negation(chosen))), node)
+            case Cast(operand, dtype):
+                inner = self.value(operand, mask)
+                source = operand.dtype
+                if isinstance(inner, np.ndarray):
+                    return self.algebra.cast(inner, source, dtype)
+                terms = self._canonical().terms
+                if isinstance(inner, Deferred):
+                    return Number(inner, terms.const)
+                convert = conversion(source, dtype)
+                return inner if convert is None else Mapped(terms, convert, (inner,), node.place)
+            case Load():
+                return self._load(node, mask)
+            case Shuffle():
+                return self._shuffle(node, mask)
+            case HoleCall(hole, args):
+                assert self.hole is not None, "a program with open holes needs a hole function"
+                return self.hole(hole, tuple(self.index(a, mask) for a in args), mask)
+            case AccumulatorValue():
+                return self._accumulator_value(node, mask)
+            case _:
+                assert_never(node)
+
+    def _binary(self, node: Binary, mask: Vector) -> Value:
+        if node.dtype.is_data:
+            return self._data(node.op, node, self.value(node.left, mask), self.value(node.right, mask))
+        left, right = self.index(node.left, mask), self.index(node.right, mask)
+        scalar, lanes = BINARY[node.op]
+        if node.op in ("//", "%", "<<", ">>"):
+            if isinstance(right, Deferred):
+                raise SwizzleError(
+                    f"the right side of `{node.op}` depends on a hole",
+                    place=node.right.place,
+                    expected="a divisor or shift made of constants and coordinates",
+                    mend="put the hole around the whole index instead",
+                )
+            wrong = right == 0 if node.op in ("//", "%") else right < 0
+            if (isinstance(mask, Deferred) and wrong.any()) or (isinstance(mask, np.ndarray) and (wrong & mask).any()):
+                t = int(np.flatnonzero(wrong if isinstance(mask, Deferred) else wrong & mask)[0])
+                what = "division by zero" if node.op in ("//", "%") else "shift by a negative amount"
+                raise SwizzleError(
+                    f"{what} ({self.shape.describe(t)})",
+                    place=node.place,
+                    expected="a divisor other than 0, a shift of at least 0, for every thread that gets here",
+                    mend="guard it with `if`",
+                )
+            right = np.where(wrong, 1, right)
+        return lift(scalar, lanes, left, right)
+
+    def _data(self, op: str, node: Unary | Binary, *operands: Value) -> DataVector:
+        data: Any = operands
+        if all(isinstance(o, np.ndarray) for o in operands):
+            if len(operands) == 1:
+                return self.algebra.unary(op, data[0], node.dtype)
+            return self.algebra.binary(op, data[0], data[1], node.dtype)
+        terms = self._canonical().terms
+        if op == "-":
+            minus = np.full(self.shape.count, terms.const(-1))
+            negative = Mapped(terms, "*", (minus, data[-1]), node.place)
+            return negative if len(data) == 1 else Mapped(terms, "+", (data[0], negative), node.place)
+        return Mapped(terms, op, data, node.place)
+
+    def _select(self, chosen: Vector, yes: Any, no: Any, node: Expr) -> Value:
+        if isinstance(chosen, np.ndarray) and isinstance(yes, np.ndarray) and isinstance(no, np.ndarray):
+            return np.where(chosen, yes, no)
+        if node.dtype.is_data:
+            return Selected(chosen, yes, no)
+
+        def compute(encoding: Encoding, t: int) -> Union:
+            g = guard_at(chosen, encoding, t)
+            if g in (1, -1):
+                return at(yes if g == 1 else no, encoding, t)
+            return merge(encoding.guards, [(g, at(yes, encoding, t)), (-g, at(no, encoding, t))])
+
+        def reachable(t: int) -> frozenset[Any]:
+            sides = reach(chosen, t)
+            return (reach(yes, t) if True in sides else frozenset()) | (reach(no, t) if False in sides else frozenset())
+
+        return Deferred(compute, reachable)
+
+    def _shuffle(self, node: Shuffle, mask: Vector) -> DataVector:
+        value, lane = self.data(node.value, mask), self.index(node.lane, mask)
+        shape, size = self.shape, self.program.warp_size
+        if node.mask is not None:
+            named = self.index(node.mask, mask)
+            full = (1 << min(size, 32)) - 1
+            if isinstance(named, Deferred) or ((named & full) != full).any():
+                raise SwizzleError(
+                    "this shuffle's mask does not name every lane of the warp",
+                    place=node.mask.place,
+                    expected="cuda.FULL_MASK",
+                    mend="let all lanes take part in the shuffle and ignore what some of them receive",
+                )
+        self.rules.all_present(node, mask, shape.convergence_base, "lanes of the warp")
+        if node.mode == "idx":
+            source = lift(lambda i: i % size, lambda i: i % size, lane)
+        else:
+            move: Any = _MOVES[node.mode]
+
+            def one(i: int, own: int) -> int:
+                return move(own, i) if 0 <= move(own, i) < size else own
+
+            def lanes(i: Lanes, own: Lanes) -> Lanes:
+                moved = move(own, i)
+                return np.where((moved >= 0) & (moved < size), moved, own)
+
+            source = lift(one, lanes, lane, shape.lane)
+        base = shape.warp_base
+        if (shape.warp_lanes < size).any():
+            raise SwizzleError(
+                f"a shuffle needs whole warps: the block of {shape.block_threads} threads ends in a part of a warp",
+                place=node.place,
+                expected=f"a block whose size is a multiple of {size}",
+                mend="round the block up and guard what the extra threads store",
+            )
+        if isinstance(source, np.ndarray):
+            giver = base + source
+            if isinstance(value, np.ndarray):
+                received: Lanes = value[giver]
+                return received
+            return Gathered(value, giver)
+        return Shuffled(value, source, base, size)
+
+    def _canonical(self) -> Canonical:
+        assert isinstance(self.algebra, Canonical), "open holes need canonical data"
+        return self.algebra

@@ -1,0 +1,348 @@
+"""Arrays of the machine: registers, shared and global memory, one flat address space each.
+
+A `Memory` has `instances` copies of an array (one a thread for registers, one a block for shared memory, one for
+parameters); an address is `instance * cells + row-major index`. A write whose mask and address are known goes
+straight into the cells. A value that depends on holes is kept by reference (`version`, `writer`). A write whose
+mask or address depends on holes is *diffuse*: it may touch any cell, and is kept in order. Reads see a snapshot,
+because a deferred read is asked after later writes have happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.errors import Place
+from symbolic.ir.program import DType
+from symbolic.values.data import (
+    Data,
+    DataVector,
+    Kinds,
+    Possible,
+    equals,
+    kinds_of,
+    possible,
+    require,
+    require_one,
+    union_of,
+)
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_at, reach
+
+
+@dataclass(frozen=True, slots=True)
+class Diffuse:
+    """A write that holes decide: `number` orders it among all writes, `key` names its execution."""
+
+    number: int
+    key: tuple[Hashable, ...]
+    mask: Vector
+    address: Vector
+    value: DataVector
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The cells as they stood at one moment."""
+
+    data: Lanes
+    written: Lanes
+    version: Lanes
+    writer: Lanes
+    number: Lanes
+    values: tuple[Data, ...]
+    diffuse: tuple[Diffuse, ...]
+    possible: dict[int, Possible] = field(default_factory=dict)  # of each cell that was asked for
+    instances: dict[int, Possible] = field(default_factory=dict)
+
+    @cached_property
+    def places(self) -> dict[Term, list[int]]:
+        """Which cells hold each term for certain, as long as no diffuse write touches them."""
+        found: dict[Term, list[int]] = {}
+        for address in np.flatnonzero(self.written & (self.version < 0)).tolist():
+            found.setdefault(int(self.data[address]), []).append(address)
+        return found
+
+    @cached_property
+    def open(self) -> frozenset[int]:
+        """The cells whose value is data that depends on holes."""
+        return frozenset(np.flatnonzero(self.written & (self.version >= 0)).tolist())
+
+
+class Memory:
+    """One array of the program, in all its instances."""
+
+    def __init__(
+        self,
+        name: str,
+        dtype: DType,
+        shape: tuple[int, ...],
+        base: Lanes,
+        data: Lanes,
+        written: bool,
+        sharers: Callable[[int], range],
+        place: Place,
+    ) -> None:
+        """`base` is each thread's first address; `sharers(address)` are the threads that can reach a cell."""
+        self.name, self.dtype, self.shape, self.base, self.place = name, dtype, shape, base, place
+        self.cells = int(np.prod(shape, dtype=np.int64))
+        self.sharers = sharers
+        self._data = data
+        self._written = np.full(len(data), written)
+        self._version = np.full(len(data), -1, np.int32)
+        self._writer = np.zeros(len(data), np.int32)
+        self._number = np.zeros(len(data), np.int64)
+        self._values: list[Data] = []
+        self._diffuse: list[Diffuse] = []
+        self._writes = 0
+        self._snapshot: Snapshot | None = None
+
+    def snapshot(self) -> Snapshot:
+        """Return the present cells; the next write copies instead of changing them."""
+        if self._snapshot is None:
+            self._snapshot = Snapshot(
+                self._data,
+                self._written,
+                self._version,
+                self._writer,
+                self._number,
+                tuple(self._values),
+                tuple(self._diffuse),
+            )
+        return self._snapshot
+
+    @property
+    def concrete(self) -> bool:
+        """Whether no cell depends on a hole."""
+        return not self._diffuse and not self._values
+
+    @property
+    def data(self) -> Lanes:
+        """The cells of a concrete memory."""
+        assert self.concrete
+        return self._data
+
+    @property
+    def written(self) -> Lanes:
+        return self._written
+
+    def write(self, key: tuple[Hashable, ...], mask: Vector, address: Vector, value: DataVector) -> None:
+        """Write `value` at `address` for the threads in `mask`; the address of a thread that is off is ignored."""
+        if self._snapshot is not None:
+            self._data, self._written = self._data.copy(), self._written.copy()
+            self._version, self._writer, self._number = (
+                self._version.copy(),
+                self._writer.copy(),
+                self._number.copy(),
+            )
+            self._snapshot = None
+        self._writes += 1
+        if isinstance(mask, Deferred) or isinstance(address, Deferred):
+            self._diffuse.append(Diffuse(self._writes, key, mask, address, value))
+            return
+        threads = np.flatnonzero(mask)
+        cells = address[threads]
+        self._written[cells] = True
+        self._number[cells] = self._writes
+        if isinstance(value, Data):
+            self._version[cells] = len(self._values)
+            self._writer[cells] = threads
+            self._values.append(value)
+        else:
+            self._data[cells] = value[threads]
+            self._version[cells] = -1
+
+    def read(self, address: Vector) -> Lanes | Read:
+        """Return what each thread finds at its address; an address below 0 (out of bounds) finds UNWRITTEN."""
+        if isinstance(address, np.ndarray):
+            inside = address >= 0
+            cells = np.where(inside, address, 0)
+            if not self._diffuse and bool((self._version[cells] < 0).all()):
+                found: Lanes = np.where(inside, self._data[cells], self._data.dtype.type(0))
+                return found
+        return Read(self, self.snapshot(), address)
+
+    def unwritten(self, address: Lanes) -> Lanes:
+        """Return which threads would read a cell that was certainly never written."""
+        cells = np.where(address >= 0, address, 0)
+        return ~self._written[cells] & (address >= 0)
+
+    # -- under holes ----------------------------------------------------------------------------------------
+
+    def cell_equals(self, encoding: Encoding, seen: Snapshot, address: int, term: Term) -> Guard:
+        """Return the guard under which one cell holds a term."""
+        if address < 0:
+            return TRUE if term == UNWRITTEN else FALSE
+        guards, found = encoding.guards, []
+        alive = TRUE
+        for write, hits in self._overlay(encoding, seen, address):
+            for u, hit in hits:
+                found.append(guards.both(guards.both(alive, hit), equals(write.value, encoding, u, term)))
+            alive = guards.both(alive, -guards.any(hit for _, hit in hits))
+        version = int(seen.version[address])
+        if not seen.written[address]:
+            settled = TRUE if term == UNWRITTEN else FALSE
+        elif version < 0:
+            settled = TRUE if seen.data[address] == term else FALSE
+        else:
+            settled = seen.values[version].equals(encoding, int(seen.writer[address]), term)
+        return guards.any((*found, guards.both(alive, settled)))
+
+    def cell_unwritten(self, encoding: Encoding, seen: Snapshot, address: int) -> Guard:
+        """Return the guard under which one cell was never written."""
+        if seen.written[address]:
+            return FALSE
+        return -encoding.guards.any(hit for _, hits in self._overlay(encoding, seen, address) for _, hit in hits)
+
+    def require(
+        self, encoding: Encoding, seen: Snapshot, address: int, term: Term, unless: tuple[Guard, ...] = ()
+    ) -> None:
+        """Require, unless one of these guards holds, that a cell holds a term of the specification."""
+        guards, alive = encoding.guards, TRUE
+        for write, hits in self._overlay(encoding, seen, address):
+            for u, hit in hits:
+                require(write.value, encoding, u, term, (*unless, -guards.both(alive, hit)))
+            alive = guards.both(alive, -guards.any(hit for _, hit in hits))
+        version = int(seen.version[address])
+        overwritten = () if alive == TRUE else (-alive,)
+        if not seen.written[address]:
+            guards.add((*unless, *overwritten))
+        elif version >= 0:
+            seen.values[version].require(encoding, int(seen.writer[address]), term, (*unless, *overwritten))
+        elif seen.data[address] != term:
+            guards.add((*unless, *overwritten))
+
+    def cell_possible(self, seen: Snapshot, address: int) -> Possible:
+        """Return every term that a cell may hold."""
+        if address not in seen.possible:
+            found = union_of([possible(value, t) for value, t in self.sources(seen, address)])
+            seen.possible[address] = found if found is None or seen.written[address] else found | {UNWRITTEN}
+        return seen.possible[address]
+
+    def sources(self, seen: Snapshot, address: int) -> Iterator[tuple[DataVector, int]]:
+        """Yield the values that a cell may hold, each with its thread."""
+        if address < 0:
+            return
+        for write in seen.diffuse:
+            if write.number > seen.number[address]:
+                yield from ((write.value, u) for u in self.sharers(address) if _may_hit(write, u, address))
+        if seen.version[address] >= 0:
+            yield seen.values[seen.version[address]], int(seen.writer[address])
+        elif seen.written[address]:
+            yield seen.data, address
+
+    def instance_possible(self, seen: Snapshot, start: int) -> Possible:
+        """Return every term that some cell of the instance beginning at an address may hold."""
+        if start not in seen.instances:
+            seen.instances[start] = union_of([self.cell_possible(seen, a) for a in range(start, start + self.cells)])
+        return seen.instances[start]
+
+    def _overlay(
+        self, encoding: Encoding, seen: Snapshot, address: int
+    ) -> Iterator[tuple[Diffuse, list[tuple[int, Guard]]]]:
+        """Yield each later diffuse write, newest first, with the threads that may hit a cell and when they do."""
+        for write in reversed(seen.diffuse):
+            if write.number <= seen.number[address]:
+                break
+            hits = [(u, hit_at(write, encoding, u, address)) for u in self.sharers(address)]
+            yield write, [(u, hit) for u, hit in hits if hit != FALSE]
+
+
+def _may_hit(write: Diffuse, u: int, address: int) -> bool:
+    return address in reach(write.address, u) and True in reach(write.mask, u)
+
+
+def hit_at(write: Diffuse, encoding: Encoding, u: int, address: int) -> Guard:
+    """Return the guard under which thread u's diffuse write goes to a cell."""
+    if not _may_hit(write, u, address):
+        return FALSE
+    hit = at(write.address, encoding, u).is_(address)
+    return hit if hit == FALSE else encoding.guards.both(hit, guard_at(write.mask, encoding, u))
+
+
+class Read(Data):
+    """What each thread finds at an address, in a snapshot of a memory that depends on holes, or at an open address."""
+
+    def __init__(self, memory: Memory, seen: Snapshot, address: Vector) -> None:
+        super().__init__()
+        self.memory, self.seen, self.address = memory, seen, address
+
+    def _cells(self, encoding: Encoding, t: int, term: Term) -> dict[int, Guard]:
+        """Return the cells that may hold a term, with the guard under which thread t reads them."""
+        where = at(self.address, encoding, t).values
+        if self.seen.diffuse or term == UNWRITTEN:
+            return where
+        cells = [a for a in self.seen.places.get(term, ()) if a in where]
+        if self.seen.open:
+            cells += [a for a in where if a in self.seen.open and self._may_hold(a, term)]
+        return {a: where[a] for a in cells}
+
+    def _may_hold(self, cell: int, term: Term) -> bool:
+        possible = self.memory.cell_possible(self.seen, cell)
+        return possible is None or term in possible
+
+    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        guards, cells = encoding.guards, self._cells(encoding, t, term)
+        if not self.seen.diffuse and not self.seen.open and term != UNWRITTEN:  # the cells hold it for certain
+            return guards.any(cells.values())
+        return guards.any(
+            guards.both(g, self.memory.cell_equals(encoding, self.seen, a, term)) for a, g in cells.items()
+        )
+
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        if self.seen.diffuse or term == UNWRITTEN:
+            return False
+        cells = self._cells(encoding, t, term)
+        require_one(
+            encoding, {g: partial(self.memory.require, encoding, self.seen, a, term) for a, g in cells.items()}, unless
+        )
+        return True
+
+    def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
+        for address, g in at(self.address, encoding, t).values.items():
+            some = self.memory.cell_possible(self.seen, address) if address >= 0 else frozenset((UNWRITTEN,))
+            if some is not None and not some & terms:
+                encoding.guards.add((*unless, -g))
+
+    def unwritten(self, encoding: Encoding, t: int) -> Guard:
+        """Return the guard under which thread t reads a cell that was never written."""
+        guards, where = encoding.guards, at(self.address, encoding, t).values
+        return guards.any(
+            guards.both(g, self.memory.cell_unwritten(encoding, self.seen, a)) for a, g in where.items() if a >= 0
+        )
+
+    def kinds(self, terms: Terms, t: int) -> Kinds:
+        return kinds_of(terms, [s for a in reach(self.address, t) for s in self.memory.sources(self.seen, a)])
+
+    def _find_possible(self, t: int) -> Possible:
+        memory, seen = self.memory, self.seen
+        if isinstance(self.address, np.ndarray):
+            address = int(self.address[t])
+            return memory.cell_possible(seen, address) if address >= 0 else frozenset((UNWRITTEN,))
+        cells = self.address.reach(t)
+        if len(cells) < memory.cells:
+            return union_of([memory.cell_possible(seen, a) if a >= 0 else frozenset((UNWRITTEN,)) for a in cells])
+        found = memory.instance_possible(seen, int(memory.base[t]))
+        return found if found is None or -1 not in cells else found | {UNWRITTEN}
+
+
+def cell_name(name: str, shape: tuple[int, ...], index: int) -> str:
+    """Return `y[3]` or `y[1, 2]` for a row-major index."""
+    return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]" if shape else name
+
+
+def linear(shape: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
+    """Return the row-major index, or -1 where any index is out of bounds (ints, or lanes of them)."""
+    total: Any = 0
+    inside: Any = True
+    for extent, index in zip(shape, indices, strict=True):
+        inside = inside & (index >= 0) & (index < extent)
+        total = total * extent + index
+    if isinstance(total, np.ndarray):
+        return np.where(inside, total, -1)
+    return total if inside else -1

@@ -1,0 +1,95 @@
+"""Races: two threads touch one cell of shared or global memory, one of them writes, and no barrier lies between.
+
+`syncthreads` orders the threads of a block, `syncwarp` those of a warp; nothing orders blocks. The accesses of an
+epoch are gathered as they run and looked at together, in one sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.values.vector import Lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One statement's accesses: which threads touched which addresses, each after how many of its barriers."""
+
+    key: tuple[Hashable, ...]
+    writes: bool
+    threads: Lanes
+    addresses: Lanes
+    block_epoch: Lanes
+    warp_epoch: Lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two conflicting accesses to one cell."""
+
+    first: Access
+    first_thread: int
+    second: Access
+    second_thread: int
+    address: int
+
+
+def races(accesses: list[Access], shape: LaunchShape, between_blocks: bool) -> Iterator[Race]:
+    """Yield one race for each cell (and epoch) that has one; `between_blocks`: the memory is global."""
+    if not accesses:
+        return
+    address = np.concatenate([a.addresses for a in accesses])
+    thread = np.concatenate([a.threads for a in accesses])
+    which = np.concatenate([np.full(len(a.addresses), i, np.int64) for i, a in enumerate(accesses)])
+    block_epoch = np.concatenate([a.block_epoch for a in accesses])
+    warp_epoch = np.concatenate([a.warp_epoch for a in accesses])
+    writes = np.array([a.writes for a in accesses])[which]
+    if not writes.any():
+        return
+    epochs = 1
+    if not between_blocks:  # a cell in another epoch is another cell: the barrier lies between
+        epochs = 1 + int(block_epoch.max())
+        address = address * epochs + block_epoch
+    in_order = np.sort(address)
+    if (in_order[1:] != in_order[:-1]).all():
+        return
+    order = np.lexsort((which, thread, address))
+    address, thread, which = address[order], thread[order], which[order]
+    block_epoch, warp_epoch = block_epoch[order], warp_epoch[order]
+    starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
+    ends = np.r_[starts[1:], len(address)]
+    shared = (thread[starts] != thread[ends - 1]) & np.logical_or.reduceat(writes[order], starts)
+    for start, end in zip(starts[shared].tolist(), ends[shared].tolist(), strict=True):
+        here = slice(start, end)
+        found = _conflict(accesses, shape, thread[here], which[here], block_epoch[here], warp_epoch[here])
+        if found is not None:
+            i, j = found
+            yield Race(
+                accesses[which[start + i]],
+                int(thread[start + i]),
+                accesses[which[start + j]],
+                int(thread[start + j]),
+                int(address[start]) // epochs,
+            )
+
+
+def _conflict(
+    accesses: list[Access], shape: LaunchShape, thread: Lanes, which: Lanes, block_epoch: Lanes, warp_epoch: Lanes
+) -> tuple[int, int] | None:
+    block, warp = thread // shape.block_threads, shape.warp_base[thread]
+    for i in range(len(thread)):
+        if not accesses[which[i]].writes:
+            continue
+        for j in range(len(thread)):
+            if thread[j] == thread[i]:
+                continue
+            if block[i] == block[j] and block_epoch[i] != block_epoch[j]:
+                continue
+            if warp[i] == warp[j] and warp_epoch[i] != warp_epoch[j]:
+                continue
+            return (i, j) if which[i] <= which[j] else (j, i)
+    return None

@@ -1,0 +1,97 @@
+"""What a run of the machine leaves behind: memories, accumulates, broken rules, and what holes must see to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol, TypeAlias
+
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import Accumulate
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.machine.memory import Memory
+from symbolic.values.data import DataVector
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.vector import Encoding, Vector, at, guard_at
+
+Key: TypeAlias = tuple[Hashable, ...]
+"""One execution of a node under one rule, whose name comes last."""
+
+EXPECTED: Final = {
+    "bounds": "an index inside the array, for every thread that gets here",
+    "unwritten": "a cell that was written before, by every path to this read",
+    "present": "all of them or none: the condition must be the same for all",
+    "access": "one thread's use of a cell, or a barrier between a write and the others' uses",
+}
+"""What each rule asks for."""
+
+
+class Obligation(Protocol):
+    """What holes must see to."""
+
+    def __call__(self, encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+        """Require it of thread t, where `when` holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that a run broke: which, where, by which thread; a race names the other access too."""
+
+    key: Key
+    thread: int
+    message: str
+    place: Place
+    mend: str = ""
+    other: tuple[Key, int] | None = None
+
+    def error(self) -> SwizzleError:
+        """Return the violation as the user's mistake."""
+        return SwizzleError(self.message, place=self.place, expected=EXPECTED[str(self.key[-1])], mend=self.mend)
+
+
+@dataclass(slots=True)
+class Accumulated:
+    """One accumulate that ran: its statement, its guard, its operands and the values of the loops around it."""
+
+    statement: Accumulate
+    mask: Vector
+    operands: tuple[DataVector, ...]
+    loops: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A barrier that ran, and for which threads."""
+
+    scope: Literal["block", "warp"]
+    mask: Vector
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run leaves behind. An access is its mask, its address and how many barriers ran before it."""
+
+    shape: LaunchShape
+    memories: dict[str, Memory]
+    accumulated: list[Accumulated]
+    violations: list[Violation]
+    obligations: dict[Key, Obligation]
+    accesses: dict[Key, tuple[Vector, Vector, int]] = field(default_factory=dict)
+    barriers: list[Passed] = field(default_factory=list)
+
+
+def forbid_race(run: Run, violation: Violation, encoding: Encoding, when: Guard = TRUE) -> None:
+    """Require, where `when` holds, that two accesses do not meet in one cell without a barrier between."""
+    assert violation.other is not None
+    mask_a, address_a, before_a = run.accesses[violation.other[0]]
+    mask_b, address_b, before_b = run.accesses[violation.key]
+    a, b, shape = violation.other[1], violation.thread, run.shape
+    scopes = {"block"} if shape.block_of[a] == shape.block_of[b] else set()
+    scopes |= {"warp"} if shape.warp_base[a] == shape.warp_base[b] else set()
+    between = run.barriers[min(before_a, before_b) : max(before_a, before_b)]
+    ordered = [guard_at(barrier.mask, encoding, a) for barrier in between if barrier.scope in scopes]
+    first, second = at(address_a, encoding, a), at(address_b, encoding, b)
+    for cell, guard in first.values.items():
+        if cell >= 0 and (other := second.is_(cell)) != FALSE:
+            both_on = (-guard_at(mask_a, encoding, a), -guard_at(mask_b, encoding, b))
+            encoding.guards.add((-when, -guard, -other, *both_on, *ordered))

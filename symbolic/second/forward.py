@@ -1,0 +1,455 @@
+"""A second reading of a program: forward, thread by thread, in plain formulas over what holes are open.
+
+This is not how the search works, on purpose: it shares no code with the machine's deferred values, unions and
+guards, so that what the two agree on does not rest on either. A steering value is its *cases*: each value it may
+have, with a PySMT formula that says when. What data is, is the business of a `Values`. Everything is computed for
+one thread at a time, when it is asked for, and kept. It is slow and simple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol, TypeAlias
+
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+from typing_extensions import assert_never
+
+from symbolic.ir import program as ir
+from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+
+Cases: TypeAlias = dict[Any, FNode]  # exclusive and exhaustive
+
+
+class NotCovered(Exception):
+    """The program does something that this reading does not follow."""
+
+
+def both(*formulas: FNode) -> FNode:
+    """Return the conjunction."""
+    some = {f: None for f in formulas if not f.is_true()}
+    if any(f.is_false() for f in some):
+        return get_env().formula_manager.FALSE()
+    return get_env().formula_manager.And(list(some))
+
+
+def some_of(formulas: Iterable[FNode]) -> FNode:
+    """Return the disjunction."""
+    some = {f: None for f in formulas if not f.is_false()}
+    if any(f.is_true() for f in some):
+        return get_env().formula_manager.TRUE()
+    return get_env().formula_manager.Or(list(some))
+
+
+def no(formula: FNode) -> FNode:
+    """Return the negation."""
+    manager = get_env().formula_manager
+    if formula.is_true() or formula.is_false():
+        return manager.FALSE() if formula.is_true() else manager.TRUE()
+    return manager.Not(formula)
+
+
+def true() -> FNode:
+    return get_env().formula_manager.TRUE()
+
+
+def fresh() -> FNode:
+    """Return a formula that may hold or not."""
+    return get_env().formula_manager.FreshSymbol()
+
+
+def exactly(count: int, formulas: Sequence[FNode]) -> FNode:
+    """Return 'exactly so many of these hold', by counting them one after another."""
+    manager = get_env().formula_manager
+    reached: list[FNode] = [manager.TRUE()]  # at least 0, 1, 2, ... so far, up to count + 1
+    for formula in formulas:
+        grown = [manager.TRUE()]
+        for j in range(1, min(len(reached), count + 1) + 1):
+            before = reached[j] if j < len(reached) else manager.FALSE()
+            grown.append(some_of((before, both(reached[j - 1], formula))))
+        reached = grown
+    least = reached[count] if count < len(reached) else manager.FALSE()
+    return both(least, no(reached[count + 1])) if count + 1 < len(reached) else least
+
+
+class Lazy:
+    """A value for each thread, computed once when it is asked for."""
+
+    def __init__(self, compute: Callable[[int], Any]) -> None:
+        self._compute = compute
+        self._known: dict[int, Any] = {}
+
+    def __call__(self, t: int) -> Any:
+        if t not in self._known:
+            self._known[t] = self._compute(t)
+        return self._known[t]
+
+
+class Values(Protocol):
+    """What data is."""
+
+    def atom(self, array: str, index: int) -> Any: ...
+    def number(self, value: Any, dtype: DType) -> Any: ...
+    def unwritten(self) -> Any: ...
+    def is_unwritten(self, value: Any) -> FNode: ...
+
+    def choose(self, cases: Sequence[tuple[FNode, Any]]) -> Any:
+        """Return the value whose formula holds; the formulas are exclusive and exhaustive."""
+
+    def apply(self, op: str, operands: Sequence[Any], dtype: DType) -> Any: ...
+    def cast(self, value: Any, source: DType, target: DType) -> Any: ...
+
+    def total(self, declared: ir.DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Any]]]) -> Any:
+        """Return an accumulator's value: what runs under which formula."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    mask: Lazy
+    address: Lazy
+    value: Lazy
+
+
+class _Memory:
+    """An array: every write, in order. `sharers(t)` are the threads that reach the same instance as t."""
+
+    def __init__(
+        self, values: Values, shape: tuple[int, ...], sharers: Callable[[int], range], initial: str | None
+    ) -> None:
+        self.values, self.shape, self.sharers, self.initial = values, shape, sharers, initial
+        self.cells = prod(shape)
+        self.writes: list[_Write] = []
+        self._known: dict[tuple[int, int, int], Any] = {}
+        self._hits: dict[tuple[int, int], dict[int, list[tuple[int, FNode]]]] = {}
+
+    def read(self, t: int, cell: int, after: int) -> Any:
+        """Return what thread t finds in a cell after so many writes."""
+        key = (self.sharers(t).start, cell, after)
+        if key not in self._known:
+            self._known[key] = self._read(t, cell, after)
+        return self._known[key]
+
+    def _read(self, t: int, cell: int, after: int) -> Any:
+        found: list[tuple[FNode, Any]] = []
+        alive = get_env().formula_manager.TRUE()
+        for number in range(after - 1, -1, -1):
+            for u, hit in self.hits(t, number).get(cell, ()):
+                found.append((both(alive, hit), self.writes[number].value(u)))
+                alive = both(alive, no(hit))
+            if alive.is_false():
+                return self.values.choose(found)
+        before = self.values.unwritten() if self.initial is None else self.values.atom(self.initial, cell)
+        return self.values.choose([*found, (alive, before)])
+
+    def hits(self, t: int, number: int) -> dict[int, list[tuple[int, FNode]]]:
+        """Return which threads may write to each cell in a write, and when."""
+        key = (self.sharers(t).start, number)
+        if key not in self._hits:
+            hits = self._hits[key] = {}
+            write = self.writes[number]
+            for u in self.sharers(t):
+                if not write.mask(u).is_false():
+                    for cell, formula in write.address(u).items():
+                        if cell >= 0:
+                            hits.setdefault(cell, []).append((u, both(write.mask(u), formula)))
+        return self._hits[key]
+
+
+class Forward:
+    """One program, executed: its memories, its accumulates, and what must hold for each thread."""
+
+    def __init__(self, program: Program, values: Values, hole: Callable[[int, tuple[int, ...]], Cases]) -> None:
+        self.program, self.values, self.hole = program, values, hole
+        self.shape = LaunchShape.of(program)
+        self.count, block = self.shape.count, self.shape.block_threads
+        self.true, self.false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()
+        self.must: list[Lazy] = []
+        self.active: list[tuple[ir.Accumulate, Lazy]] = []
+        self._scalars: dict[str, Lazy] = {}
+        self._coordinates: dict[Any, Any] = {}
+        self._accumulators: dict[str, tuple[ir.DeclareAccumulator, dict[int, list[Any]]]] = {}
+        everyone = range(self.count)
+        self._blocks = [range(b * block, (b + 1) * block) for b in range(self.shape.blocks)]
+        self.memories = {
+            p.name: _Memory(values, p.shape, lambda _: everyone, None if p.role == "out" else p.name)
+            for p in program.parameters
+        }
+        for statement in program.body:
+            self._run(statement, Lazy(lambda _: self.true))
+
+    def output(self, array: str, cell: int) -> Any:
+        """Return what an output element is in the end."""
+        memory = self.memories[array]
+        return memory.read(0, cell, len(memory.writes))
+
+    # -- statements -----------------------------------------------------------------------------------------
+
+    def _run(self, statement: Stmt, mask: Lazy) -> None:
+        match statement:
+            case ir.Assign(name, value):
+                self._assign(name, self._value(value, mask), mask, value.dtype)
+            case ir.Store(array, indices, value):
+                self._store(array, indices, value, mask)
+            case ir.DeclareArray():
+                block = self.shape.block_threads
+                local = statement.memory == "local"
+                own = lambda t: range(t, t + 1) if local else self._blocks[t // block]  # noqa: E731
+                self.memories[statement.name] = _Memory(self.values, statement.shape, own, None)
+            case ir.DeclareAccumulator(name):
+                self._accumulators[name] = (statement, {})
+            case ir.Accumulate():
+                self._accumulate(statement, mask)
+            case ir.For():
+                self._loop(statement, mask)
+            case ir.If(condition, then, otherwise):
+                chosen = self._value(condition, mask)
+                for body, side in ((then, True), (otherwise, False)):
+                    inner = Lazy(lambda t, side=side: self._narrow(mask(t), chosen, side, t))  # type: ignore[misc]
+                    for each in body:
+                        self._run(each, inner)
+            case ir.Barrier(scope):
+                block = self.shape.block_threads
+                self._together(mask, block if scope == "block" else max(self.shape.warp_size, HARDWARE_WARP))
+            case _:
+                assert_never(statement)
+
+    def _narrow(self, on: FNode, chosen: Lazy, side: bool, t: int) -> FNode:
+        return on if on.is_false() else both(on, chosen(t).get(side, self.false))
+
+    def _assign(self, name: str, new: Lazy, mask: Lazy, dtype: DType) -> None:
+        old = self._scalars.get(name)
+
+        def compute(t: int) -> Any:
+            on = mask(t)
+            if on.is_true() or old is None:
+                return new(t)
+            return old(t) if on.is_false() else self._choose(dtype, [(on, new(t)), (no(on), old(t))])
+
+        self._scalars[name] = Lazy(compute)
+
+    def _choose(self, dtype: DType, cases: Sequence[tuple[FNode, Any]]) -> Any:
+        """Return the data or the steering value whose formula holds."""
+        cases = [(f, v) for f, v in cases if not f.is_false()]
+        if len(cases) == 1:
+            return cases[0][1]
+        if dtype.is_data:
+            return self.values.choose(cases)
+        return _grouped((value, both(f, g)) for f, some in cases for value, g in some.items())
+
+    def _store(self, array: str, indices: tuple[Expr, ...], value: Expr, mask: Lazy) -> None:
+        memory, new = self.memories[array], self._value(value, mask)
+        address = self._address(memory, indices, mask)
+        memory.writes.append(_Write(mask, address, new))
+
+    def _address(self, memory: _Memory, indices: tuple[Expr, ...], mask: Lazy) -> Lazy:
+        parts = [self._value(i, mask) for i in indices]
+
+        def compute(t: int) -> Cases:
+            total: Cases = {0: self.true}
+            for extent, part in zip(memory.shape, parts, strict=True):
+
+                def step(a: int, i: int, extent: int = extent) -> int:
+                    return a * extent + i if a >= 0 and 0 <= i < extent else -1
+
+                total = combine(step, total, part(t))
+            return total
+
+        address = Lazy(compute)
+        self.must.append(Lazy(lambda t: self._if(mask, t, lambda: no(address(t).get(-1, self.false)))))
+        return address
+
+    def _if(self, mask: Lazy, t: int, then: Callable[[], FNode]) -> FNode:
+        on = mask(t)
+        return self.true if on.is_false() else some_of((no(on), then()))
+
+    def _together(self, mask: Lazy, size: int) -> None:
+        """Where one thread of a group is on, all are."""
+        block = self.shape.block_threads
+
+        def compute(t: int) -> FNode:
+            first = t - t % block % size
+            members = range(first, min(first + size, t - t % block + block))
+            return both(*(some_of((no(mask(t)), mask(u))) for u in members if u != t))
+
+        self.must.append(Lazy(compute))
+
+    def _accumulate(self, statement: ir.Accumulate, mask: Lazy) -> None:
+        slot = self._slot(statement.accumulator, statement.indices, mask)
+        condition = None if statement.condition is None else self._value(statement.condition, mask)
+        on = mask if condition is None else Lazy(lambda t: self._narrow(mask(t), condition, True, t))
+        slot.append((on, [self._value(o, on) for o in statement.operands]))
+        self.active.append((statement, on))
+
+    def _slot(self, name: str, indices: tuple[Expr, ...], mask: Lazy) -> list[Any]:
+        declared, slots = self._accumulators[name]
+        place = 0
+        for extent, index in zip(declared.shape, indices, strict=True):
+            place = place * extent + (self._uniform(index, mask) or 0)
+        return slots.setdefault(place, [])
+
+    def _loop(self, loop: ir.For, mask: Lazy) -> None:
+        start, stop, step = (self._uniform(e, mask) for e in (loop.start, loop.stop, loop.step))
+        if start is None or stop is None or step is None:
+            return
+        for i in range(start, stop, step):
+            self._scalars[loop.variable] = Lazy(lambda _, i=i: {i: self.true})  # type: ignore[misc]
+            for statement in loop.body:
+                self._run(statement, mask)
+
+    def _uniform(self, node: Expr, mask: Lazy) -> int | None:
+        """Return a value that is the same for all threads that are on, None if none is."""
+        value = self._value(node, mask)
+        for t in range(self.count):
+            if not mask(t).is_false():
+                ((only, _),) = value(t).items()
+                return int(only)
+        return None
+
+    # -- expressions ----------------------------------------------------------------------------------------
+
+    def _value(self, node: Expr, mask: Lazy) -> Lazy:
+        """Return an expression's value: cases where it steers, data where it is data."""
+        match node:
+            case ir.Const(value, dtype):
+                found = self.values.number(value, dtype) if dtype.is_data else {value: self.true}
+                return Lazy(lambda _: found)
+            case ir.Var(name):
+                return self._scalars[name]
+            case ir.Coordinate():
+                lanes = self._coordinates.setdefault((node.name, node.axis), self.shape.coordinate(node).tolist())
+                return Lazy(lambda t: {lanes[t]: self.true})
+            case ir.Unary(op, operand, dtype):
+                inner = self._value(operand, mask)
+                if dtype.is_data:
+                    return Lazy(lambda t: self.values.apply(op, [inner(t)], dtype))
+                return Lazy(lambda t: _grouped((UNARY[op][0](v), f) for v, f in inner(t).items()))
+            case ir.Binary(op, left, right, dtype):
+                a, b = self._value(left, mask), self._value(right, mask)
+                if dtype.is_data:
+                    return Lazy(lambda t: self.values.apply(op, [a(t), b(t)], dtype))
+                scalar = BINARY[op][0]
+                if op in ("//", "%", "<<", ">>"):  # what is wrong for threads that are off does no harm
+                    divides = op in ("//", "%")
+
+                    def safe(x: int, y: int) -> int:
+                        return scalar(x, 1 if (y == 0 if divides else y < 0) else y)
+
+                    return Lazy(lambda t: combine(safe, a(t), b(t)))
+                return Lazy(lambda t: combine(scalar, a(t), b(t)))
+            case ir.Compare(op, left, right):
+                return self._steered(COMPARE[op][0], left, right, mask)
+            case ir.Logic(op, left, right):
+                return self._steered(LOGIC[op][0], left, right, mask)
+            case ir.Select(condition, then, otherwise, dtype):
+                return self._select(condition, then, otherwise, dtype, mask)
+            case ir.Cast(operand, dtype):
+                inner = self._value(operand, mask)
+                if operand.dtype.is_data:
+                    return Lazy(lambda t: self.values.cast(inner(t), operand.dtype, dtype))
+                number = self.values.number
+                return Lazy(lambda t: self.values.choose([(f, number(v, dtype)) for v, f in inner(t).items()]))
+            case ir.Load(array, indices):
+                return self._load(self.memories[array], indices, mask)
+            case ir.Shuffle():
+                return self._shuffle(node, mask)
+            case ir.HoleCall(hole, args):
+                return self._hole(hole, [self._value(a, mask) for a in args])
+            case ir.AccumulatorValue(name, indices):
+                return self._accumulated(name, tuple(self._slot(name, indices, mask)), mask)
+            case _:
+                assert_never(node)
+
+    def _steered(self, function: Callable[[Any, Any], Any], left: Expr, right: Expr, mask: Lazy) -> Lazy:
+        a, b = self._value(left, mask), self._value(right, mask)
+        return Lazy(lambda t: combine(function, a(t), b(t)))
+
+    def _select(self, condition: Expr, then: Expr, otherwise: Expr, dtype: DType, mask: Lazy) -> Lazy:
+        chosen = self._value(condition, mask)
+        yes = self._value(then, Lazy(lambda t: self._narrow(mask(t), chosen, True, t)))
+        other = self._value(otherwise, Lazy(lambda t: self._narrow(mask(t), chosen, False, t)))
+
+        def compute(t: int) -> Any:
+            sides = [(f, yes if side else other) for side, f in chosen(t).items() if not f.is_false()]
+            return self._choose(dtype, [(f, side(t)) for f, side in sides])
+
+        return Lazy(compute)
+
+    def _load(self, memory: _Memory, indices: tuple[Expr, ...], mask: Lazy) -> Lazy:
+        address, after = self._address(memory, indices, mask), len(memory.writes)
+
+        def compute(t: int) -> Any:
+            cells = [(f, cell) for cell, f in address(t).items() if not f.is_false()]
+            nothing = self.values.unwritten
+            return self.values.choose([(f, memory.read(t, c, after) if c >= 0 else nothing()) for f, c in cells])
+
+        found = Lazy(compute)
+        self.must.append(Lazy(lambda t: self._if(mask, t, lambda: no(self.values.is_unwritten(found(t))))))
+        return found
+
+    def _shuffle(self, node: ir.Shuffle, mask: Lazy) -> Lazy:
+        value, lane, size = self._value(node.value, mask), self._value(node.lane, mask), self.shape.warp_size
+        self._together(mask, max(size, HARDWARE_WARP))
+        own, base = self.shape.lane.tolist(), self.shape.warp_base.tolist()
+
+        def source(t: int, i: int) -> int:
+            match node.mode:
+                case "idx":
+                    return base[t] + i % size  # type: ignore[no-any-return]
+                case "up":
+                    moved = own[t] - i
+                case "down":
+                    moved = own[t] + i
+                case _:
+                    moved = own[t] ^ i
+            return base[t] + (moved if 0 <= moved < size else own[t])  # type: ignore[no-any-return]
+
+        def compute(t: int) -> Any:
+            givers = _grouped((source(t, i), f) for i, f in lane(t).items())
+            return self.values.choose([(f, value(u)) for u, f in givers.items() if not f.is_false()])
+
+        return Lazy(compute)
+
+    def _hole(self, number: int, arguments: Sequence[Lazy]) -> Lazy:
+        def compute(t: int) -> Cases:
+            point = []
+            for argument in arguments:
+                ((only, _),) = argument(t).items()
+                point.append(int(only))
+            return self.hole(number, tuple(point))
+
+        return Lazy(compute)
+
+    def _accumulated(self, name: str, entries: tuple[Any, ...], mask: Lazy) -> Lazy:
+        declared, _ = self._accumulators[name]
+
+        def compute(t: int) -> Any:
+            running = [(on(t), operands) for on, operands in entries if not on(t).is_false()]
+            return self.values.total(declared, [(on, [o(t) for o in operands]) for on, operands in running])
+
+        total = Lazy(compute)
+        if declared.final is None:
+            return total
+        outer = self._scalars.get(declared.final.parameter)
+        self._scalars[declared.final.parameter] = total
+        found = self._value(declared.final.body, mask)
+        del self._scalars[declared.final.parameter]
+        if outer is not None:
+            self._scalars[declared.final.parameter] = outer
+        return found
+
+
+def _grouped(cases: Iterable[tuple[Any, FNode]]) -> Cases:
+    groups: dict[Any, list[FNode]] = {}
+    for value, formula in cases:
+        if not formula.is_false():
+            groups.setdefault(value, []).append(formula)
+    return {value: some_of(formulas) for value, formulas in groups.items()}
+
+
+def combine(function: Callable[[Any, Any], Any], a: Cases, b: Cases) -> Cases:
+    """Apply a function to every pair of cases."""
+    return _grouped((function(x, y), both(f, g)) for x, f in a.items() for y, g in b.items())

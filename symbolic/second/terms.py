@@ -1,0 +1,201 @@
+"""Data of the second reading as terms: what a value may be, each with its formula, and when it is a wanted term.
+
+An accumulator is a bag: what joins it under which formula. A bag is compared with a wanted term by counting, item by
+item. Where this reading cannot say what a value is, it says that it may be what is wanted: whoever uses it to show
+that there is no filling looks at more fillings than there are, never at fewer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+
+from symbolic.algebra.numbers import conversion
+from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms, binary, unary
+from symbolic.ir.program import DeclareAccumulator, DType
+from symbolic.second.forward import NotCovered, both, exactly, no, some_of
+
+MOST_PRODUCTS = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Bag:
+    """An accumulator under holes: entries of a formula and the operands' cases."""
+
+    outer: str
+    inner: str | None
+    init: Term | None
+    entries: tuple[tuple[FNode, tuple[dict[Any, FNode], ...]], ...]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """An operator on values of which one is a bag, or made of one."""
+
+    op: str
+    operands: tuple[Any, ...]
+
+
+Kept: TypeAlias = "dict[Term | Bag | Applied, FNode]"
+
+
+class TermValues:
+    """Values as cases of terms, bags, and operators on bags."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._true, self._false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()
+        self._products: dict[Any, dict[Term, list[tuple[Term, ...]]]] = {}
+
+    def atom(self, array: str, index: int) -> Kept:
+        return {self.terms.atom(array, index): self._true}
+
+    def number(self, value: Any, dtype: DType) -> Kept:
+        return {self.terms.const(value): self._true}
+
+    def unwritten(self) -> Kept:
+        return {UNWRITTEN: self._true}
+
+    def is_unwritten(self, value: Kept) -> FNode:
+        return value.get(UNWRITTEN, self._false)
+
+    def choose(self, cases: Sequence[tuple[FNode, Kept]]) -> Kept:
+        groups: dict[Any, list[FNode]] = {}
+        for formula, some in cases:
+            for key, inner in some.items():
+                found = both(formula, inner)
+                if not found.is_false():
+                    groups.setdefault(key, []).append(found)
+        return {key: some_of(formulas) for key, formulas in groups.items()}
+
+    def apply(self, op: str, operands: Sequence[Kept], dtype: DType) -> Kept:
+        if prod(len(o) for o in operands) > MOST_PRODUCTS:
+            raise NotCovered(f"`{op}` on values that may be too much")
+        found = []
+        for keys in itertools.product(*operands):
+            made: Any = self._apply(op, keys)
+            found.append((both(*(o[k] for o, k in zip(operands, keys, strict=True))), {made: self._true}))
+        return self.choose(found)
+
+    def cast(self, value: Kept, source: DType, target: DType) -> Kept:
+        op = conversion(source, target)
+        if op is None:
+            return value
+        return self.choose([(f, {self._apply(op, (key,)): self._true}) for key, f in value.items()])
+
+    def _apply(self, op: str, keys: tuple[Any, ...]) -> Any:
+        if all(isinstance(key, int) for key in keys):
+            return unary(self.terms, op, keys[0]) if len(keys) == 1 else binary(self.terms, op, keys[0], keys[1])
+        if op == "-":
+            negative = self._apply("*", (self.terms.const(-1), keys[-1]))
+            return negative if len(keys) == 1 else self._apply("+", (keys[0], negative))
+        return Applied(op, keys)
+
+    def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Kept]]]) -> Kept:
+        init = None if declared.init is None else self.terms.const(declared.init.value)
+        bag = Bag(declared.outer, declared.inner, init, tuple((f, tuple(o)) for f, o in entries))
+        if all(f.is_true() and all(len(o) == 1 for o in operands) for f, operands in bag.entries):
+            items = [] if init is None else [init]
+            for _, operands in bag.entries:
+                keys = [next(iter(o)) for o in operands]
+                if not all(isinstance(k, int) for k in keys):
+                    return {bag: self._true}
+                items.append(keys[0] if len(keys) == 1 else self.terms.apply(declared.inner or "", keys))
+            empty = not items and REDUCTIONS[declared.outer].identity is None
+            return {UNWRITTEN if empty else self.terms.apply(declared.outer, items): self._true}
+        return {bag: self._true}
+
+    # -- what a value is ------------------------------------------------------------------------------------
+
+    def may_be(self, value: Kept, term: Term) -> FNode:
+        """Return a formula that holds wherever the value is the term."""
+        return some_of(both(formula, self._key_may_be(key, term)) for key, formula in value.items())
+
+    def _key_may_be(self, key: Any, term: Term) -> FNode:
+        if isinstance(key, Bag):
+            return self._bag_is(key, term)
+        if not isinstance(key, Applied):
+            return self._true if key == term else self._false
+        if key.op in REDUCTIONS:
+            return self._reduced_may_be(key, term)
+        op, args = self.terms.nodes[term]
+        if op != key.op or len(args) != len(key.operands):
+            return self._false
+        return both(*(self._key_may_be(k, a) for k, a in zip(key.operands, args, strict=True)))
+
+    def _reduced_may_be(self, key: Applied, term: Term) -> FNode:
+        """Take what is known off the wanted term, and ask whether the bag is the rest."""
+        known = [k for k in key.operands if isinstance(k, int)]
+        (only, *others) = [k for k in key.operands if not isinstance(k, int)]
+        if others or not isinstance(only, Bag) or not self._is_plain(only, key.op) or self._vanishes(known, key.op):
+            return self._true
+        left = self.terms.multiset(term, key.op)
+        left.subtract(self.terms.items(known[0], key.op))
+        rest = list(left.elements())
+        return self._key_may_be(only, rest[0]) if len(rest) == 1 and min(left.values()) >= 0 else self._false
+
+    def _vanishes(self, known: Sequence[Term], op: str) -> bool:
+        return any(self.terms.nodes[k] == ("const", (REDUCTIONS[op].annihilator,)) or k == UNWRITTEN for k in known)
+
+    def _is_plain(self, bag: Bag, op: str) -> bool:
+        """Say whether a bag's value folds with nothing under an operator: it is neither a number nor made by it."""
+        if op in (bag.outer, bag.inner) or bag.init is not None or REDUCTIONS[op].idempotent:
+            return False
+        keys = [key for _, operands in bag.entries for o in operands for key in o]
+        atoms = all(isinstance(k, int) and self.terms.nodes[k][0] == "atom" for k in keys)
+        return atoms and any(f.is_true() for f, _ in bag.entries)
+
+    def _bag_is(self, bag: Bag, term: Term) -> FNode:
+        terms, reduction = self.terms, REDUCTIONS[bag.outer]
+        wanted = terms.multiset(term, bag.outer)
+        uses: dict[Term, list[FNode]] = {item: [] for item in wanted}
+        rules: list[FNode] = []
+        if bag.init is not None:
+            rules.append(self._use(terms.multiset(bag.init, bag.outer), self._true, uses, bag.outer))
+        for active, operands in bag.entries:
+            if any(not isinstance(key, int) for o in operands for key in o):
+                return self._true
+            fits = []
+            for product, ways in self._products_of(bag.inner, operands).items():
+                if terms.is_const(product) and terms.items(product, bag.outer):
+                    return self._true  # numbers fold, so items are not counted one by one
+                items = terms.multiset(product, bag.outer)
+                if product != UNWRITTEN and all(item in wanted for item in items):
+                    some = some_of(both(*(o[k] for o, k in zip(operands, keys, strict=True))) for keys in ways)
+                    fits.append(some)
+                    self._use(items, both(active, some), uses, bag.outer)
+            rules.append(some_of((no(active), *fits)))
+        if any(terms.is_const(item) for item in wanted) and bag.entries:
+            return self._true
+        for item, count in wanted.items():
+            rules.append(some_of(uses[item]) if reduction.idempotent else exactly(count, uses[item]))
+        return both(*rules)
+
+    def _use(self, items: Counter[Term], when: FNode, uses: dict[Term, list[FNode]], outer: str) -> FNode:
+        for item, count in items.items():
+            if item not in uses:
+                return self._false
+            uses[item] += [when] * count
+        return self._true
+
+    def _products_of(
+        self, inner: str | None, operands: tuple[dict[Any, FNode], ...]
+    ) -> dict[Term, list[tuple[Term, ...]]]:
+        """Return what an entry may bring, and by which operands."""
+        key = (inner, *(tuple(o) for o in operands))
+        if key not in self._products:
+            if prod(len(o) for o in operands) > MOST_PRODUCTS:
+                raise NotCovered("an accumulator of products that may be too much")
+            found: dict[Term, list[tuple[Term, ...]]] = {}
+            for keys in itertools.product(*operands):
+                product = keys[0] if len(keys) == 1 else self.terms.apply(inner or "", keys)
+                found.setdefault(product, []).append(keys)
+            self._products[key] = found
+        return self._products[key]

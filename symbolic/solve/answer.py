@@ -1,0 +1,87 @@
+"""What a solver answers: sat with a model, unsat with a core, or unknown with a reason. Values, never exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
+
+    from symbolic.solve.evaluate import Value
+
+
+class Model:
+    """A value for every symbol; symbols that the engine left open are False or zero.
+
+    A model stays valid after later checks and after its solver is closed.
+    """
+
+    __slots__ = ("_known", "_lookup")
+
+    def __init__(self, lookup: Callable[[FNode], Value | None]) -> None:
+        self._lookup = lookup
+        self._known: dict[FNode, Value] = {}
+
+    def true(self, symbol: FNode) -> bool:
+        """Tell whether a Boolean symbol is true."""
+        return self._symbol(symbol) is True
+
+    def value(self, formula: FNode) -> Value:
+        """Return the value of any formula: a bool, an int (bit-vectors are unsigned), a Fraction."""
+        from symbolic.solve.evaluate import evaluate
+
+        return self._symbol(formula) if formula.is_symbol() else evaluate(formula, self._symbol)
+
+    def _symbol(self, symbol: FNode) -> Value:
+        value = self._known.get(symbol)
+        if value is None:
+            from symbolic.solve.evaluate import default_value
+
+            found = self._lookup(symbol)
+            value = self._known[symbol] = default_value(symbol) if found is None else found
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Sat:
+    """There is an assignment: this one."""
+
+    model: Model
+
+
+@dataclass(frozen=True, slots=True)
+class Unsat:
+    """There is none; `core` is a subset of the check's assumptions that already excludes all."""
+
+    core: tuple[FNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The engine gave up, or its time was over."""
+
+    reason: str
+
+
+Answer: TypeAlias = Sat | Unsat | Unknown
+
+
+class Engine(Protocol):
+    """One solver that holds formulas. `holds_gil` says that its check lets nothing else run in this process."""
+
+    name: str
+    holds_gil: bool
+
+    def add(self, formulas: Sequence[FNode]) -> None:
+        """Conjoin formulas."""
+
+    def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
+        """Decide the conjunction under literals; seconds. A KeyboardInterrupt leaves the engine usable."""
+
+    def symbols(self) -> Sequence[FNode]:
+        """Return the symbols that occur in what was added."""
+
+    def close(self) -> None:
+        """Free what the engine holds; more than once is fine."""

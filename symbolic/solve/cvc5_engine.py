@@ -1,0 +1,55 @@
+"""cvc5 behind PySMT's formulas. Its check holds Python's lock, so it only ever runs in a forked process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pysmt.environment import get_env
+from pysmt.exceptions import SolverReturnedUnknownResultError
+from pysmt.fnode import FNode
+from pysmt.solvers.cvcfive import CVC5Solver
+
+from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
+from symbolic.solve.evaluate import Value
+from symbolic.solve.z3_engine import Fragment
+
+_LOGIC: dict[Fragment, str] = {"boolean": "QF_UF", "bits": "QF_BV", "any": "QF_ALL"}
+
+
+class Cvc5Engine:
+    """cvc5; `symbolic.solve.portfolio` checks it in a child process, where it can be stopped."""
+
+    name = "cvc5"
+    holds_gil = True
+
+    def __init__(self, fragment: Fragment) -> None:
+        self._pysmt = CVC5Solver(get_env(), _LOGIC[fragment], generate_models=True, incremental=True)
+        self._converter = self._pysmt.converter
+
+    def add(self, formulas: Sequence[FNode]) -> None:
+        """Assert formulas."""
+        walk, assert_formula = self._converter.walk, self._pysmt.cvc5.assertFormula
+        for formula in formulas:
+            assert_formula(walk(formula))
+
+    def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
+        """Decide, deaf to Ctrl-C; the core is all the assumptions. The model is valid until the next check."""
+        if timeout is not None:
+            self._pysmt.cvc5.setOption("tlimit-per", str(max(1, int(timeout * 1000))))
+        try:
+            found = self._pysmt.solve(list(assumptions))
+        except SolverReturnedUnknownResultError:
+            return Unknown("no answer" if timeout is None else f"no answer within {timeout:g} s")
+        return Sat(Model(self._value)) if found else Unsat(tuple(assumptions))
+
+    def _value(self, symbol: FNode) -> Value | None:
+        value: Value = self._pysmt.get_value(symbol).constant_value()
+        return value
+
+    def symbols(self) -> Sequence[FNode]:
+        """Return every symbol that was declared to cvc5."""
+        return list(self._converter.declared_vars)
+
+    def close(self) -> None:
+        """Drop the solver."""
+        self._pysmt.exit()

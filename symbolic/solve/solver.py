@@ -1,0 +1,159 @@
+"""One small incremental interface to every solver, over PySMT's formulas.
+
+Formulas live in PySMT's current environment, `pysmt.environment.get_env()`: build with its `formula_manager`, and
+do not change environments while a solver is open. Models, cores and answers are values (`symbolic.solve.answer`).
+
+    with Solver("z3", boolean=True) as solver:
+        solver.add(clauses)
+        match solver.check([assumption], timeout=5):
+            case Sat(model): ...
+            case Unsat(core): ...
+            case Unknown(reason): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Literal, TypeAlias, get_args
+
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+from typing_extensions import assert_never
+
+from symbolic.errors import SwizzleError
+from symbolic.solve.answer import Answer, Engine, Model, Sat, Unknown, Unsat
+from symbolic.solve.engines import EngineName, SatName, SolverName, members
+from symbolic.solve.interrupt import gc_paused
+from symbolic.solve.portfolio import race
+
+__all__ = [
+    "Answer",
+    "EngineName",
+    "Model",
+    "Sat",
+    "Solver",
+    "SolverName",
+    "Unknown",
+    "Unsat",
+    "unchecked_formulas",
+]
+
+Fragment: TypeAlias = Literal["boolean", "bits", "any"]
+
+
+class Solver:
+    """Formulas that are conjoined, and checks under assumptions. A context manager; `close` frees the engines.
+
+    `boolean` promises that only Boolean symbols and connectives occur: every engine then runs its SAT core.
+    Without it the engine is chosen at the first check, from the formulas added by then. `timeout` in seconds is
+    each check's own unless the check names another. 'portfolio' races all engines that are installed and can do
+    the job, each check in fresh processes; cvc5 runs in a process of its own too.
+    """
+
+    def __init__(self, name: SolverName = "z3", *, boolean: bool = False, timeout: float | None = None) -> None:
+        if name not in get_args(SolverName):
+            raise SwizzleError(
+                f"no solver is called {name!r}", expected="'z3', 'cvc5', 'cadical', 'glucose' or 'portfolio'"
+            )
+        if name in get_args(SatName) and not boolean:
+            raise SwizzleError(
+                f"{name} decides Boolean formulas only", expected=f"Solver({name!r}, boolean=True)", mend="use 'z3'"
+            )
+        self._names = members(name, boolean)
+        self._timeout = timeout
+        self._fragment: Fragment | None = "boolean" if boolean else None
+        self._kept: list[FNode] = []
+        self._engines: tuple[Engine, ...] = self._open("boolean") if boolean else ()
+
+    def __enter__(self) -> Solver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add(self, formulas: Iterable[FNode]) -> None:
+        """Conjoin formulas; one call per batch is the fast way."""
+        with gc_paused():
+            batch = list(formulas)
+            if self._fragment == "boolean":
+                self._feed(batch)
+                return
+            self._kept.extend(batch)
+            if self._fragment is not None and (self._fragment == "any" or _fragment(batch) == "bits"):
+                self._feed(batch)
+            else:
+                self._close_engines()
+
+    def check(self, assumptions: Sequence[FNode] = (), timeout: float | None = None) -> Answer:
+        """Decide whether all that was added holds under the assumptions, which are Boolean literals."""
+        assert all(a.is_literal() for a in assumptions), "an assumption is a Boolean symbol or its negation"
+        limit = self._timeout if timeout is None else timeout
+        if not self._engines:
+            self._fragment = _fragment(self._kept)
+            self._engines = self._open(self._fragment)
+            self._feed(self._kept)
+        if len(self._engines) == 1 and not self._engines[0].holds_gil:
+            return self._engines[0].check(assumptions, limit)
+        return race(self._engines, assumptions, limit)
+
+    def close(self) -> None:
+        """Free the engines; more than once is fine."""
+        self._close_engines()
+
+    def _open(self, fragment: Fragment) -> tuple[Engine, ...]:
+        return tuple(_engine(name, fragment) for name in self._names)
+
+    def _feed(self, batch: Sequence[FNode]) -> None:
+        with gc_paused():
+            for engine in self._engines:
+                engine.add(batch)
+
+    def _close_engines(self) -> None:
+        engines, self._engines = self._engines, ()
+        for engine in engines:
+            engine.close()
+
+
+@contextmanager
+def unchecked_formulas() -> Iterator[None]:
+    """Build formulas without PySMT's type check of every node, for code that builds them by the 100,000.
+
+    The collector is paused too. Only for formulas that are right by construction: a wrong type goes unnoticed.
+    """
+    manager: Any = get_env().formula_manager
+    checked = manager._do_type_check
+    manager._do_type_check = lambda formula: None
+    try:
+        with gc_paused():
+            yield
+    finally:
+        manager._do_type_check = checked
+
+
+def _engine(name: EngineName, fragment: Fragment) -> Engine:
+    match name:
+        case "z3":
+            from symbolic.solve.z3_engine import Z3Engine
+
+            return Z3Engine(fragment)
+        case "cvc5":
+            from symbolic.solve.cvc5_engine import Cvc5Engine
+
+            return Cvc5Engine(fragment)
+        case "cadical" | "glucose":
+            from symbolic.solve.pysat_engine import PysatEngine
+
+            assert fragment == "boolean"
+            return PysatEngine(name)
+        case _:
+            assert_never(name)
+
+
+def _fragment(formulas: Sequence[FNode]) -> Fragment:
+    """Return 'bits' when there are only bit-vectors and Booleans, else 'any'."""
+    theories = [get_env().theoryo.get_theory(formula) for formula in formulas]
+    return "any" if any(t.integer_arithmetic or t.real_arithmetic for t in theories) else "bits"

@@ -1,0 +1,121 @@
+"""z3 behind PySMT's formulas: its own context, the setting that suits the fragment, and a lean way in for clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import pysmt.operators as op
+import z3
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+from pysmt.logics import QF_AUFBVLIRA
+from pysmt.solvers.z3 import Z3Converter, Z3Solver
+
+from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
+from symbolic.solve.evaluate import Value
+from symbolic.solve.interrupt import Interruptible
+
+Fragment: TypeAlias = Literal["boolean", "bits", "any"]
+
+# QF_FD is z3's incremental SAT core; without a name z3 picks by itself and takes integers too.
+_LOGIC: dict[Fragment, str | None] = {"boolean": "QF_FD", "bits": "QF_BV", "any": None}
+
+
+class PrivateZ3(Z3Solver):  # type: ignore[misc]
+    """PySMT's z3 solver in a context of its own, so that closing it frees everything and threads do not meet."""
+
+    def __init__(self, fragment: Fragment) -> None:
+        environment = get_env()
+        super().__init__(environment, QF_AUFBVLIRA)
+        context = z3.Context()
+        name = _LOGIC[fragment]
+        self.z3 = z3.SolverFor(name, ctx=context) if name else z3.Solver(ctx=context)
+        self.converter = Z3Converter(environment, z3_ctx=context)
+
+
+class Z3Engine:
+    """z3, in process; it can be interrupted at any time."""
+
+    name = "z3"
+    holds_gil = False
+
+    def __init__(self, fragment: Fragment) -> None:
+        self._fragment = fragment
+        self._pysmt = PrivateZ3(fragment)
+        self._z3 = self._pysmt.z3
+        self._z3.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
+        self._converter = self._pysmt.converter
+        self._running: Interruptible[Any] = Interruptible(self._z3.interrupt)
+
+    def add(self, formulas: Sequence[FNode]) -> None:
+        """Assert formulas; a clause over known literals skips PySMT's walker."""
+        self._running.settle()
+        context, solver = self._converter.ctx.ref(), self._z3.solver
+        known, walk = self._converter.memoization, self._converter.walk
+        arrays: dict[int, Any] = {}
+        for formula in formulas:
+            if formula.node_type() != op.OR:
+                z3.Z3_solver_assert(context, solver, walk(formula))
+                continue
+            literals = []
+            for argument in formula.args():
+                term = known.get(argument)
+                literals.append(walk(argument) if term is None else term)
+            size = len(literals)
+            array = arrays.get(size)
+            if array is None:
+                array = arrays[size] = z3.Ast * size
+            z3.Z3_solver_assert(context, solver, z3.Z3_mk_or(context, size, array(*literals)))
+
+    def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
+        """Decide; the core is z3's."""
+        terms = {self._converter.convert(assumption): assumption for assumption in assumptions}
+        result, late = self._running.run(lambda: self._z3.check(*terms), timeout)
+        if result == z3.sat:
+            model = self._z3.model()
+            if self._fragment == "any" and _irrational(model):
+                return Unknown("z3's answer holds irrational numbers")
+            return Sat(Model(_reader(model, self._converter)))
+        if result == z3.unsat:
+            core = {term.get_id() for term in self._z3.unsat_core()}
+            return Unsat(tuple(a for term, a in terms.items() if term.get_id() in core))
+        return Unknown(f"timeout after {timeout:g} s" if late else self._z3.reason_unknown())
+
+    def symbols(self) -> Sequence[FNode]:
+        """Return every symbol that was converted."""
+        return [formula for formula in self._converter.memoization if formula.is_symbol()]
+
+    def close(self) -> None:
+        """Stop a running check and drop the context."""
+        self._running.settle()
+        self._pysmt.exit()
+
+
+def _reader(model: z3.ModelRef, converter: Z3Converter) -> Any:
+    """Return a lookup that asks z3's model for one symbol at a time.
+
+    A value is read off as a numeral at once: `out[0]` is a view of the buffer, not a copy of the term's address, so
+    whoever keeps it (as the memo of PySMT's way back from z3 does) would see it change with the next value.
+    """
+    context, known = converter.ctx.ref(), converter.memoization
+
+    def lookup(symbol: FNode) -> Value | None:
+        term = known.get(symbol)
+        if term is None:
+            return None
+        out = (z3.Ast * 1)()
+        z3.Z3_model_eval(context, model.model, term, True, out)
+        kind = symbol.symbol_type()
+        if kind.is_bool_type():
+            return bool(z3.Z3_get_bool_value(context, out[0]) == z3.Z3_L_TRUE)
+        numeral = z3.Z3_get_numeral_string(context, out[0])
+        return Fraction(numeral) if kind.is_real_type() else int(numeral)
+
+    return lookup
+
+
+def _irrational(model: z3.ModelRef) -> bool:
+    """Tell whether some symbol's value is an algebraic number, which no value of ours can hold."""
+    return any(z3.is_algebraic_value(model[d]) for d in model.decls() if d.range().kind() == z3.Z3_REAL_SORT)

@@ -1,0 +1,176 @@
+"""Data under holes, asked backward: not 'what may this value be?' but 'when is it this term?'.
+
+A specification's term is asked of the value stored; the question travels back through selects, shuffles, reads and
+reductions to the cells that hold the term, and comes out as a guard over the holes' choices. Of everything that a
+value may be, only what the specification mentions is ever built.
+(The kinds of such values: `symbolic.values.moved`, `symbolic.values.mapped`, `symbolic.machine.accumulators`, and
+reads in `symbolic.machine.memory`.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from symbolic.algebra.terms import Term, Terms
+from symbolic.errors import Place, SwizzleError
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.vector import Encoding, Lanes
+
+EXPANSION_LIMIT = 100_000  # combinations of operand values that are looked at one by one
+CASES_DEEP = 3  # nested cases that a requirement tells apart; below them it asks for equality, which is built once
+Possible: TypeAlias = "frozenset[Term] | None"  # the terms a value may be, None for 'not enumerated'
+
+
+class Data(ABC):
+    """One data value per thread, each depending on holes."""
+
+    def __init__(self) -> None:
+        self._possible: dict[int, Possible] = {}
+        self.known_kinds: dict[int, Kinds] = {}
+
+    def equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        """Return the guard under which thread t's value is `term`, built once per encoding."""
+        memo = encoding.equal.get(self)
+        if memo is None:
+            memo = encoding.equal[self] = {}
+        found = memo.get((t, term))
+        if found is None:
+            possible = self.possible(t)
+            known = possible is not None and term not in possible
+            found = memo[t, term] = FALSE if known else self._equals(encoding, t, term)
+        return found
+
+    def require(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...] = ()) -> None:
+        """Require, unless one of these guards holds, that thread t's value is `term`."""
+        if len(unless) >= CASES_DEEP or not self._require_cases(encoding, t, term, unless):
+            encoding.guards.add((*unless, self.equals(encoding, t, term)))
+
+    def possible(self, t: int) -> Possible:
+        """Return every term that thread t's value may be, whatever the holes are, or None if there are too many."""
+        if t not in self._possible:
+            self._possible[t] = self._find_possible(t)
+        return self._possible[t]
+
+    def kinds(self, terms: Terms, t: int) -> Kinds:
+        """Say as much of thread t's value as `kinds` wants to know where it is not enumerated."""
+        return None
+
+    def need(self, t: int, term: Term) -> Need | None:
+        """Return what accumulates must bring for thread t's value to be `term`; None where that is not clear."""
+        return None
+
+    def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
+        """Require it case by case, in clauses that let a solver rule out one choice by another; False if there is
+        no such way."""
+        return False
+
+    def require_among(  # noqa: B027 - nothing is the right default
+        self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]
+    ) -> None:
+        """Require, unless one of these guards holds, one of some terms, as far as that is said in few clauses.
+
+        It follows from what else is required; said aloud, it lets a choice be ruled out before others are made.
+        """
+
+    @abstractmethod
+    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard: ...
+
+    @abstractmethod
+    def _find_possible(self, t: int) -> Possible: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An accumulator needs at least `items` active entries, of those that may be active: their tags."""
+
+    items: int
+    offers: tuple[Any, ...]
+
+
+DataVector: TypeAlias = "Lanes | Data"
+Kinds: TypeAlias = "frozenset[str] | None"
+
+
+def equals(value: DataVector, encoding: Encoding, t: int, term: Term) -> Guard:
+    """Return the guard under which a data vector is `term` for thread t."""
+    if isinstance(value, Data):
+        return value.equals(encoding, t, term)
+    return TRUE if value[t] == term else FALSE
+
+
+def possible(value: DataVector, t: int) -> Possible:
+    """Return every term that a data vector may be for thread t."""
+    if isinstance(value, Data):
+        return value.possible(t)
+    return frozenset((int(value[t]),))
+
+
+def kinds(terms: Terms, value: DataVector, t: int) -> Kinds:
+    """Return the operators that a data vector may be made by for thread t ('atom', 'const' too), None for any."""
+    if not isinstance(value, Data):
+        return frozenset((terms.nodes[value[t]][0],))
+    if t not in value.known_kinds:
+        values = value.possible(t)
+        value.known_kinds[t] = value.kinds(terms, t) if values is None else frozenset(terms.nodes[v][0] for v in values)
+    return value.known_kinds[t]
+
+
+def require(value: DataVector, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...] = ()) -> None:
+    """Require, unless one of these guards holds, that a data vector is `term` for thread t."""
+    if isinstance(value, Data):
+        value.require(encoding, t, term, unless)
+    elif value[t] != term:
+        encoding.guards.add(unless)
+
+
+def require_among(
+    value: DataVector, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]
+) -> None:
+    """Require, unless one of these guards holds, that a data vector is one of some terms, as far as few clauses go."""
+    found = possible(value, t)
+    if found is not None and not found & terms:
+        encoding.guards.add(unless)
+    elif (found is None or not found <= terms) and isinstance(value, Data) and len(unless) < CASES_DEEP:
+        value.require_among(encoding, t, terms, unless)
+
+
+def require_one(
+    encoding: Encoding, cases: Mapping[Guard, Callable[[tuple[Guard, ...]], None]], unless: tuple[Guard, ...]
+) -> None:
+    """Require that one of some exclusive cases holds, and of the one that does what it asks for."""
+    encoding.guards.add((*unless, *cases))
+    for guard, ask in cases.items():
+        ask(unless if len(cases) == 1 else (*unless, -guard))
+
+
+def union_of(parts: Sequence[Possible]) -> Possible:
+    """Return all possibilities of several values together."""
+    found: set[Term] = set()
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return frozenset(found)
+
+
+def kinds_of(terms: Terms, values: Sequence[tuple[DataVector, int]]) -> Kinds:
+    """Return the kinds of several values (each with its thread) together."""
+    found: set[str] = set()
+    for value, t in values:
+        some = kinds(terms, value, t)
+        if some is None:
+            return None
+        found |= some
+    return frozenset(found)
+
+
+def too_many(place: Place | None) -> SwizzleError:
+    return SwizzleError(
+        f"a data value depends on holes in more than {EXPANSION_LIMIT:,} ways, or on accumulators' values",
+        place=place,
+        expected="arithmetic on few values that depend on holes, reductions as accumulators",
+        mend="accumulate the values instead of adding them up, and apply what follows in the accumulator's final=",
+    )

@@ -1,0 +1,248 @@
+"""Guards: Boolean conditions over the choices that fill the holes.
+
+A guard is a literal, a non-zero int: `g` or its negation `-g`. TRUE and FALSE are literals too. What a guard means
+is fixed by clauses kept here, which reach a solver in batches (`symbolic.solve.guard_solver`), so that a large problem
+is a flat conjunction of clauses and no engine has to normalise it again.
+
+A conjunction is a *cube*, which stays open until a clause needs its name: a conjunction of cubes is one cube of all
+their parts, and under a negation it is spelt out. So what lies between the holes' choices and a requirement leaves no
+trace in the clauses.
+
+Invariant: every literal but TRUE and FALSE is a choice, an open cube, or defined by clauses in both directions, except
+where a docstring says one direction; simplification happens while a guard is built (constants, repeats, complements).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+Guard: TypeAlias = int
+TRUE: Guard = 1
+FALSE: Guard = -1
+WIDEST_CUBE = 8  # parts
+PAIRWISE = 6  # guards of which at most one holds, said of each pair
+MOST_GUARDS, MOST_CLAUSES = 3_000_000, 7_000_000  # of one set: either takes some 1.8 GB
+
+
+class OutOfTime(Exception):
+    """The deadline passed while guards were being built."""
+
+
+class TooLarge(OutOfTime):
+    """There are more guards or clauses than fit into memory; the message says how many."""
+
+
+class Guards:
+    """A growing set of clauses over guards, and the memory that makes equal guards one.
+
+    With a deadline (of `time.monotonic`), building past it raises `OutOfTime`; building more than fits into
+    memory, `TooLarge`.
+    """
+
+    def __init__(self, deadline: float | None = None) -> None:
+        self.deadline = deadline
+        self.variables = 1
+        self.clauses = 1
+        self._pending: list[list[Guard]] = [[TRUE]]
+        self._and: dict[tuple[Guard, Guard], Guard] = {}
+        self._cubes: dict[Guard, tuple[Guard, ...]] = {}
+        self._by_parts: dict[tuple[Guard, ...], Guard] = {}
+        self._open: set[Guard] = set()  # cubes without clauses, and their negations
+        self._or: dict[tuple[Guard, ...], Guard] = {}
+
+    # -- building -------------------------------------------------------------------------------------------
+
+    def fresh(self) -> Guard:
+        """Return a new choice."""
+        self.variables += 1
+        if self.variables % 1024 == 0:
+            self._check_limits()
+        return self.variables
+
+    def _check_limits(self) -> None:
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
+        if self.variables > MOST_GUARDS or self.clauses > MOST_CLAUSES:
+            raise TooLarge(f"too large: {self.variables:,} conditions on the holes, {self.clauses:,} clauses")
+
+    def add(self, clause: Iterable[Guard]) -> None:
+        """Require that one of these guards holds."""
+        literals = set(clause)
+        if not self._open.isdisjoint(literals):
+            literals = self._spelt_out(literals)
+        if TRUE in literals or len(set(map(abs, literals))) < len(literals):
+            return
+        literals.discard(FALSE)
+        self.clauses += 1
+        if self.clauses % 1024 == 0:
+            self._check_limits()
+        self._pending.append(sorted(literals))
+
+    def both(self, a: Guard, b: Guard) -> Guard:
+        """Return the guard `a and b`, a cube."""
+        if a == b or b == TRUE:
+            return a
+        if a == TRUE:
+            return b
+        if a == FALSE or b == FALSE or a == -b:
+            return FALSE
+        key = (a, b) if a < b else (b, a)
+        found = self._and.get(key)
+        if found is None:
+            parts = {*self._parts(a), *self._parts(b)}
+            found = self._and[key] = self._cube(parts) if len(set(map(abs, parts))) == len(parts) else FALSE
+        return found
+
+    def any(self, guards: Iterable[Guard]) -> Guard:
+        """Return the guard 'one of these holds'."""
+        literals = set(guards)
+        literals.discard(FALSE)
+        if len(literals) < 2:
+            return literals.pop() if literals else FALSE
+        if TRUE in literals or len(set(map(abs, literals))) < len(literals):
+            return TRUE
+        key = tuple(sorted(literals))
+        found = self._or.get(key)
+        if found is None:
+            found = self._or[key] = self.fresh()
+            if not self._open.isdisjoint(key):
+                for guard in key:
+                    self._define(guard)
+            self._pending.append([-found, *key])
+            self._pending += [[found, -g] for g in key]
+            self.clauses += 1 + len(key)
+        return found
+
+    # -- cubes ----------------------------------------------------------------------------------------------
+
+    def _parts(self, guard: Guard) -> tuple[Guard, ...]:
+        """Return the guards whose conjunction this is: those of a small cube, else itself, defined."""
+        if guard in self._open:
+            cube = self._cubes.get(guard)
+            if cube is not None and len(cube) <= WIDEST_CUBE // 2:
+                return cube
+            self._define(guard)
+        return (guard,)
+
+    def _cube(self, parts: set[Guard]) -> Guard:
+        key = tuple(sorted(parts))
+        found = self._by_parts.get(key)
+        if found is None:
+            found = self._by_parts[key] = self.fresh()
+            self._cubes[found] = key
+            self._open |= {found, -found}
+        return found
+
+    def _define(self, guard: Guard) -> None:
+        """Give an open cube, or the negation of one, its clauses."""
+        if guard in self._open:
+            name = abs(guard)
+            cube = self._cubes[name]
+            self._open -= {name, -name}
+            self._pending += [[-name, g] for g in cube]
+            self._pending.append([name, *(-g for g in cube)])
+            self.clauses += 1 + len(cube)
+
+    def _spelt_out(self, literals: set[Guard]) -> set[Guard]:
+        """Return a clause without open cubes: a negated one is the negations of its parts, the others are defined."""
+        found: set[Guard] = set()
+        for guard in literals:
+            if guard < 0 and guard in self._open:
+                found.update(-g for g in self._cubes[-guard])
+            else:
+                self._define(guard)
+                found.add(guard)
+        return found
+
+    # -- counting -------------------------------------------------------------------------------------------
+
+    def at_most_one(self, guards: Sequence[Guard]) -> None:
+        """Require that at most one of these holds (sequential encoding: linear, unlike PySMT's AtMostOne)."""
+        before: Guard | None = None
+        for position, guard in enumerate(guards):
+            if before is None:
+                before = guard
+                continue
+            self.add([-before, -guard])
+            if position < len(guards) - 1:
+                after = self.fresh()
+                self.add([-before, after])
+                self.add([-guard, after])
+                before = after
+
+    def at_most_one_by_rectangle(self, guards: Sequence[Guard]) -> None:
+        """Require that at most one of these holds (product encoding: at most one row and one column have one).
+
+        It has as many clauses as `at_most_one` and a third of its guards, so there is less to propagate; among
+        thousands, of which a solver is to choose, the chain has served better.
+        """
+        if len(guards) <= PAIRWISE:
+            for one, other in itertools.combinations(guards, 2):
+                self.add([-one, -other])
+            return
+        width = math.isqrt(len(guards) - 1) + 1
+        columns = [self.fresh() for _ in range(width)]
+        rows = [self.fresh() for _ in range(0, len(guards), width)]
+        for position, guard in enumerate(guards):
+            self.add([-guard, rows[position // width]])
+            self.add([-guard, columns[position % width]])
+        self.at_most_one_by_rectangle(rows)
+        self.at_most_one_by_rectangle(columns)
+
+    def exactly_one(self, guards: Sequence[Guard]) -> None:
+        """Require that exactly one of these holds."""
+        self.add(guards)
+        self.at_most_one(guards)
+
+    def exactly(self, count: int, guards: Sequence[Guard], when: Guard = TRUE) -> None:
+        """Require, where `when` holds, that exactly `count` of these hold."""
+        if when == TRUE and count == 1:
+            self.exactly_one(guards)
+            return
+        if count > len(guards):
+            self.add([-when])
+            return
+        if count == 0:
+            for guard in guards:
+                self.add([-when, -guard])
+            return
+        totals = self.counter(guards, count + 1)
+        self.add([-when, totals[count - 1]])
+        if len(totals) > count:
+            self.add([-when, -totals[count]])
+
+    def counter(self, guards: Sequence[Guard], limit: int) -> list[Guard]:
+        """Return guards t where t[j] holds exactly when at least j + 1 of these hold, for j < limit."""
+        totals: list[Guard] = []
+        for guard in guards:
+            grown = []
+            for j in range(min(len(totals) + 1, limit)):
+                carry = guard if j == 0 else self.both(guard, totals[j - 1])
+                grown.append(self.any((carry, totals[j])) if j < len(totals) else carry)
+            totals = grown
+        return totals
+
+    # -- reaching the solver --------------------------------------------------------------------------------
+
+    def named(self, guard: Guard) -> Guard:
+        """Return a guard that clauses may speak of from outside: an assumption of a question, say."""
+        self._define(guard)
+        return guard
+
+    def reader(self, holds: Callable[[Guard], bool]) -> Callable[[Guard], bool]:
+        """Return the function that tells whether any guard holds, from one that knows what clauses speak of."""
+
+        def reads(guard: Guard) -> bool:
+            cube = self._cubes.get(abs(guard))
+            return holds(guard) if cube is None else all(map(reads, cube)) == (guard > 0)
+
+        return reads
+
+    def take(self) -> list[list[Guard]]:
+        """Return the clauses added since the last call."""
+        batch, self._pending = self._pending, []
+        return batch

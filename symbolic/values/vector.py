@@ -1,0 +1,137 @@
+"""One value per thread: a NumPy array where no hole is involved, a deferred vector where one is.
+
+The machine runs all threads of the grid in lockstep, one statement at a time. A hole-free value is computed for
+all threads at once by NumPy. A steering value that depends on a hole is *deferred*: asked for one thread (`at`), it
+builds the union of what it may be for that thread only, so that a search that looks at three outputs pays for
+three. (Data that depends on holes is `symbolic.values.data`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from symbolic.algebra.terms import Term, Terms
+from symbolic.values.guard import FALSE, TRUE, Guard, Guards
+from symbolic.values.union import Union, combine
+
+Lanes: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(slots=True)
+class Encoding:
+    """One search problem over one program run: the guards, what each hole may be, and what was built so far
+    (`memo` for steering values, `equal` for questions about data).
+
+    `hole(h, point)` gives the union of values that hole `h` may take at a point (a tuple of its arguments).
+    `active` notes every accumulate that was looked at: what ran, for which thread, under which guard.
+    """
+
+    guards: Guards
+    terms: Terms
+    hole: Callable[[int, tuple[int, ...]], Union]
+    memo: dict[Deferred, dict[int, Union]] = field(default_factory=dict)
+    equal: dict[Any, dict[tuple[int, Term], Guard]] = field(default_factory=dict)
+    active: list[tuple[Any, int, Guard]] = field(default_factory=list)
+
+
+class Deferred:
+    """A vector that depends on holes.
+
+    `compute(encoding, thread)` gives one thread's union; `reachable(thread)` gives, without an encoding, a set that
+    holds every value the thread may have, whatever the holes are.
+    """
+
+    __slots__ = ("_reach", "compute", "reachable")
+
+    def __init__(self, compute: Callable[[Encoding, int], Union], reachable: Callable[[int], frozenset[Any]]) -> None:
+        self.compute, self.reachable = compute, reachable
+        self._reach: dict[int, frozenset[Any]] = {}
+
+    def at(self, encoding: Encoding, thread: int) -> Union:
+        """Return one thread's value, built once per encoding."""
+        memo = encoding.memo.get(self)
+        if memo is None:
+            memo = encoding.memo[self] = {}
+        found = memo.get(thread)
+        if found is None:
+            found = memo[thread] = self.compute(encoding, thread)
+        return found
+
+    def reach(self, thread: int) -> frozenset[Any]:
+        """Return the values that a thread may have at most."""
+        if thread not in self._reach:
+            self._reach[thread] = self.reachable(thread)
+        return self._reach[thread]
+
+
+Vector: TypeAlias = Lanes | Deferred
+
+
+def at(vector: Vector, encoding: Encoding, thread: int) -> Union:
+    """Return one thread's value as a union."""
+    if isinstance(vector, Deferred):
+        return vector.at(encoding, thread)
+    return Union.single(vector[thread].item())
+
+
+def guard_at(vector: Vector, encoding: Encoding, thread: int) -> Guard:
+    """Return the guard under which a BOOL vector holds for a thread."""
+    return at(vector, encoding, thread).is_(True)
+
+
+def reach(vector: Vector, thread: int) -> frozenset[Any]:
+    """Return the values that a vector may have at most for a thread, whatever the holes are."""
+    return vector.reach(thread) if isinstance(vector, Deferred) else frozenset((vector[thread].item(),))
+
+
+def lift(scalar: Callable[..., Hashable], lanes: Callable[..., Any], *vectors: Vector) -> Vector:
+    """Apply an operator of one or two operands: on all lanes by NumPy if it can, deferred if it must."""
+    if not any(isinstance(v, Deferred) for v in vectors):
+        found: Lanes = lanes(*vectors)
+        return found
+    if len(vectors) == 1:
+        (a,) = vectors
+        return Deferred(
+            lambda encoding, t: at(a, encoding, t).map(encoding.guards, scalar),
+            lambda t: frozenset(scalar(x) for x in reach(a, t)),
+        )
+    a, b = vectors
+    return Deferred(
+        lambda encoding, t: combine(encoding.guards, scalar, at(a, encoding, t), at(b, encoding, t)),
+        lambda t: frozenset(scalar(x, y) for x in reach(a, t) for y in reach(b, t)),
+    )
+
+
+def conjunction(a: Vector, b: Vector) -> Vector:
+    """Return `a and b` of two BOOL vectors."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a & b
+
+    def compute(encoding: Encoding, t: int) -> Union:
+        g = guard_at(a, encoding, t)
+        return boolean(encoding.guards.both(g, guard_at(b, encoding, t)) if g != FALSE else g)
+
+    return Deferred(compute, lambda t: frozenset(x and y for x in reach(a, t) for y in reach(b, t)))
+
+
+def negation(a: Vector) -> Vector:
+    """Return `not a` of a BOOL vector."""
+    if isinstance(a, np.ndarray):
+        return ~a
+    return Deferred(
+        lambda encoding, t: boolean(-guard_at(a, encoding, t)), lambda t: frozenset(not x for x in reach(a, t))
+    )
+
+
+def boolean(guard: Guard) -> Union:
+    """Return the BOOL union that holds under `guard`."""
+    if guard == TRUE:
+        return Union({True: TRUE})
+    if guard == FALSE:
+        return Union({False: TRUE})
+    return Union({True: guard, False: -guard})

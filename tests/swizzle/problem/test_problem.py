@@ -1,0 +1,92 @@
+"""What the solver is asked excludes no right filling: the corners where asking too much is easy."""
+
+import pytest
+
+from swizzle.problem.problem import Output, Problem
+from swizzle.search.metasketch import solve
+from swizzle.solution.solution import Limits
+from symbolic.errors import SwizzleError
+from tests.sketches import kernel
+
+SATISFIABLE = {
+    "a barrier under a hole": (
+        "t = cuda.threadIdx.x\ns = cuda.shared.array(8, i32)\ns[t] = x[t]\n"
+        "if ?sw_cond(t):\n    cuda.syncthreads()\ny[t] = s[7 - t]",
+        "[x[7 - i] for i in range(8)]",
+    ),
+    "a store that a later one overwrites": (
+        "t = cuda.threadIdx.x\ny[?sw_xform(t, 8)] = x[t]\ncuda.syncthreads()\n"
+        "if t == 0:\n    y[t] = x[?sw_part(4, t)]",
+        "[x[3]] + [x[i] for i in range(1, 8)]",
+    ),
+    "partial sums": (
+        "i = cuda.grid(1)\na = accumulator(i32, outer='+')\nfor k in range(2):\n"
+        "    a.accumulate(x[(i + ?sw_xform(k, 2)) % 8])\n"
+        "b = accumulator(i32, outer='+')\nb.accumulate(a.value)\nb.accumulate(x[i])\ny[i] = b.value",
+        "[x[i] + x[(i + 1) % 8] + x[i] for i in range(8)]",
+    ),
+    "a final function": (
+        "i = cuda.grid(1)\na = accumulator(i32, outer='+', final=lambda s: max(s * 2 + 1, 0))\nfor k in range(8):\n"
+        "    a.accumulate(x[(i + ?sw_xform(k, 8)) % 8])\ny[i] = a.value",
+        "[maximum(1 + 2 * sum(x[k] for k in range(8)), 0) for i in range(8)]",
+    ),
+    "a sum of products of sums": (
+        "i = cuda.grid(1)\na = accumulator(i32, outer='+')\n"
+        "for k in range(8):\n    a.accumulate(x[?sw_xform(k, 8, i)])\n"
+        "b = accumulator(i32, outer='+', inner='*')\nfor k in range(2):\n"
+        "    b.accumulate(a.value, x[?sw_xform(k, 2)])\ny[i] = b.value",
+        "[sum(sum(x[k] for k in range(8)) * x[j] for j in range(2)) for i in range(8)]",
+    ),
+    "one operator inside and outside": (
+        "i = cuda.grid(1)\na = accumulator(i32, outer='+', inner='+')\na.accumulate(x[?sw_xform(i, 8)], x[i])\n"
+        "y[i] = a.value",
+        "[x[i] + x[i] for i in range(8)]",
+    ),
+    "a factor 0": (
+        "i = cuda.grid(1)\na = accumulator(i32, outer='*')\na.accumulate(x[?sw_xform(i, 8)])\na.accumulate(0)\n"
+        "y[i] = a.value",
+        "[0 for i in range(8)]",
+    ),
+    "a cell that one filling leaves unwritten": (
+        "t = cuda.threadIdx.x\nr = cuda.local.array(2, i32)\nr[?sw_xform(t % 2, 2)] = x[t]\n"
+        "r[?sw_part(2, t % 2)] = x[t]\n"
+        "y[t] = r[0]",
+        "[x[i] for i in range(8)]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(SATISFIABLE))
+@pytest.mark.parametrize("space", ["1", "2"])
+def test_a_right_filling_is_found(name: str, space: str) -> None:
+    """Each sketch has a filling; both spaces find one."""
+    body, spec = SATISFIABLE[name]
+    found = solve(kernel(body, spec=spec), Limits(space=space))  # type: ignore[arg-type]
+    assert found.status == "sat" and found.optimal
+
+
+def test_arithmetic_on_two_reductions_is_refused() -> None:
+    """What the encoding cannot ask exactly is a mistake with a name, not a wrong 'unsat'."""
+    body = """
+i = cuda.grid(1)
+a = accumulator(i32, outer="+")
+b = accumulator(i32, outer="+")
+for k in range(8):
+    a.accumulate(x[?sw_xform(k, 8, i)])
+    b.accumulate(x[?sw_xform(k, 8, i)])
+y[i] = a.value * b.value
+"""
+    with pytest.raises(SwizzleError, match=r"more than 100,000 ways, or on accumulators' values"):
+        solve(kernel(body, spec="[sum(x[k] for k in range(8)) * sum(x[k] for k in range(8)) for i in range(8)]"))
+
+
+def test_stores_of_two_branches_are_demanded_thread_by_thread() -> None:
+    """Neither store is final, as either may be the one; what a cell holds in the end is one thread's doing."""
+    body = "t = cuda.threadIdx.x\nif ?sw_cond(t):\n    y[7 - t] = x[?sw_xform(t, 8)]\nelse:\n    y[7 - t] = x[0]"
+    posed = kernel(body, spec="[x[i] for i in range(8)]", block=8, grid=1, arguments="x=i32[8], y=i32.out[8]")
+    problem = Problem.of(posed.program, posed.spec)
+    assert problem.final_writes("y") == [1]
+    assert [problem.thread_of(output) for output in problem.outputs] == list(range(8))[::-1]
+    demands = problem.demands_of({2})
+    assert [d.address for d in demands if isinstance(d, Output)] == [5]
+    assert {problem.thread_of(d) for d in demands} == {2}

@@ -1,0 +1,325 @@
+"""Decorators, parameters and loading: the `.py` front door."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swizzle as sw
+from swizzle import SwizzleError, cuda, f32, load, parameter, sketch, spec, sw_xform
+from swizzle import sw_part as choose
+from swizzle.language.element_types import MAX_ELEMENTS
+from symbolic.ir.program import DType
+from tests.swizzle.spelling import lines
+
+N = 64
+SIZES = (2, 3)
+CASES = Path(__file__).parents[3] / "case_studies"
+HEAD = "from swizzle import *\n\n@spec\ndef same(x):\n    return x\n\n"
+KERNEL = """\
+@sketch(spec=same, block=32, grid=2, x=f32[64], y=f32.out[64])
+def copy(x, y):
+    y[cuda.grid(1)] = x[cuda.grid(1)]
+"""
+
+
+@spec
+def same(x: Any) -> Any:
+    """Return the input."""
+    return x
+
+
+def error_of(make: Any) -> SwizzleError:
+    """Return the mistake that `make` raises."""
+    with pytest.raises(SwizzleError) as caught:
+        make()
+    return caught.value
+
+
+def test_names_are_known_by_what_they_stand_for() -> None:
+    """Aliases, modules and closures work; the function itself is never run."""
+    width = 8
+
+    @sketch(spec=same, block=32, grid=2, x=f32[N], y=f32.out[N])
+    def copy(x: Any, y: Any) -> None:
+        """A docstring is no statement."""
+        i = sw.cuda.grid(1)
+        y[i] = x[sw.sw_xform(i, N) + choose(2, cuda.laneid) * width + SIZES[1]] + np.pi
+
+    assert (
+        list(lines(copy.program.body))[1] == "y[i] = x[?hole0(i, 0) + ?hole1(cuda.laneid) * 8 + 3] + 3.141592653589793"
+    )
+    assert [hole.name for hole in copy.program.holes] == ["xform1", "part1"]
+
+
+def test_numpy_dtypes_are_element_types() -> None:
+    """`np.float32` and its like are what numba users write."""
+
+    @sketch(spec=same, block=32, x=f32[32], y=f32.out[32])
+    def copy(x: Any, y: Any) -> None:
+        a = cuda.local.array(SIZES, np.float32)
+        b = cuda.local.array(2, np.uint64)
+        a[0, 0] = x[0]
+        b[0] = 1
+
+    assert list(lines(copy.program.body))[:2] == ["local f32 a[2, 3]", "local u64 b[2]"]
+
+
+def test_places_in_python_files() -> None:
+    """A place is the file, line and column of the text, inside an indented function too."""
+
+    @sketch(spec=same, block=32, x=f32[32], y=f32.out[32])
+    def copy(x: Any, y: Any) -> None:
+        y[0] = x[sw_xform(0, 32)]
+
+    (hole,) = copy.program.holes
+    text = Path(__file__).read_text(encoding="utf-8").split("\n")[hole.place.line - 1]
+    assert text[hole.place.column - 1 : hole.place.end_column - 1] == "sw_xform(0, 32)"
+    assert hole.place.file == __file__
+    assert copy.place.line == hole.place.line - 1
+
+
+def test_a_sketch_is_not_run() -> None:
+    """Calling a sketch says what to do instead."""
+    (conv1d,) = load(CASES / "conv1d.py")
+    error = error_of(lambda: conv1d(1, 2))
+    assert error.found == "the sketch conv1d is not run directly"
+    assert error.place is not None and error.place.file == __file__
+    assert "solve(conv1d)" in error.mend
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: sw_xform(1, 2),
+        lambda: cuda.grid(1),
+        lambda: f32(1),
+        lambda: cuda.laneid + 1,
+        lambda: bool(cuda.threadIdx.x),
+        lambda: sw.accumulator(f32, "+"),
+        lambda: sw.warp_load(1, 2),
+        lambda: cuda.syncthreads(),
+    ],
+)
+def test_kernel_names_refuse_to_run(use: Any) -> None:
+    """Outside a kernel each name says that it belongs into one, and where it was used."""
+    error = error_of(use)
+    assert "has a meaning only inside a kernel" in error.found
+    assert error.place is not None and error.place.file == __file__
+
+
+def test_specifications_stay_callable() -> None:
+    """A specification is the function it marks; ints of the sketch are filled in by name."""
+
+    @spec
+    def first(n: int, x: Any) -> Any:
+        return x[:n]
+
+    @sketch(spec=first, block=32, x=f32[32], y=f32.out[4], n=4)
+    def copy(x: Any, y: Any, n: int) -> None:
+        y[0] = x[n]
+
+    assert first(2, [1, 2, 3]) == [1, 2]
+    assert copy.spec([1, 2, 3, 4, 5]) == [1, 2, 3, 4]
+    assert copy.spec.parameters == ("x",)
+
+
+def test_inout_arrays_are_given_to_the_specification() -> None:
+    """A specification takes the in, const and inout arrays."""
+
+    @spec
+    def add(x: Any, z: Any) -> Any:
+        return x + z
+
+    @sketch(spec=add, block=32, x=f32[32], z=f32.inout[32])
+    def plus(x: Any, z: Any) -> None:
+        z[cuda.laneid] += x[cuda.laneid]
+
+    assert [p.role for p in plus.program.parameters] == ["in", "inout"]
+    assert error_of(lambda: sketch(spec=same, block=32, x=f32[32], z=f32.inout[32])(plain)).found == (
+        "the specification same takes 1 arrays (x)"
+    )
+
+
+def plain(x: Any, z: Any) -> None:
+    """A kernel without its decorator."""
+    z[0] = x[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"block": 0}, "block is 0"),
+        ({"block": (1, 2, 3, 4)}, "block is (1, 2, 3, 4)"),
+        ({"grid": "2"}, "grid is '2'"),
+        ({"warp_size": 24}, "warp_size is 24"),
+        ({"spec": 3}, "the specification is 3"),
+        ({"x": 2.5}, "the parameter x is declared as 2.5"),
+        ({"w": f32[3]}, "the kernel plain has no parameter w"),
+        ({"z": f32[32]}, "the kernel plain has no output"),
+    ],
+)
+def test_wrong_declarations(options: dict[str, Any], found: str) -> None:
+    """Each wrong option is named."""
+    given = {"spec": same, "block": 32, "x": f32[32], "z": f32.out[32]} | options
+    assert error_of(lambda: sketch(**given)(plain)).found == found
+
+
+@pytest.mark.parametrize("shape", [0, (), (1, 2, 3, 4), 2.5, True, "3", MAX_ELEMENTS + 1])
+def test_wrong_shapes(shape: Any) -> None:
+    """A shape is one to three ints of a reasonable size."""
+    error = error_of(lambda: f32[shape])
+    assert error.place is not None and error.place.file == __file__
+
+
+def test_shapes_roles_and_types() -> None:
+    """Array types are data."""
+    assert (f32[4, 5].shape, f32[4, 5].role, f32.const[3].role) == ((4, 5), "in", "const")
+    assert (sw.i64.out[3].dtype, sw.f16.inout[3].role) == (DType.I64, "inout")
+
+
+def test_parameters_in_an_ordinary_module() -> None:
+    """A declared parameter is its default, an int."""
+    assert parameter("WIDTH", 4, domain=(2, 4)) == 4
+
+    @sketch(spec=same, block=32, x=f32[32], y=f32.out[32])
+    def copy(x: Any, y: Any) -> None:
+        y[0] = x[0]
+
+    assert copy.parameters["WIDTH"] == 4
+
+
+@pytest.mark.parametrize("suffix", [".py", ".swz"])
+def test_overrides(suffix: str) -> None:
+    """`-D` sets what the file declares, and sizes follow; the next load is not affected."""
+    (five,) = load(CASES / f"conv1d{suffix}", overrides={"K": 5, "warp_size": 8})
+    (three,) = load(CASES / f"conv1d{suffix}")
+    assert five.parameters == {"K": 5, "warp_size": 8, "warps": 2, "grid": 2, "rounds": 2}
+    assert (five.program.warp_size, five.program.block, five.program.parameters[0].shape) == (8, (16, 1, 1), (36,))
+    assert three.parameters["K"] == 3
+
+
+@pytest.mark.parametrize("suffix", [".py", ".swz"])
+def test_wrong_overrides(suffix: str) -> None:
+    """An unknown name lists the declared ones; a value outside the domain says the domain."""
+    error = error_of(lambda: load(CASES / f"conv1d{suffix}", overrides={"warpsize": 8}))
+    assert "declares no parameter warpsize" in error.found
+    assert error.expected.startswith("K (default 3; 1 to 33); warp_size (default 32; one of 4, 8, 16, 32, 64);")
+    assert error.mend == "did you mean warp_size?"
+    error = error_of(lambda: load(CASES / f"conv1d{suffix}", overrides={"K": 99}))
+    assert error.found == "the value given of K is 99, which is not in its domain"
+    assert error.expected == "1 to 33"
+    assert error.place is not None and error.place.line > 5
+
+
+def test_selecting_a_sketch(tmp_path: Path) -> None:
+    """All sketches in order, one by its name, and the list when there is no such one."""
+    path = tmp_path / "two.py"
+    path.write_text(HEAD + KERNEL + "\n" + KERNEL.replace("copy", "move"), encoding="utf-8")
+    assert [made.name for made in load(path)] == ["copy", "move"]
+    assert [made.name for made in load(path, "move")] == ["move"]
+    error = error_of(lambda: load(path, "mvoe"))
+    assert (error.expected, error.mend) == ("one of copy, move", "did you mean move?")
+
+
+def test_loading_leaves_no_module_behind(tmp_path: Path) -> None:
+    """A sketch file is run under a private name, each time anew."""
+    path = tmp_path / "one.py"
+    path.write_text(HEAD + KERNEL, encoding="utf-8")
+    before = set(sys.modules)
+    (first,), (second,) = load(path), load(path)
+    assert first is not second
+    assert set(sys.modules) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "line"),
+    [
+        ("x = 1\nprint(y)\n", "running the file failed: NameError: name 'y' is not defined", 2),
+        (
+            "import nowhere_at_all\n",
+            "running the file failed: ModuleNotFoundError: No module named 'nowhere_at_all'",
+            1,
+        ),
+        ("x = (1\n", "the text is not Python: '(' was never closed", 1),
+        ("raise SystemExit(3)\n", "running the file failed: SystemExit: 3", 1),
+        ("x = 1\n", "has no sketch", None),
+        (HEAD + KERNEL.replace("= x[", "= z["), "z is not defined", 9),
+    ],
+)
+def test_files_that_fail(tmp_path: Path, text: str, found: str, line: int | None) -> None:
+    """A file that cannot be run is one clear error with its place."""
+    path = tmp_path / "bad.py"
+    path.write_text(text, encoding="utf-8")
+    error = error_of(lambda: load(path))
+    assert found in error.found
+    if line is not None:
+        assert error.place is not None and (error.place.file, error.place.line) == (str(path), line)
+
+
+@pytest.mark.parametrize("name", ["missing.py", "missing.swz", "note.txt", "folder.swz"])
+def test_files_that_are_none(tmp_path: Path, name: str) -> None:
+    """A missing file, a folder and another kind of file are the user's mistakes."""
+    (tmp_path / "folder.swz").mkdir()
+    assert error_of(lambda: load(tmp_path / name)).exit_code == 2
+
+
+def test_a_bug_of_ours_is_not_the_files_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is raised inside Swizzle, or below it, while a file runs stays what it is."""
+    path = tmp_path / "copy.py"
+    path.write_text(HEAD + KERNEL)
+    for bug in (lambda *_: 1 // 0, lambda *_: np.reshape(np.zeros(3), (2, 2)), lambda *_: {}["x"]):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["swizzle.sketches.sketch"], "build_program", bug)
+            with pytest.raises((ZeroDivisionError, ValueError, KeyError)):
+                load(path)
+    path.write_text("import numpy as np\nnp.reshape(np.zeros(3), (2, 2))\n")
+    assert error_of(lambda: load(path)).found.startswith("running the file failed: ValueError: ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "ok"),
+    [("x[t] << 31", True), ("x[t] >> 0", True), ("i32(5) << 3", True), ("1 << x[t]", False), ("x[t] << 32", False)],
+)
+def test_the_amounts_of_shifts(tmp_path: Path, statement: str, ok: bool) -> None:
+    """A shift of data is by a constant from 0 to its bits less one."""
+    path = tmp_path / "shift.py"
+    kernel = (
+        "@sketch(spec=same, block=32, x=i32[32], y=i32.out[32])\ndef k(x, y):\n    t = cuda.threadIdx.x\n    y[t] = "
+    )
+    path.write_text(HEAD + kernel + statement + "\n")
+    if ok:
+        assert load(path)[0].name == "k"
+    else:
+        assert error_of(lambda: load(path)).found.startswith("`<<` of i32 data by")
+
+
+def test_the_largest_shared_arrays_and_grids(tmp_path: Path) -> None:
+    """Exactly 48 KiB of shared memory and exactly 2**22 threads are accepted."""
+    path = tmp_path / "large.py"
+    kernel = KERNEL.replace("block=32, grid=2", "block=1024, grid=4096")
+    path.write_text(HEAD + kernel + "    a = cuda.shared.array(6144, f64)\n")
+    assert load(path)[0].program.grid == (4096, 1, 1)
+
+
+def test_text_that_is_not_utf8(tmp_path: Path) -> None:
+    """Bytes that are no text are refused."""
+    (tmp_path / "bytes.swz").write_bytes(b"\xff\xfe\x00")
+    assert "UTF-8" in error_of(lambda: load(tmp_path / "bytes.swz")).found
+
+
+def test_a_kernel_without_text() -> None:
+    """A kernel that was made by `exec` has no text to read."""
+    module: dict[str, Any] = {}
+    error = error_of(lambda: exec(HEAD + KERNEL, module))
+    assert "the text of the kernel copy is not at hand" in error.found
+
+
+def test_importing_swizzle_loads_no_solver() -> None:
+    """The language imports without PySMT, a solver or numba."""
+    heavy = "pysmt", "z3", "cvc5", "numba", "pysat", "click", "rich"
+    code = f"import sys, swizzle; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

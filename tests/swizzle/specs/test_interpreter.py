@@ -1,0 +1,273 @@
+"""The sequential part: it computes what Python computes, and nothing leads out of it."""
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swizzle import SwizzleError, maximum, minimum, zeros
+from swizzle.source.kernel_source import Source, split_lines
+from swizzle.specs.interpreter import MAX_STEPS, Run, SequentialFunction, define
+
+
+def function(text: str, **environment: Any) -> SequentialFunction:
+    """Return the last function of a text, which sees the others."""
+    source = Source("inline", split_lines(text))
+    names = dict(environment)
+    for node in ast.parse(text).body:
+        assert isinstance(node, ast.FunctionDef)
+        names[node.name] = define(node, source, names)
+    return names[node.name]  # type: ignore[no-any-return]
+
+
+def both(text: str, *arguments: Any) -> tuple[Any, Any]:
+    """Return what the interpreter and what Python make of the last function."""
+    module: dict[str, Any] = {"zeros": zeros, "minimum": minimum, "maximum": maximum}
+    exec(text, module)
+    made = function(text)
+    return made(*arguments), module[made.name](*arguments)
+
+
+PROGRAMS = """\
+# sums
+def f(n):
+    return [sum(k * i for k in range(i)) for i in range(n) if i % 2 == 0]
+# loops
+def f(n):
+    t = 0
+    for i in range(1, n, 2):
+        t += i * i
+        t ^= i
+    return t
+# nested
+def f(n):
+    a = [[0] * n for _ in range(n)]
+    for i in range(n):
+        a[i][n - 1 - i] = i
+    return a
+# branches
+def f(n):
+    if n < 3:
+        return -n
+    elif n == 3 or not n:
+        return 0
+    else:
+        return 1 if 2 < n <= 5 else 2
+# calls
+def g(a, b=2, c=3):
+    return a * 100 + b * 10 + c
+
+def f(n):
+    return g(n), g(n, 4), g(n, c=5), g(a=1, b=n)
+# lists
+def f(n):
+    a = []
+    for i, v in enumerate(range(n)):
+        a.append(i + v)
+    return a[1:], a[::-1], a + [1], (1,) * 3, list(zip(a, a)) if n else []
+# lambdas
+def f(n):
+    add = lambda a, b=1: a + b + n
+    return add(1), add(1, 2)
+# bits
+def f(n):
+    return n & 3, n | 8, n ^ 5, n << 2, n >> 1, ~n, -n, +n, n // 2, n % 3, n ** 2, n / 2
+# extremes
+def f(n):
+    return min(n, 3), max([n, 3, 5]), abs(-n), any([n > 2, n > 9]), all([n > 0, n < 9])
+# scopes
+def f(n):
+    k = 7
+    a = [k for k in range(n)]
+    return k, a
+# arrays
+def f(n):
+    a = zeros((2, n + 1))
+    a[1, n] = 3
+    a[0][0] += 2
+    return [a[i, j] for i in range(2) for j in range(a.shape[1])], len(a)
+# tuples
+def f(n):
+    (a, b), c = (n, n + 1), n + 2
+    a, b = b, a
+    return a, b, c, tuple(reversed([a, b, c]))
+"""
+NAMED = dict(part.split("\n", 1) for part in PROGRAMS.split("# ")[1:])
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 6])
+def test_it_computes_what_python_computes(name: str, n: int) -> None:
+    """Python itself is the oracle."""
+    ours, theirs = both(NAMED[name], n)
+    assert ours == theirs
+
+
+OPERATORS = st.sampled_from(["+", "-", "*", "//", "%", "&", "|", "^"])
+LEAVES = st.sampled_from(["n", "1", "2", "-3", "7"])
+EXPRESSIONS = st.recursive(LEAVES, lambda e: st.builds("({} {} {})".format, e, OPERATORS, e), max_leaves=12)
+
+
+@given(EXPRESSIONS)
+def test_expressions_are_pythons(text: str) -> None:
+    """Random integer expressions have Python's value, or fail where Python fails."""
+    made = function(f"def f(n):\n    return {text}")
+    try:
+        wanted = eval(text, {"n": 5})
+    except ZeroDivisionError:
+        with pytest.raises(SwizzleError, match="ZeroDivisionError"):
+            made(5)
+    else:
+        assert made(5) == wanted
+
+
+def test_numpy_arrays() -> None:
+    """Arrays are indexed, sliced and combined element by element."""
+    x = np.arange(8, dtype=np.float32)
+    made = function("def f(x):\n    return [x[i] * 2 + max(x[i], x[0]) for i in range(len(x))], x[2:4] + x[2:4]")
+    first, second = made(x)
+    assert first == [v * 2 + v for v in x.tolist()]
+    assert second.tolist() == [4, 6]
+
+
+class Symbol:
+    """A value that only adds, and answers `reduce_with`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __add__(self, other: Any) -> "Symbol":
+        return Symbol(f"{self.text}+{getattr(other, 'text', other)}")
+
+    def __radd__(self, other: Any) -> "Symbol":
+        return Symbol(f"{other}+{self.text}")
+
+    def reduce_with(self, op: str, other: Any) -> "Symbol":
+        return Symbol(f"{op}({self.text},{getattr(other, 'text', other)})")
+
+
+class Symbols:
+    """An array of symbols: `len`, `shape` and indexing by ints."""
+
+    shape = (3,)
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, i: int) -> Symbol:
+        return Symbol(f"x{range(3)[i]}")
+
+
+def test_symbolic_arrays() -> None:
+    """Anything with a shape and arithmetic will do."""
+    made = function("def f(x):\n    return sum(v for v in x), max(x[0], x[1]), minimum(x[0], 2), max(x)")
+    assert [value.text for value in made(Symbols())] == ["0+x0+x1+x2", "max(x0,x1)", "min(x0,2)", "max(max(x0,x1),x2)"]
+
+
+def test_extremes_of_several_values_are_those_of_python_specifications() -> None:
+    """`minimum` and `maximum` take as many values in a `.swz` file as in a `.py` file."""
+    x, y, z = Symbols()[0], Symbols()[1], Symbols()[2]
+    made = function("def f(x):\n    return minimum(x[0], x[1], x[2]), maximum(x[0], x[1], 3), minimum(2, 1, 3)")
+    found = made(Symbols())
+    wanted = minimum(x, y, z), maximum(x, y, 3), minimum(2, 1, 3)
+    assert [found[0].text, found[1].text, found[2]] == [wanted[0].text, wanted[1].text, wanted[2]]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return x.__class__", "the attribute `__class__`"),
+        ("return x.tofile", "the attribute `tofile`"),
+        ("x.sort()", "a call of `.sort`"),
+        ("y = [].append", "`.append` without a call"),
+        ("return abs([].append)", "`.append` without a call"),
+        ("return open", "open is not defined"),
+        ("return __import__", "__import__ is not defined"),
+        ("return 'text'", "a str is not part"),
+        ("return f'{x}'", "a string is not part"),
+        ("return {}", "a dict is not part"),
+        ("while x:\n        pass", "a `while` loop"),
+        ("import os", "an import is not part"),
+        ("global x", "`global` is not part"),
+        ("return (yield)", "`Yield` is not part"),
+        ("def g():\n        pass", "a function inside a function"),
+        ("x.shape = 3", "an assignment to this"),
+        ("return sum(*x)", "`*` is not part"),
+        ("return sum(**x)", "`**` in a call"),
+        ("return x is x", "`is` and `in` are not part"),
+        ("return x @ x", "`@` is not part"),
+        ("for i in range(3):\n        break", "`break` is not part"),
+        ("return lambda *a: a", "parameters with `*`"),
+        ("try:\n        pass\n    finally:\n        pass", "`try` is not part"),
+    ],
+)
+def test_what_is_outside_is_refused(body: str, message: str) -> None:
+    """The syntax is checked before anything runs; names are looked up in the language only."""
+    with pytest.raises(SwizzleError) as caught:
+        function(f"def f(x):\n    {body}")(np.zeros(3))
+    assert message in caught.value.found
+    assert caught.value.place is not None and caught.value.place.line >= 2
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("if x[0] > 0:\n        return 1", "data-dependent control"),
+        ("return 1 if x[0] else 2", "data-dependent control"),
+        ("return x[0] > 0 and x[1] > 0", "data-dependent control"),
+        ("return [1, 2][x[0]]", "an index that is data"),
+        ("return range(x[0])", "a range of something else than ints"),
+        ("return x[9]", "index 9 is out of bounds"),
+        ("return 1 // 0", "ZeroDivisionError"),
+        ("return [1] + x", "arithmetic on a list"),
+        ("return [1] == [1]", "a list where a number is needed"),
+        ("return zeros((2, 1)) + zeros((1, 2))", "arithmetic on arrays of shapes"),
+        ("return undefined", "undefined is not defined"),
+        ("return x(1)", "a call of an array"),
+        ("return f(1, 2)", "2 arguments for f"),
+        ("return f()", "no argument x"),
+        ("return f(y=1)", "a wrong argument y"),
+        ("return sum()", "a wrong call of sum"),
+        ("a, b = [1, 2, 3]", "3 values for 2 targets"),
+        ("for i in 3:\n        pass", "a loop over an int"),
+    ],
+)
+def test_mistakes_at_run_time_have_their_place(body: str, message: str) -> None:
+    """A mistake that shows only when the specification runs names its line."""
+    with pytest.raises(SwizzleError) as caught:
+        function(f"def f(x):\n    {body}")(np.ones(3, np.float32))
+    assert message in caught.value.found
+    assert caught.value.place is not None and caught.value.place.line == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return f(x)", "calls inside each other"),
+        ("return [0] * 10**10", "a list of more than"),
+        ("return list(range(10**10))", "a list of more than"),
+        ("return [0 for i in range(10**10)]", "a list of more than"),
+        ("return 2 ** 10**9", "an int of more than"),
+        ("return 1 << 10**9", "an int of more than"),
+        ("return zeros(10**10)", "elements"),
+        ("a = 3\n    for i in range(100):\n        a = a * a", "an int of more than"),
+        ("a = [0]\n    for i in range(60):\n        a = [a, a]\n    return a", "steps"),
+    ],
+)
+def test_abuse_is_bounded(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Depth, sizes and steps end in an error, not in an exhausted machine."""
+    monkeypatch.setattr("swizzle.specs.interpreter.MAX_LENGTH", 10_000)
+    monkeypatch.setattr(Run.__init__, "__defaults__", (200_000, *(Run.__init__.__defaults__ or ())[1:]))
+    with pytest.raises(SwizzleError, match=message):
+        function(f"def f(x):\n    {body}")(1)
+
+
+def test_endless_loops_end() -> None:
+    """A loop that is too long runs out of steps."""
+    made = function("def f(n):\n    for i in range(n):\n        pass")
+    run = Run(made.source, steps=1000)
+    with pytest.raises(SwizzleError, match=f"more than {MAX_STEPS} steps"):
+        run.call(made, [10**12], {}, made.node)

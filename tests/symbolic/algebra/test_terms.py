@@ -1,0 +1,94 @@
+"""Canonical terms: equal as reductions are equal, different where the paper's form is incomplete."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symbolic.algebra.terms import UNWRITTEN, Datum, SymbolicArray, Terms
+from symbolic.errors import SwizzleError
+
+
+@given(st.permutations(range(4)), st.sampled_from(["+", "*", "min", "max", "^", "&", "|"]), st.randoms())
+def test_order_and_grouping_do_not_matter(order: list[int], op: str, rng: random.Random) -> None:
+    """A reduction is one term however it is grouped and ordered."""
+    terms = Terms()
+    atoms = [terms.atom("x", i) for i in range(4)]
+    straight = terms.apply(op, atoms)
+    parts = [atoms[i] for i in order]
+    while len(parts) > 1:
+        i = rng.randrange(len(parts) - 1)
+        parts[i : i + 2] = [terms.apply(op, parts[i : i + 2])]
+    assert parts[0] == straight
+
+
+def test_multiplicity_counts_for_sums_and_not_for_minima() -> None:
+    """x + x is not x; min(x, x) is."""
+    terms = Terms()
+    x = terms.atom("x", 0)
+    assert terms.apply("+", (x, x)) != x
+    assert terms.apply("min", (x, x)) == x and terms.apply("|", (x, x)) == x
+
+
+def test_identities_and_annihilators_fold() -> None:
+    """0 and 1 vanish where they do nothing, 0 swallows a product, constants meet."""
+    terms = Terms()
+    x, zero, one = terms.atom("x", 0), terms.const(0), terms.const(1)
+    assert terms.apply("+", (x, zero)) == x and terms.apply("*", (x, one)) == x
+    assert terms.apply("*", (x, zero)) == zero
+    assert terms.apply("+", (terms.const(2), terms.const(3))) == terms.const(5)
+    assert terms.apply("+", (zero, zero)) == zero
+
+
+def test_the_form_is_incomplete_where_the_paper_says_so() -> None:
+    """Distribution is not known: a * (b + c) stays different from a * b + a * c (section 4.1)."""
+    terms = Terms()
+    a, b, c = (Datum(terms, terms.atom("x", i)) for i in range(3))
+    assert (a * (b + c)).term != (a * b + a * c).term
+    assert (a - b).term == (-b + a).term
+
+
+def test_unwritten_is_contagious() -> None:
+    """Whatever is computed from an unwritten cell equals no value of a specification."""
+    terms = Terms()
+    assert terms.apply("+", (terms.atom("x", 0), UNWRITTEN)) == UNWRITTEN
+
+
+def test_arrays_index_like_numpy() -> None:
+    """Rows, tuples, slices and negative indices; out of bounds raises IndexError."""
+    terms = Terms()
+    x = SymbolicArray(terms, "x", (2, 3))
+    assert len(x) == 2 and x.shape == (2, 3)
+    assert x[1, 2].term == x[1][2].term == x[-1, -1].term == terms.atom("x", 5)
+    assert [d.term for d in x[0][1:]] == [terms.atom("x", 1), terms.atom("x", 2)]
+    with pytest.raises(IndexError, match="index 2 is out of bounds for x with size 2"):
+        x[2]
+
+
+@pytest.mark.parametrize(
+    "use", [bool, int, float, iter, lambda d: d == d, lambda d: d < 1, lambda d: [1, 2][d], lambda d: sum([d], d) and 1]
+)
+def test_data_refuses_to_steer(use) -> None:  # type: ignore[no-untyped-def]
+    """A specification that branches, compares or indexes on data is told so."""
+    terms = Terms()
+    with pytest.raises(SwizzleError, match=r"the data value x\[0\]|the data value x\[0\] \+ x\[0\]"):
+        use(Datum(terms, terms.atom("x", 0)))
+
+
+def test_terms_read_as_python() -> None:
+    """Terms show as the expressions a user would write."""
+    terms = Terms()
+    x, w = SymbolicArray(terms, "x", (4,)), SymbolicArray(terms, "w", (2,))
+    shown = terms.show((w[1] * x[2] + w[0] * x[1]).term)
+    assert shown == "w[0]*x[1] + w[1]*x[2]"
+    assert terms.show(terms.apply("min", (x[0].term, x[1].term))) == "min(x[0], x[1])"
+
+
+def test_widening_passes_elements_and_not_sums() -> None:
+    """A narrow sum wraps, so widening it is an operation; widening what was loaded is none."""
+    terms = Terms()
+    a, b = terms.atom("x", 0), terms.atom("x", 1)
+    assert terms.apply("widen_to_u64", (a,)) == a
+    total = terms.apply("+", (a, b))
+    assert terms.apply("widen_to_u64", (total,)) != total

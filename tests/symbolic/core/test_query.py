@@ -1,0 +1,261 @@
+"""The four queries on both engines, against brute force."""
+
+# ruff: noqa: SIM300 - upper case names are symbolic values here, not constants
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symbolic.core.query import (
+    assert_,
+    assume,
+    boolean_hole,
+    choose,
+    hole,
+    obligations,
+    optimize,
+    solve,
+    synthesize,
+    verify,
+)
+from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, integer, select
+from symbolic.errors import SwizzleError
+
+SOLVERS = pytest.mark.parametrize("solver", ["z3", "cvc5"])
+X, Y = integer("query_test_x"), integer("query_test_y")
+V, W = bitvector("query_test_v", 8), bitvector("query_test_w", 8)
+U = bitvector("query_test_u", 4)
+
+
+@SOLVERS
+def test_polynomial_for_all_integers(solver):
+    """x*x - 2*x - 3 == (x - ??) * (x - ??) has the roots 3 and -1."""
+    a, b = hole(), hole()
+    outcome = synthesize(inputs=[X], guarantee=X * X - 2 * X - 3 == (X - a) * (X - b), solver=solver, timeout=60)
+    assert {outcome[a], outcome[b]} == {3, -1}
+    assert outcome.evaluate((a + b) * 10) == 20
+
+
+@SOLVERS
+def test_polynomial_without_integer_roots(solver):
+    """x*x + 1 has no integer roots, which is proved over all integers."""
+    guarantee = X * X + 1 == (X - hole()) * (X - hole())
+    assert synthesize(inputs=[X], guarantee=guarantee, solver=solver, timeout=60).status == "unsat"
+
+
+@SOLVERS
+def test_polynomial_without_roots_in_bits(solver):
+    """x*x + 2 has no roots modulo 16: the proof that none exists always ends on bit-vectors."""
+    guarantee = U * U + 2 == (U - hole(width=4)) * (U - hole(width=4))
+    pairs = itertools.product(range(16), repeat=2)
+    assert not any(all((u * u + 2 - (u - a) * (u - b)) % 16 == 0 for u in range(16)) for a, b in pairs)
+    assert synthesize(inputs=[U], guarantee=guarantee, solver=solver, timeout=60).status == "unsat"
+
+
+@SOLVERS
+def test_clear_the_lowest_bit(solver):
+    """x & (x - ??) clears the lowest set bit of every byte when ?? is 1, and for no other constant."""
+    h = hole(width=8)
+    lowest = V & -V
+    with obligations():
+        assert_((V & (V - h)) == (V ^ lowest))
+        outcome = synthesize(inputs=[V], solver=solver, timeout=60)
+        assert outcome[h] == 1
+        assume(h != 1)
+        assert synthesize(inputs=[V], solver=solver, timeout=60).status == "unsat"
+
+
+@SOLVERS
+def test_synthesize_agrees_with_trying_every_constant(solver):
+    """For affine maps of four bits, CEGIS finds constants exactly when trying all 256 pairs does."""
+    for target in (lambda u: u * 5 + 3, lambda u: -u, lambda u: u ^ 9, lambda u: u >> 1):
+        a, b = hole(width=4), hole(width=4)
+        outcome = synthesize(inputs=[U], guarantee=U * a + b == target(U), solver=solver, timeout=60)
+        every = [
+            (p, q)
+            for p, q in itertools.product(range(16), repeat=2)
+            if all((u * p + q) % 16 == target(u) % 16 for u in range(16))
+        ]
+        assert (outcome.status == "sat") == bool(every)
+        if every:
+            assert (outcome[a], outcome[b]) in every
+
+
+@SOLVERS
+def test_choose(solver):
+    """A choice among expressions is found, and each choice is made by itself."""
+    program = choose(X + Y, X - Y, X * Y) + choose(X, Y, 1)
+    outcome = synthesize(inputs=[X, Y], guarantee=program == X * Y + 1, solver=solver, timeout=60)
+    assert outcome.status == "sat"
+    assert outcome[program - X * Y] == 1
+    assert synthesize(inputs=[X, Y], guarantee=choose(X, Y) == X + Y, solver=solver, timeout=60).status == "unsat"
+
+
+@SOLVERS
+def test_holes_of_every_kind(solver):
+    """Integers, bit-vectors of both signs and Booleans can be holes."""
+    i, s, b = hole(), hole(width=8, signed=True), boolean_hole()
+    guarantee = all_of(select(b, X + i, X) == X - 4, s * 2 == -14, s < 0)
+    outcome = synthesize(inputs=[X], guarantee=guarantee, solver=solver, timeout=60)
+    assert (outcome[i], outcome[s], outcome[b]) == (-4, -7, True)
+
+
+@SOLVERS
+def test_assumptions_limit_the_inputs(solver):
+    """|x| is x where x >= 0 is assumed, and is not without; assumptions that no input meets prove nothing."""
+    h = hole()
+    with obligations():
+        assert_(abs(X) == h * X)
+        assert synthesize(inputs=[X], solver=solver, timeout=60).status == "unsat"
+        assume(X >= 0)
+        assert synthesize(inputs=[X], solver=solver, timeout=60)[h] == 1
+        assume(X < h)
+        assume(h < 0)
+        assert synthesize(inputs=[X], solver=solver, timeout=60).status == "unsat"
+
+
+@SOLVERS
+def test_verify_finds_a_counterexample(solver):
+    """The textbook midpoint overflows; the mended one is proved."""
+    middle = (V + W) >> 1
+    with obligations():
+        assume(V <= W)
+        broken = verify((V <= middle) & (middle <= W), solver=solver, timeout=60)
+        v, w = broken[V], broken[W]
+        assert v <= w and not v <= ((v + w) % 256) >> 1 <= w
+        mended = V + ((W - V) >> 1)
+        assert verify((V <= mended) & (mended <= W), solver=solver, timeout=60).status == "unsat"
+
+
+@SOLVERS
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(a=st.integers(0, 15), b=st.integers(0, 15), c=st.integers(0, 15))
+def test_solve_and_verify_agree_with_brute_force(solver, a, b, c):
+    """u*u*a + u*b == c over four bits: a solution exists exactly when trying all finds one."""
+    equation = U * U * a + U * b == c
+    roots = {u for u in range(16) if (u * u * a + u * b - c) % 16 == 0}
+    found = solve(equation, solver=solver)
+    assert (found.status == "sat") == bool(roots)
+    assert not roots or found[U] in roots
+    counterexample = verify(equation, solver=solver)
+    assert (counterexample.status == "sat") == (len(roots) < 16)
+    assert len(roots) == 16 or counterexample[U] not in roots
+
+
+@SOLVERS
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=5), st.integers(0, 20))
+def test_knapsack_agrees_with_brute_force(solver, items, room):
+    """The best value that fits is found and proved, from above and, as the value left behind, from below."""
+    take = [boolean(f"query_test_take_{i}") for i in range(len(items))]
+    weight = sum((select(t, w, 0) for t, (w, _) in zip(take, items, strict=True)), integer("query_test_zero"))
+    value = sum((select(t, v, 0) for t, (_, v) in zip(take, items, strict=True)), integer("query_test_zero"))
+    best = max(
+        sum(v for t, (_, v) in zip(chosen, items, strict=True) if t)
+        for chosen in itertools.product([False, True], repeat=len(items))
+        if sum(w for t, (w, _) in zip(chosen, items, strict=True) if t) <= room
+    )
+    total = sum(v for _, v in items)
+    with obligations():
+        assert_(integer("query_test_zero") == 0)
+        assert_(weight <= room)
+        greatest = optimize(maximize=value, solver=solver)
+        least = optimize(minimize=total - value, solver=solver)
+    assert (greatest.optimal, greatest[value]) == (True, best)
+    assert (least.optimal, least[total - value]) == (True, total - best)
+    assert greatest[weight] <= room
+
+
+@SOLVERS
+def test_optimize_bit_vectors_to_their_ends(solver):
+    """The least and greatest signed and unsigned numbers are reached and proved."""
+    s = bitvector("query_test_s", 8, signed=True)
+    assert [optimize(minimize=f, solver=solver)[f] for f in (V, s)] == [0, -128]
+    assert [optimize(maximize=f, solver=solver)[f] for f in (V, s)] == [255, 127]
+    outcome = optimize(V * 3 == 1, maximize=V, solver=solver)
+    assert (outcome.optimal, outcome[V]) == (True, 171)
+
+
+@SOLVERS
+def test_optimize_far_away(solver):
+    """Steps double, so an optimum a million away takes few checks; none at all is unsat."""
+    outcome = optimize(X * 3 >= 3_000_001, any_of(X == 5_000_000, X % 2 == 0), minimize=X, solver=solver, timeout=60)
+    assert (outcome.optimal, outcome[X]) == (True, 1_000_002)
+    outcome = optimize(X >= 0, X <= 1_000_003, maximize=X, solver=solver, timeout=60)
+    assert (outcome.optimal, outcome[X]) == (True, 1_000_003)
+    assert optimize(X > 3, X < 2, minimize=X, solver=solver).status == "unsat"
+
+
+def test_optimize_without_a_bound_keeps_the_best_so_far():
+    """An objective without a bound ends at the timeout with a solution that is not proved."""
+    outcome = optimize(X <= 5, minimize=X, timeout=0.3)
+    assert (outcome.status, outcome.optimal) == ("sat", False)
+    assert outcome[X] < -1000
+    assert "not proved" in outcome.reason
+
+
+@SOLVERS
+def test_a_query_that_runs_out_of_time_is_unknown(solver):
+    """A sum of three cubes for 42 is out of reach: unknown, with a reason, and no values."""
+    z = integer("query_test_z")
+    outcome = solve(X**3 + Y**3 + z**3 == 42, all_of(X > 10**6, Y < -(10**6), z > 10**9), solver=solver, timeout=0.2)
+    assert outcome.status == "unknown" and outcome.reason
+    with pytest.raises(SwizzleError, match="this outcome is unknown and gives no values"):
+        outcome[X]
+
+
+def test_blocks_are_scoped():
+    """A nested block sees the outer block's obligations; leaving it forgets its own; outside there are none."""
+    with obligations():
+        assert_(X > 3)
+        with obligations() as inner:
+            assert_(X < 5)
+            assert len(inner.assertions) == 2
+            assert solve()[X] == 4
+        assert optimize(minimize=X * X - 10 * X)[X] == 5
+    assert verify(X > 3).status == "sat"
+    with pytest.raises(SwizzleError, match=r"assert_ outside of any block"):
+        assert_(X > 3)
+    with pytest.raises(SwizzleError, match=r"assume outside of any block"):
+        assume(X > 3)
+
+
+def test_a_block_that_raises_is_left():
+    """The enclosing state is back after an error."""
+    with pytest.raises(ValueError, match="stop"), obligations():
+        raise ValueError("stop")
+    with pytest.raises(SwizzleError):
+        assume(X > 3)
+
+
+def test_values_that_a_query_does_not_mention():
+    """A symbol without constraints is 0 or False; expressions over it have values too."""
+    outcome = solve(X == 3)
+    assert (outcome[Y + 2], outcome[boolean("query_test_other")]) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("use", "advice"),
+    [
+        (lambda: choose(), "at least one alternative"),
+        (lambda: synthesize(inputs=[X + 1], guarantee=X == X), "integer('x')"),
+        (lambda: optimize(X > 3), "minimize=... or maximize=..."),
+        (lambda: optimize(minimize=X, maximize=Y), "minimize=... or maximize=..."),
+        (lambda: solve(X > 3, X < 3)[X], "outcome.status"),
+        (lambda: solve(X), "compare: x != 0"),
+    ],
+)
+def test_mistakes(use, advice):
+    """Misuse raises an error that says what to write."""
+    with pytest.raises(SwizzleError) as caught:
+        use()
+    assert advice in str(caught.value)
+
+
+def test_portfolio_answers_queries():
+    """The queries race the engines when asked."""
+    h = hole()
+    outcome = synthesize(inputs=[X], guarantee=implies(X > 2, X + h > 5), solver="portfolio", timeout=60)
+    assert outcome[h] >= 3

@@ -1,0 +1,60 @@
+"""Every engine gives the same answers to questions over guards."""
+
+from itertools import product
+
+import pytest
+
+from symbolic.solve.answer import Unknown
+from symbolic.solve.engines import SolverName
+from symbolic.solve.guard_solver import GuardSolver
+from symbolic.solve.verdict import Chosen, Excluded
+from symbolic.values.guard import FALSE, TRUE, Guards
+
+ENGINES: list[SolverName] = ["glucose", "cadical", "z3", "cvc5", "portfolio"]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_choice_is_read_and_a_core_excludes_all(name: SolverName) -> None:
+    """Exactly one of three, asked again and again while clauses are added."""
+    guards = Guards()
+    one = [guards.fresh() for _ in range(3)]
+    guards.exactly_one(one)
+    unused = guards.fresh()
+    with GuardSolver(guards, name) as solver:
+        for chosen in one:
+            answer = solver.check([chosen])
+            assert isinstance(answer, Chosen)
+            assert [answer.holds(g) for g in one] == [g == chosen for g in one]
+            assert answer.holds(TRUE) and not answer.holds(FALSE)
+            assert answer.holds(unused) != answer.holds(-unused)
+        answer = solver.check([one[0], unused, one[1]])
+        assert isinstance(answer, Excluded) and {one[0], one[1]} <= answer.core | {unused}
+        both = guards.both(one[2], unused)
+        guards.add([both])
+        answer = solver.check()
+        assert isinstance(answer, Chosen) and answer.holds(both) and answer.holds(one[2]) and not answer.holds(one[0])
+        assert isinstance(solver.check([-both]), Excluded)  # an assumption that no clause had named
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_empty_clause_excludes_all(name: SolverName) -> None:
+    """What cannot hold is excluded without assumptions."""
+    guards = Guards()
+    guards.add([FALSE])
+    with GuardSolver(guards, name) as solver:
+        answer = solver.check()
+        assert isinstance(answer, Excluded) and not answer.core
+
+
+@pytest.mark.parametrize("name", ["glucose", "cadical"])
+def test_time_that_runs_out_is_unknown(name: SolverName) -> None:
+    """Twelve pigeons do not fit into eleven holes: too hard for a tenth of a second."""
+    guards = Guards()
+    sits = {(p, h): guards.fresh() for p, h in product(range(12), range(11))}
+    for p in range(12):
+        guards.add(sits[p, h] for h in range(11))
+    for h, p, q in product(range(11), range(12), range(12)):
+        if p < q:
+            guards.add([-sits[p, h], -sits[q, h]])
+    with GuardSolver(guards, name) as solver:
+        assert isinstance(solver.check(timeout=0.1), Unknown)

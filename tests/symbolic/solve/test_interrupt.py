@@ -1,0 +1,61 @@
+"""A blocking call ends by its result, by the deadline or by Ctrl-C, and never runs on unseen."""
+
+import gc
+import threading
+import time
+
+import pytest
+
+from symbolic.solve.interrupt import Interruptible, gc_paused
+from tests.ctrl_c import ctrl_c
+
+
+def stoppable():
+    """Return an Interruptible, a call that runs until it is told to stop, and the events that it began and ended."""
+    stop, began, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def call():
+        began.set()
+        stop.wait(60)
+        time.sleep(0.05)  # it does not obey at once
+        ended.set()
+        return "stopped"
+
+    return Interruptible(stop.set), call, began, ended
+
+
+def test_result_in_time():
+    """A call that returns is not late."""
+    assert Interruptible(lambda: None).run(lambda: 42, None) == (42, False)
+
+
+def test_deadline():
+    """A call that is late is stopped, and has returned when `run` does."""
+    running, call, _, ended = stoppable()
+    assert running.run(call, 0.05) == ("stopped", True)
+    assert ended.is_set()
+
+
+def test_ctrl_c():
+    """When KeyboardInterrupt reaches the caller, the call has returned: nothing runs on in the background."""
+    for _ in range(10):
+        running, call, began, ended = stoppable()
+        with pytest.raises(KeyboardInterrupt), ctrl_c(once=began):
+            running.run(call, 60)
+        assert ended.is_set()
+
+
+def test_errors_are_handed_over():
+    """What the call raises is raised here."""
+    with pytest.raises(ZeroDivisionError):
+        Interruptible(lambda: None).run(lambda: 1 // 0, None)
+
+
+def test_gc_is_back_afterwards():
+    """The collector is off inside, also when nested, and on again after an error."""
+    with pytest.raises(ValueError, match="stop"), gc_paused():
+        with gc_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+        raise ValueError("stop")
+    assert gc.isenabled()

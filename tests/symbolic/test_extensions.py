@@ -1,0 +1,54 @@
+"""What other packages add by entry points: found by name, loaded once, refused with a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symbolic.errors import SwizzleError
+from symbolic.extensions import _found, extension, extension_names
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Return a function that installs a package of one file, for the time of a test."""
+
+    def install(name: str, source: str, points: str) -> None:
+        (tmp_path / f"{name}.py").write_text(source)
+        info = tmp_path / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(points)
+
+    monkeypatch.syspath_prepend(tmp_path)
+    _found.cache_clear()
+    yield install
+    _found.cache_clear()
+
+
+def test_a_package_adds_a_thing(package):
+    """It is found by its name and group, and nowhere else."""
+    package("extending_one", "THING = object()\n", "[swizzle.costs]\nthing = extending_one:THING\n")
+    import extending_one
+
+    assert extension("costs", "thing") is extending_one.THING
+    assert extension("families", "thing") is None
+    assert extension("costs", "other") is None
+    assert "thing" in extension_names("costs")
+
+
+def test_two_packages_with_one_name(package):
+    """Neither wins."""
+    for name in ("extending_two", "extending_three"):
+        package(name, "THING = 1\n", f"[swizzle.costs]\nthing = {name}:THING\n")
+    with pytest.raises(SwizzleError, match=r"two packages have 'thing' in swizzle\.costs: extending_three:THING and"):
+        extension("costs", "thing")
+
+
+@pytest.mark.parametrize(("source", "why"), [("1 / 0\n", "ZeroDivisionError"), ("", "AttributeError")])
+def test_a_package_that_cannot_be_loaded(package, source, why):
+    """The message names the package and what went wrong in it."""
+    package("extending_four", source, "[swizzle.operators]\nthing = extending_four:THING\n")
+    with pytest.raises(SwizzleError, match=rf"'thing' of swizzle\.operators cannot be loaded from .*: {why}"):
+        extension("operators", "thing")

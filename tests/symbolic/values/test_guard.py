@@ -1,0 +1,130 @@
+"""Guards mean what they were built from, in every assignment."""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symbolic.values.guard import FALSE, TRUE, Guard, Guards
+from tests.symbolic.assignments import assignments
+
+
+def test_simplification_needs_no_new_guard() -> None:
+    """Constants, repeats and complements are decided while building."""
+    guards = Guards()
+    a = guards.fresh()
+    before = guards.variables
+    assert guards.both(a, TRUE) == a and guards.both(a, a) == a
+    assert guards.both(a, -a) == FALSE and guards.both(a, FALSE) == FALSE
+    assert guards.any([a, -a]) == TRUE and guards.any([a, FALSE]) == a and guards.any([]) == FALSE
+    assert guards.variables == before
+
+
+def test_equal_guards_are_one() -> None:
+    """The same conjunction or disjunction built twice is the same literal."""
+    guards = Guards()
+    a, b, c = guards.fresh(), guards.fresh(), guards.fresh()
+    assert guards.both(a, b) == guards.both(b, a)
+    assert guards.any([a, b, c]) == guards.any([c, b, a])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_formulas_agree_with_python(data: st.DataObject) -> None:
+    """A guard built from and, or, not has Python's truth value in every assignment."""
+    guards = Guards()
+    inputs = [guards.fresh() for _ in range(3)]
+    built: list[tuple[Guard, object]] = [(g, lambda v, i=i: v[i]) for i, g in enumerate(inputs)]
+    for _ in range(data.draw(st.integers(1, 5))):
+        (a, f), (b, g) = data.draw(st.sampled_from(built)), data.draw(st.sampled_from(built))
+        if data.draw(st.booleans()):
+            a, f = -a, (lambda v, f=f: not f(v))
+        if data.draw(st.booleans()):
+            built.append((guards.both(a, b), lambda v, f=f, g=g: f(v) and g(v)))
+        else:
+            built.append((guards.any([a, b]), lambda v, f=f, g=g: f(v) or g(v)))
+    for values, holds in assignments(guards, inputs):
+        assert holds is not None
+        for guard, meaning in built:
+            assert holds(guard) == meaning(values)  # type: ignore[operator]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_clauses_over_conjunctions_mean_what_they_say(data: st.DataObject) -> None:
+    """Clauses may hold conjunctions of conjunctions, in both signs and before or after others of their parts."""
+    guards = Guards()
+    inputs = [guards.fresh() for _ in range(4)]
+    built: list[tuple[Guard, Callable[[tuple[bool, ...]], bool]]] = [(g, itemgetter(i)) for i, g in enumerate(inputs)]
+
+    def drawn() -> tuple[Guard, Callable[[tuple[bool, ...]], bool]]:
+        guard, meaning = data.draw(st.sampled_from(built))
+        return (-guard, lambda v: not meaning(v)) if data.draw(st.booleans()) else (guard, meaning)
+
+    clauses = []
+    for _ in range(data.draw(st.integers(1, 8))):
+        if data.draw(st.integers(0, 3)):
+            (a, f), (b, g) = drawn(), drawn()
+            built.append((guards.both(a, b), lambda v, f=f, g=g: f(v) and g(v)))
+        else:
+            some = [drawn() for _ in range(data.draw(st.integers(1, 3)))]
+            guards.add([g for g, _ in some])
+            clauses.append([m for _, m in some])
+    for values, holds in assignments(guards, inputs):
+        assert (holds is not None) == all(any(m(values) for m in clause) for clause in clauses)
+        assert holds is None or all(holds(guard) == meaning(values) for guard, meaning in built)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_exactly_counts(size: int, count: int) -> None:
+    """`exactly` allows just the assignments with that many true."""
+    guards = Guards()
+    inputs = [guards.fresh() for _ in range(size)]
+    guards.exactly(count, inputs)
+    for values, holds in assignments(guards, inputs):
+        assert (holds is not None) == (sum(values) == count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_exactly_under_a_guard_binds_only_there(count: int) -> None:
+    """Where `when` does not hold, anything goes."""
+    guards = Guards()
+    when, *inputs = [guards.fresh() for _ in range(4)]
+    guards.exactly(count, inputs, when)
+    for values, holds in assignments(guards, [when, *inputs]):
+        assert (holds is not None) == (not values[0] or sum(values[1:]) == count)
+
+
+@pytest.mark.parametrize("encoding", [Guards.at_most_one, Guards.at_most_one_by_rectangle])
+@pytest.mark.parametrize("size", [1, 2, 4, 6, 7, 9])
+def test_at_most_one(size: int, encoding: Callable[[Guards, Sequence[Guard]], None]) -> None:
+    """Both encodings allow none or one."""
+    guards = Guards()
+    inputs = [guards.fresh() for _ in range(size)]
+    encoding(guards, inputs)
+    for values, holds in assignments(guards, inputs):
+        assert (holds is not None) == (sum(values) <= 1)
+
+
+@pytest.mark.parametrize("shape", [[0, 0], [0, 0, 1, 1], [0, 1, 0], [0, 1, 1]])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_guard_may_be_counted_more_than_once(shape: list[int], count: int) -> None:
+    """The same guard twice counts twice."""
+    guards = Guards()
+    inputs = [guards.fresh(), guards.fresh()]
+    guards.exactly(count, [inputs[i] for i in shape])
+    for values, holds in assignments(guards, inputs):
+        assert (holds is not None) == (sum(values[i] for i in shape) == count)
+
+
+def test_counter_counts_up_to_its_limit() -> None:
+    """The j-th output holds exactly when more than j inputs do."""
+    guards = Guards()
+    inputs = [guards.fresh() for _ in range(5)]
+    totals = guards.counter(inputs, 3)
+    for values, holds in assignments(guards, inputs):
+        assert holds is not None
+        assert [holds(t) for t in totals] == [sum(values) > j for j in range(3)]
