@@ -69,9 +69,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(PINS) | $(BIN)/python
-	$(PIP) -e '.[dev,docs,nvrtc,sat]'
+	$(PIP) -e '.[dev,docs,nvrtc]'
 	@touch $@
 
 $(INSTALLED_GPU): $(PINS) | $(BIN)/python
-	$(PIP) -e '.[dev,docs,gpu,nvrtc,sat]'
+	$(PIP) -e '.[dev,docs,gpu,nvrtc]'
 	@touch $@ $(VENV)/.installed

@@ -105,7 +105,7 @@ def cli() -> None:
     type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]),
     default="auto",
     show_default=True,
-    help="auto: Glucose where python-sat is installed, else z3.",
+    help="auto: Glucose.",
 )
 @click.option("--no-light", is_flag=True, help="Do not try light constants first: search every space whole.")
 @click.option(

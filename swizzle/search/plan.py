@@ -10,7 +10,6 @@ from typing import Any
 
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Limits, SpaceName
-from symbolic.solve.propagate import available
 from templates.holes import SPACES
 
 WORTH_IT = 1.5  # times the constants of its light part, from which on a space is searched in two steps
@@ -71,8 +70,7 @@ class Plan:
         accumulates = len(self.problem.accumulates())
         large = space == "3" or self.limits.all_solutions or (not accumulates and self._constants(space) >= LARGE)
         return (
-            available()
-            and self.limits.canonical
+            self.limits.canonical
             and large
             and not (self.limits.all_solutions and self.problem.branches)
             and self.floor == accumulates

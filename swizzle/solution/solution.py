@@ -28,7 +28,7 @@ SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "glucose", "p
 class Limits:
     """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
     'all' goes on to Space 3 and proves the optimum there. `timeout` in seconds of wall time, None for none.
-    `solver` 'auto' is Glucose where python-sat is installed, else z3. `light` tries the constants of most kernels
+    `solver` 'auto' is Glucose. `light` tries the constants of most kernels
     first where there are many. `template` is what a `?sw_xform` becomes: the paper's equation 5, or equation 1 to a
     depth of 1 or 2; without `canonical` a solver decides whether data is equal (docs/solving.md, 'The paper's
     comparison')."""

@@ -7,17 +7,11 @@ engine where it comes, which leaves it broken. So Ctrl-C waits for the end of a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 KEEP_CTRL_C = 0  # 'not the main thread', in which the engine would take it
-
-
-def available() -> bool:
-    """Say whether the engine that propagates (python-sat) is installed."""
-    return find_spec("pysat") is not None
 
 
 class Propagation:

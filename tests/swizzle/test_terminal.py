@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from symbolic.solve.propagate import available
-
 pty = pytest.importorskip("pty", reason="no pseudo-terminals on this system")
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
@@ -178,7 +176,6 @@ def test_ctrl_c_while_starting_is_no_traceback() -> None:
         assert (done.returncode, done.stdout, done.stderr.strip()) == (3, "", "interrupted"), module
 
 
-@pytest.mark.skipif(not available(), reason="python-sat is not installed")
 def test_ctrl_c_that_comes_more_than_once_keeps_what_was_found() -> None:
     """As from `timeout`, which sends the signal to the process and to its group: one interrupt, nothing lost."""
     words = ["solve", "case_studies/aos_store.py:rcr", "-D", "struct_size=16", "--space", "3", "--all", "--no-cache"]

@@ -6,13 +6,10 @@ from swizzle.problem.problem import Problem
 from swizzle.search.projection import Projector, Spot
 from swizzle.search.tables import Tables
 from swizzle.sketches.loading import load
-from symbolic.solve.propagate import available
 from templates.functions import functions
 from templates.holes import Space
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
-
-pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
 
 
 def quiet(_: str) -> None:

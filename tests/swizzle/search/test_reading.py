@@ -13,11 +13,8 @@ from swizzle.search.reading import Reading
 from swizzle.search.tables import Tables
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
-from symbolic.solve.propagate import available
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
-
-pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,10 @@ from swizzle.problem.problem import Problem
 from swizzle.search.cegis import Cegis
 from swizzle.search.tables import Tables, TooManyNodes
 from swizzle.sketches.loading import load
-from symbolic.solve.propagate import available
 from templates.chooser import Choice
 from templates.holes import Space, Template, Xform
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
-
-pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
 
 
 def quiet(_: str) -> None:

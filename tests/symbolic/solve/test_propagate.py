@@ -5,10 +5,8 @@ from random import Random
 
 import pytest
 
-from symbolic.solve.propagate import Propagation, available
+from symbolic.solve.propagate import Propagation
 from symbolic.values.guard import TRUE
-
-pytestmark = pytest.mark.skipif(not available(), reason="python-sat is not installed")
 
 
 def units(clauses: list[list[int]], given: list[int]) -> set[int] | None:
