@@ -225,7 +225,7 @@ class Machine:
         code, shape = self.kernel.instructions, self.shape
         for region in self.memory.regions:
             for race in races(region.accesses, shape, between_blocks=region.space == "global"):
-                first, second = (code[int(str(a.key[0]))] for a in (race.first, race.second))
+                first, second = (code[a.key] for a in (race.first, race.second))
                 does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
                 yield (
                     f"race on {region.where(race.address)}: {shape.describe(race.first_thread)} {does[0]} it "

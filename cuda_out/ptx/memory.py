@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cuda_out.ptx.kinds import Bits
 from cuda_out.ptx.parse import Instruction, NotInterpreted
 from symbolic.machine.launch_shape import LaunchShape
-from symbolic.machine.races import Access
+from symbolic.machine.races import Touched
 
 Lanes = npt.NDArray[np.int64]
 
@@ -50,7 +50,7 @@ class Region:
     writable: bool
     writer: Lanes = field(init=False)
     thread: Lanes = field(init=False)
-    accesses: list[Access] = field(default_factory=list)
+    accesses: list[Touched[int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.writer = np.full(len(self.bits), -1, np.int64)
@@ -142,7 +142,7 @@ class Memory:
         if region.space == "local" or not region.writable:
             return
         epochs = self.block_epoch[threads], self.warp_epoch[threads]
-        region.accesses.append(Access((instruction,), writes, threads, cells, *epochs))
+        region.accesses.append(Touched(instruction, writes, threads, cells, *epochs))
 
     def passed(self, scope: Literal["block", "warp"], threads: Lanes) -> None:
         """Remember that threads passed a barrier together."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from swizzle.problem.problem import Output, Problem
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
-from symbolic.ir.program import Accumulate, For, Program, Store
+from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
+from symbolic.ir.sites import Site, Sites, walk
+from symbolic.ir.walk import Body, bodies
 from symbolic.machine.memory import cell_name
 from templates.holes import Point
 
@@ -56,14 +57,15 @@ class Names:
         self._shapes = {p.name: p.shape for p in problem.program.parameters}
 
     @cached_property
-    def nodes(self) -> dict[Hashable, Any]:
-        """Every statement and expression of the program by its identity, by which executions are named."""
-        return {id(node): node for node in nodes(self.program)}
+    def nodes(self) -> dict[Site, Stmt | Expr]:
+        """Every statement and expression of the program by its site, by which executions are named."""
+        return dict(walk(self.program))
 
     @cached_property
-    def loops(self) -> dict[int, tuple[For, ...]]:
-        """The loops around each accumulate, by identity."""
-        return {id(s): around for s, around in within_loops(self.program.body) if isinstance(s, Accumulate)}
+    def loops(self) -> dict[Site, tuple[For, ...]]:
+        """The loops around each accumulate."""
+        sites = Sites.in_program(self.program)
+        return {sites.of(s): around for s, around in within_loops(self.program.body) if isinstance(s, Accumulate)}
 
     def thread(self, t: int) -> str:
         """Return 'lane 3', with its warp and block where there are several."""
@@ -138,7 +140,7 @@ class Names:
 
     def iteration(self, statement: Accumulate, loops: tuple[int, ...]) -> str:
         """Return 'line 36 with k = 2'."""
-        around = self.loops.get(id(statement), ())
+        around = self.loops[Sites.in_program(self.program).of(statement)]
         values = ", ".join(f"{loop.variable} = {i}" for loop, i in zip(around, loops, strict=False))
         return f"line {statement.place.line}" + (f" with {values}" if values else "")
 
@@ -146,7 +148,7 @@ class Names:
         """Return where an output is stored last, where that is certain."""
         found = None
         for key, (mask, address, _) in self.problem.run.accesses.items():
-            node = self.nodes.get(key[0])
+            node = self.nodes[key[0]]
             if not isinstance(node, Store) or node.array != output.array:
                 continue
             known = isinstance(mask, np.ndarray) and isinstance(address, np.ndarray)
@@ -155,26 +157,13 @@ class Names:
         return found
 
 
-def nodes(program: Program) -> Iterator[Any]:
-    """Yield every statement and expression of a program."""
-    stack: list[Any] = [program.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, tuple):
-            stack.extend(node)
-        elif dataclasses.is_dataclass(node) and not isinstance(node, Place):
-            yield node
-            stack.extend(getattr(node, field.name) for field in dataclasses.fields(node))
-
-
-def within_loops(body: Sequence[Any], around: tuple[For, ...] = ()) -> Iterator[tuple[Any, tuple[For, ...]]]:
+def within_loops(body: Body, around: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
     """Yield every statement with the loops around it, outermost first."""
     for statement in body:
         yield statement, around
-        if isinstance(statement, For):
-            yield from within_loops(statement.body, (*around, statement))
-        for name in ("then", "otherwise"):
-            yield from within_loops(getattr(statement, name, ()), around)
+        inside = (*around, statement) if isinstance(statement, For) else around
+        for inner in bodies(statement):
+            yield from within_loops(inner, inside)
 
 
 def atoms_of(terms: Terms, term: Term) -> frozenset[Term]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from symbolic.ir.sites import Site
 from symbolic.machine.run import Violation
 from templates.holes import Point
 
@@ -51,7 +51,7 @@ class IgnoresAt:
 class Kept:
     """A rule is kept by one statement or expression (by two accesses, for a race), in all its executions."""
 
-    nodes: frozenset[Hashable]
+    nodes: frozenset[Site]
     rule: str
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from swizzle.explain.blocks import block_of, replace_accumulate, swap
 from swizzle.explain.explanation import TrialKind
-from swizzle.explain.names import nodes, within_loops
+from swizzle.explain.names import within_loops
 from symbolic.ir.program import (
     Accumulate,
     Assign,
@@ -31,6 +31,7 @@ from symbolic.ir.program import (
     Store,
     Var,
 )
+from symbolic.ir.sites import walk
 from symbolic.ir.walk import rewrite_statement
 
 AGAIN: Final = "_again"
@@ -75,7 +76,7 @@ def _more_registers(program: Program) -> Iterator[Variant]:
 def _indexed_by_hole(program: Program) -> set[str]:
     """Return the arrays of which a hole chooses an element."""
     found = set()
-    for node in nodes(program):
+    for _, node in walk(program):
         if isinstance(node, Load) and any(isinstance(i, HoleCall) for i in node.indices):
             found.add(node.array)
     return found
@@ -103,7 +104,7 @@ def _grow(program: Program, array: DeclareArray, axis: int) -> Program | None:
         return None
     body = [replace(s, shape=_longer(array.shape, axis)) if s is array else s for s in body]
     holes = list(program.holes)
-    for node in nodes(program):
+    for _, node in walk(program):
         if isinstance(node, Load) and node.array == array.name:
             index = node.indices[axis]
             if isinstance(index, HoleCall) and holes[index.hole].size == extent and holes[index.hole].kind != "cond":

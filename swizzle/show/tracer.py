@@ -36,6 +36,7 @@ from symbolic.ir.program import (
     Store,
     Var,
 )
+from symbolic.ir.sites import Site
 from symbolic.ir.text import python_text
 from symbolic.ir.walk import children, rewrite_expression
 from symbolic.machine.machine import HoleFunction, Machine
@@ -61,7 +62,7 @@ class Tracer(Machine):
         self.added: dict[str, list[Threads]] = {}
         self.leaves: list[Threads] = []
         self.tops: list[Top] = []
-        self.found: dict[int, Any] = {}
+        self.found: dict[Site, Any] = {}
         self.depth = 0
         self.kinds = memory_kinds(program)
         self.steered: dict[str, tuple[int, ...]] = {}
@@ -147,7 +148,7 @@ class Tracer(Machine):
             case _:
                 found = super().value(node, mask)
         self.depth -= 1
-        self.found[id(node)] = found
+        self.found[self.rules.sites.of(node)] = found
         if self.depth == 0:
             self.tops.append(Top(node, self._mine(found), self._mine(mask), self.leaves))
             self.leaves = []
@@ -170,9 +171,12 @@ class Tracer(Machine):
                 return found, self._row_of("load", node, inner, found, on, access)
             case Shuffle(value=value):
                 # Shuffled themselves, the threads' numbers say whom each thread asks.
-                asked = super().value(replace(node, value=Var(_THREAD, node.dtype, node.place)), mask)
+                asking = replace(node, value=Var(_THREAD, node.dtype, node.place))
+                self.rules.sites.stand_in(asking, node)
+                self.rules.sites.stand_in(asking.value, value)
+                asked = super().value(asking, mask)
                 giver = self._mine(asked) - self.own.start
-                top = Top(value, self._mine(self.found[id(value)]), on, inner)
+                top = Top(value, self._mine(self.found[self.rules.sites.of(value)]), on, inner)
                 offered = alias(top)
                 if offered is None or (offered.row != offered.row[0]).any() or (offered.thread != self.threads).any():
                     offered = self._row("compute", self._text(value), value.place, [top], top.value, on, [value])

@@ -50,6 +50,7 @@ from symbolic.ir.program import (
     Unary,
     Var,
 )
+from symbolic.ir.sites import Sites
 from symbolic.machine.accumulators import Entry, Reduced
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.memory import Memory, Read, cell_name
@@ -95,7 +96,7 @@ class Machine:
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
         self.result = Run(self.shape, self.memories, [], [], {})
-        self.rules = Rules(self.shape, self.result, violation_limit)
+        self.rules = Rules(Sites.in_program(program), self.shape, self.result, violation_limit)
         for parameter in program.parameters:
             size = int(np.prod(parameter.shape, dtype=np.int64))
             given = parameter.role != "out"

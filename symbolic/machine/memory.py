@@ -9,7 +9,7 @@ because a deferred read is asked after later writes have happened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place
 from symbolic.ir.program import DType
+from symbolic.ir.sites import Key
 from symbolic.values.data import (
     Data,
     DataVector,
@@ -40,7 +41,7 @@ class Diffuse:
     """A write that holes decide: `number` orders it among all writes, `key` names its execution."""
 
     number: int
-    key: tuple[Hashable, ...]
+    key: Key
     mask: Vector
     address: Vector
     value: DataVector
@@ -131,7 +132,7 @@ class Memory:
     def written(self) -> Lanes:
         return self._written
 
-    def write(self, key: tuple[Hashable, ...], mask: Vector, address: Vector, value: DataVector) -> None:
+    def write(self, key: Key, mask: Vector, address: Vector, value: DataVector) -> None:
         """Write `value` at `address` for the threads in `mask`; the address of a thread that is off is ignored."""
         if self._snapshot is not None:
             self._data, self._written = self._data.copy(), self._written.copy()

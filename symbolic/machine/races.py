@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Lanes
 
+K = TypeVar("K", bound=Hashable)
+
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """One statement's accesses: which threads touched which addresses, each after how many of its barriers."""
+class Touched(Generic[K]):
+    """What one execution of a statement or instruction, named by `key`, touched.
 
-    key: tuple[Hashable, ...]
+    Which threads touched which addresses, each after how many of its barriers.
+    """
+
+    key: K
     writes: bool
     threads: Lanes
     addresses: Lanes
@@ -28,17 +34,17 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
+class Race(Generic[K]):
     """Two conflicting accesses to one cell."""
 
-    first: Access
+    first: Touched[K]
     first_thread: int
-    second: Access
+    second: Touched[K]
     second_thread: int
     address: int
 
 
-def races(accesses: list[Access], shape: LaunchShape, between_blocks: bool) -> Iterator[Race]:
+def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) -> Iterator[Race[K]]:
     """Yield one race for each cell (and epoch) that has one; `between_blocks`: the memory is global."""
     if not accesses:
         return
@@ -78,7 +84,7 @@ def races(accesses: list[Access], shape: LaunchShape, between_blocks: bool) -> I
 
 
 def _conflict(
-    accesses: list[Access], shape: LaunchShape, thread: Lanes, which: Lanes, block_epoch: Lanes, warp_epoch: Lanes
+    accesses: list[Touched[K]], shape: LaunchShape, thread: Lanes, which: Lanes, block_epoch: Lanes, warp_epoch: Lanes
 ) -> tuple[int, int] | None:
     block, warp = thread // shape.block_threads, shape.warp_base[thread]
     for i in range(len(thread)):

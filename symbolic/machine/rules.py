@@ -12,10 +12,11 @@ import numpy as np
 
 from symbolic.errors import Place
 from symbolic.ir.program import Load, Store
+from symbolic.ir.sites import Key, Site, Sites
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.memory import cell_name
-from symbolic.machine.races import Access, races
-from symbolic.machine.run import Key, Passed, Run, Violation
+from symbolic.machine.races import Touched, races
+from symbolic.machine.run import Passed, Run, Violation
 from symbolic.values.guard import TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, guard_at
 
@@ -23,12 +24,12 @@ from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, guard_at
 class Rules:
     """Looks after one run; `loops` are the values of the loop variables that are running."""
 
-    def __init__(self, shape: LaunchShape, result: Run, limit: int) -> None:
-        self.shape, self.result, self.limit = shape, result, limit
+    def __init__(self, sites: Sites, shape: LaunchShape, result: Run, limit: int) -> None:
+        self.sites, self.shape, self.result, self.limit = sites, shape, result, limit
         self.loops: tuple[int, ...] = ()
-        self.places: dict[Any, Place] = {}
+        self.places: dict[Site, Place] = {}
         self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
-        self.accesses: dict[str, list[Access]] = {}
+        self.accesses: dict[str, list[Touched[Key]]] = {}
         self.between_blocks: set[str] = set()
 
     def watch(self, name: str, between_blocks: bool) -> None:
@@ -45,9 +46,10 @@ class Rules:
             self.look_for_races(name)
 
     def key(self, node: Any, rule: str) -> Key:
-        """Name this execution of a node: the same in every run of the same program."""
-        self.places[id(node)] = node.place
-        return (id(node), self.loops, rule)
+        """Name this execution of a node: the same in every run of an equal program."""
+        site = self.sites.of(node)
+        self.places[site] = node.place
+        return (site, self.loops, rule)
 
     def violate(self, node: Any, rule: str, thread: int, message: str, mend: str) -> None:
         if len(self.result.violations) < self.limit:
@@ -92,7 +94,7 @@ class Rules:
         if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
             threads = np.flatnonzero(mask & (address >= 0))
             self.accesses[node.array].append(
-                Access(key, writes, threads, address[threads], self.block_epoch[threads], self.warp_epoch[threads])
+                Touched(key, writes, threads, address[threads], self.block_epoch[threads], self.warp_epoch[threads])
             )
 
     def look_for_races(self, name: str) -> None:

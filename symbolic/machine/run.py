@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Accumulate
+from symbolic.ir.sites import Key
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.memory import Memory
 from symbolic.values.data import DataVector
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Encoding, Vector, at, guard_at
-
-Key: TypeAlias = tuple[Hashable, ...]
-"""One execution of a node under one rule, whose name comes last."""
 
 EXPECTED: Final = {
     "bounds": "an index inside the array, for every thread that gets here",
