@@ -23,8 +23,8 @@ from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import kernel_of, launch_shape
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
-from symbolic.machine.memory import cell_name
 
 ROUNDING: Final = 32
 """Constants are the same if they differ by no more than so many units in the last place."""

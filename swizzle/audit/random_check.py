@@ -15,9 +15,9 @@ import numpy as np
 from swizzle.specs.specification import inputs, outputs, returned
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes
 from symbolic.algebra.residues import PRIME, Residue, Residues
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
 from symbolic.machine.machine import Machine
-from symbolic.machine.memory import cell_name
 
 INPUTS = 3
 

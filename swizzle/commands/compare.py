@@ -18,8 +18,8 @@ from cuda_out.ptx.run import interpret
 from swizzle.commands.exit_status import DONE, NO
 from swizzle.commands.sizes import Size, at_the_lengths
 from swizzle.commands.trial import Array, trials
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter
-from symbolic.machine.memory import cell_name
 
 Argument: TypeAlias = "Array | np.int64"
 ORDERS = (0, 1, 2, 3)

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from swizzle.specs.specification import inputs, numbers, outputs
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, Parameter, Program
 from symbolic.machine.machine import Machine
-from symbolic.machine.memory import cell_name
 
 Array: TypeAlias = npt.NDArray[Any]
 Kind: TypeAlias = Literal["small numbers", "arbitrary numbers", "extreme numbers"]

@@ -12,10 +12,10 @@ import numpy as np
 from swizzle.problem.problem import Output, Problem
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
 from symbolic.ir.sites import Site, Sites, walk
 from symbolic.ir.walk import Body, bodies
-from symbolic.machine.memory import cell_name
 from templates.holes import Point
 
 MOST_SHOWN: Final = 6

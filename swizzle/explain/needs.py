@@ -14,6 +14,7 @@ from typing import Final
 from swizzle.explain.names import Names, atoms_of, listing
 from swizzle.problem.problem import Output, Problem
 from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.ir.layout import cell_name
 from symbolic.machine.accumulators import Entry, Reduced
 from symbolic.machine.memory import Read
 from symbolic.values.data import DataVector, possible
@@ -113,20 +114,12 @@ def _holders(problem: Problem, names: Names, atom: Term) -> str:
         if name in inputs:
             continue
         for address in memory.snapshot().places.get(atom, ())[:2]:
-            cell = f"{name}[{', '.join(map(str, _unravel(memory.shape, address % memory.cells)))}]"
+            cell = cell_name(name, memory.shape, address % memory.cells)
             threads = memory.sharers(address)
             shared = len(threads) > 1
             owner = f"block {threads[0] // problem.run.shape.block_threads}" if shared else names.thread(threads[0])
             found.append(f"{cell} of {owner}")
     return listing(found, 3)
-
-
-def _unravel(shape: tuple[int, ...], index: int) -> list[int]:
-    found = []
-    for extent in reversed(shape):
-        index, place = divmod(index, extent)
-        found.append(place)
-    return found[::-1]
 
 
 def _never(names: Names, output: Output, sources: Sequence[tuple[DataVector, int]]) -> list[str]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
 from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.ir.layout import cell_name, unflattened
 from symbolic.ir.program import DeclareArray, Program
-from symbolic.machine.memory import cell_name
 
 SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "&", "|": "|"}
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
@@ -69,7 +67,7 @@ class Labels:
 
     def place(self, array: str, index: int) -> str:
         """Return where in an array a cell is: `17`, `1,3`."""
-        return ",".join(str(int(i)) for i in np.unravel_index(index, self.shapes[array]))
+        return ",".join(map(str, unflattened(self.shapes[array], index)))
 
     def full(self, term: Term) -> str:
         """Return the whole term, each element with an index for each dimension."""

@@ -18,7 +18,7 @@ import numpy as np
 from swizzle.show.access import Access
 from swizzle.show.rows import Lanes, Row, Trace
 from symbolic.errors import Place
-from symbolic.machine.memory import cell_name
+from symbolic.ir.layout import cell_name
 
 WHOLE_ARRAY = 8  # registers: a larger local array is shown where it is touched
 

@@ -30,7 +30,7 @@ from swizzle.show.homes import homes, strip_homes
 from swizzle.show.labels import ARC, FIRST_HUE, Tone
 from swizzle.show.panels import Panel, Strip
 from swizzle.show.scene import Scene
-from symbolic.machine.memory import cell_name
+from symbolic.ir.layout import cell_name
 
 MARGIN = 16
 ELEMENT = "element"

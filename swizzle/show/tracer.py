@@ -21,6 +21,7 @@ from swizzle.specs.specification import symbolic_inputs
 from symbolic.algebra.numbers import Canonical
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
+from symbolic.ir.layout import flat_index
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -40,7 +41,6 @@ from symbolic.ir.sites import Site
 from symbolic.ir.text import python_text
 from symbolic.ir.walk import children, rewrite_expression
 from symbolic.machine.machine import HoleFunction, Machine
-from symbolic.machine.memory import linear
 from symbolic.values.vector import Vector
 
 _HELPER: Final = "helper "  # begins the name of a loop that the sketch does not spell out
@@ -246,7 +246,7 @@ class Tracer(Machine):
         """Return the block's access, and the address of each thread of the block (-1 where it is off)."""
         memory = self.memories[node.array]
         indices = tuple(self.index(i, mask) for i in node.indices)
-        cells: Any = np.where(self._mine(mask), self._mine(linear(memory.shape, indices)), -1)
+        cells: Any = np.where(self._mine(mask), self._mine(flat_index(memory.shape, indices)), -1)
         address = np.where(cells >= 0, cells + self._mine(memory.base), -1)
         found = Access(
             node.array,

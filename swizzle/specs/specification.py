@@ -14,8 +14,8 @@ from swizzle.specs.wrapping import unwrapped, wrapped
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
 from symbolic.errors import Place, SwizzleError
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
-from symbolic.machine.memory import cell_name
 
 
 def inputs(program: Program) -> tuple[Parameter, ...]:

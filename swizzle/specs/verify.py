@@ -15,9 +15,9 @@ import numpy as np
 from swizzle.specs.specification import Meaning, outputs, postcondition, symbolic_inputs
 from symbolic.algebra.numbers import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Program
 from symbolic.machine.machine import HoleFunction, Machine
-from symbolic.machine.memory import cell_name
 from symbolic.machine.run import Run, Violation
 
 

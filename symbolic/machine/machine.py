@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from typing_extensions import assert_never
 from symbolic.algebra.numbers import Algebra, Canonical, conversion
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
+from symbolic.ir.layout import cell_name, extend, extend_lanes
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -53,7 +55,7 @@ from symbolic.ir.program import (
 from symbolic.ir.sites import Sites
 from symbolic.machine.accumulators import Entry, Reduced
 from symbolic.machine.launch_shape import LaunchShape
-from symbolic.machine.memory import Memory, Read, cell_name
+from symbolic.machine.memory import Memory, Read
 from symbolic.machine.rules import Rules
 from symbolic.machine.run import Accumulated, Run
 from symbolic.values.data import Data, DataVector
@@ -225,13 +227,7 @@ class Machine:
         indices = [self.index(i, mask) for i in node.indices]
         linear: Vector = np.zeros(self.shape.count, np.int64)
         for extent, index in zip(memory.shape, indices, strict=True):
-
-            def step(total: int, i: int, extent: int = extent) -> int:
-                return total * extent + i if total >= 0 and 0 <= i < extent else -1
-
-            def steps(total: Lanes, i: Lanes, extent: int = extent) -> Lanes:
-                return np.where((total >= 0) & (i >= 0) & (i < extent), total * extent + i, -1)
-
+            step, steps = partial(extend, extent=extent), partial(extend_lanes, extent=extent)
             linear = lift(step, steps, linear, index)
         if isinstance(linear, Deferred) or isinstance(mask, Deferred):
             inside = linear

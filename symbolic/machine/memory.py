@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -330,20 +329,3 @@ class Read(Data):
             return union_of([memory.cell_possible(seen, a) if a >= 0 else frozenset((UNWRITTEN,)) for a in cells])
         found = memory.instance_possible(seen, int(memory.base[t]))
         return found if found is None or -1 not in cells else found | {UNWRITTEN}
-
-
-def cell_name(name: str, shape: tuple[int, ...], index: int) -> str:
-    """Return `y[3]` or `y[1, 2]` for a row-major index."""
-    return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]" if shape else name
-
-
-def linear(shape: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
-    """Return the row-major index, or -1 where any index is out of bounds (ints, or lanes of them)."""
-    total: Any = 0
-    inside: Any = True
-    for extent, index in zip(shape, indices, strict=True):
-        inside = inside & (index >= 0) & (index < extent)
-        total = total * extent + index
-    if isinstance(total, np.ndarray):
-        return np.where(inside, total, -1)
-    return total if inside else -1

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from symbolic.errors import Place
+from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Load, Store
 from symbolic.ir.sites import Key, Site, Sites
 from symbolic.machine.launch_shape import LaunchShape
-from symbolic.machine.memory import cell_name
 from symbolic.machine.races import Touched, races
 from symbolic.machine.run import Passed, Run, Violation
 from symbolic.values.guard import TRUE, Guard

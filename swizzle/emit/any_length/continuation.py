@@ -16,6 +16,7 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
+from symbolic.ir.layout import flat_index, unflattened
 from symbolic.ir.program import Axis, Program
 
 Index: TypeAlias = tuple[int, ...]
@@ -104,7 +105,7 @@ class World:
                 return self.terms.const(args[0])
             case "atom":
                 name, flat = args
-                index = tuple(i - d for i, d in zip(unravel(flat, source.shapes[name]), by[name], strict=True))
+                index = tuple(i - d for i, d in zip(unflattened(source.shapes[name], flat), by[name], strict=True))
                 return self.atom(name, index) if min(index) >= 0 else None
             case _:
                 known = [memo[arg] for arg in args]
@@ -120,14 +121,6 @@ class World:
             elif op != "const":
                 waiting += [arg for arg in args if arg not in seen]
                 seen.update(args)
-
-
-def unravel(flat: int, shape: Index) -> Index:
-    index = []
-    for extent in reversed(shape):
-        flat, last = divmod(flat, extent)
-        index.append(last)
-    return tuple(reversed(index))
 
 
 def block_of(tiling: Tiling, name: str, index: Index) -> dict[Axis, int]:
@@ -161,7 +154,7 @@ def by_block(
             for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
         ]
         for index in itertools.product(*map(range, ends)):
-            term = source.wanted[parameter.name][flat_index(index, parameter.shape)]
+            term = source.wanted[parameter.name][flat_index(parameter.shape, index)]
             block = block_of(tiling, parameter.name, index)
             key = tuple(sorted(block.items()))
             if key not in moves:
@@ -170,10 +163,3 @@ def by_block(
             by, memo = moves[key], memos[key]
             local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
             yield parameter.name, index, local, world.bring(source, term, by, memo)
-
-
-def flat_index(index: Index, shape: Index) -> int:
-    flat = 0
-    for each, extent in zip(index, shape, strict=True):
-        flat = flat * extent + each
-    return flat

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.emit.any_length.continuation import Index, Told, World, flat_index, unravel
+from swizzle.emit.any_length.continuation import Index, Told, World
 from swizzle.specs.specification import Meaning, inputs, numbers, outputs
 from symbolic.algebra.terms import Term
+from symbolic.ir.layout import flat_index, unflattened
 from symbolic.ir.program import Program
 
 Arrays: TypeAlias = Mapping[str, "npt.NDArray[Any]"]
@@ -30,7 +31,7 @@ class _Flat(World):
 
     def atom(self, name: str, index: Index) -> Term:
         if all(i < extent for i, extent in zip(index, self.shapes[name], strict=True)):
-            return self.terms.atom(name, flat_index(index, self.shapes[name]))
+            return self.terms.atom(name, flat_index(self.shapes[name], index))
         return self.terms.atom(f"{name}, beyond its end,", super().atom(name, index))
 
 
@@ -43,7 +44,7 @@ def meaning_cut(whole: Told, program: Program) -> Meaning:
         told, shape = whole.wanted[parameter.name], whole.shapes[parameter.name]
         wanted[parameter.name] = []
         for address in range(int(np.prod(parameter.shape))):
-            at = flat_index(unravel(address, parameter.shape), shape)
+            at = flat_index(shape, unflattened(parameter.shape, address))
             term = world.bring(whole, told[at], still, memo)
             assert term is not None, "elements that stay where they are never leave the array"
             wanted[parameter.name].append(term)
