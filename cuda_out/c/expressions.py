@@ -19,6 +19,7 @@ from cuda_out.analysis.facts import Facts, assume, range_of
 from cuda_out.c.types import C_TYPE, is_unsigned, literal
 from cuda_out.c.width import is_wide
 from cuda_out.tiling.text import TileText
+from symbolic.algebra.law import infix
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr
 
@@ -172,7 +173,7 @@ class ExpressionPrinter:
 
     def _binary(self, expr: ir.Binary, facts: Facts) -> Text:
         op, dtype = expr.op, expr.dtype
-        if op in ("min", "max"):
+        if not infix(op):
             call = {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
             left, right = self._alike(expr, facts)
             return Text(f"{call}({left.text}, {right.text})", PRIMARY)

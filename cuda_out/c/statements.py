@@ -14,12 +14,13 @@ from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import PRECEDENCE, PRIMARY, UNSIGNED, WRAPPING, ExpressionPrinter, Text, converted
 from cuda_out.c.helpers import coordinate_text
 from cuda_out.c.names import c_names
-from cuda_out.c.types import C_TYPE, identity, literal
+from cuda_out.c.types import C_TYPE, literal
 from cuda_out.c.vector_text import vector_lines
 from cuda_out.c.width import is_wide, wide_names
 from cuda_out.passes.vectors import vector_accesses
 from cuda_out.tiling.text import tile_text
 from cuda_out.tiling.tiling import Tiling
+from symbolic.algebra.law import LAWS
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Program, ReductionOp, Stmt
@@ -222,7 +223,7 @@ class StatementPrinter:
 
     def _accumulator(self, stmt: ir.DeclareAccumulator, here: bool) -> None:
         self.accumulators[stmt.name] = stmt
-        start = identity(stmt.outer, stmt.dtype) if stmt.init is None else literal(stmt.init.value, stmt.dtype)
+        start = literal(LAWS[stmt.outer].start(stmt.dtype) if stmt.init is None else stmt.init.value, stmt.dtype)
         name = self.names[stmt.name]
         if not stmt.shape:
             if here:
@@ -265,7 +266,7 @@ class StatementPrinter:
             level = PRECEDENCE[outer]
             held, given = converted(target, UNSIGNED[dtype]), self.expressions.modular(value, facts)
             return f"{target} = {converted(f'{held} {outer} {given.inside(outer, level + 1)}', dtype)};"
-        if outer not in ("min", "max"):
+        if LAWS[outer].infix:
             return f"{target} {outer}= {self.expressions.text(value, facts)};"
         call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)
         return f"{target} = {call}({target}, {self.expressions.text(value, facts)});"

@@ -9,7 +9,8 @@ import math
 import struct
 from collections.abc import Mapping
 
-from symbolic.ir.program import DType, ReductionOp
+from symbolic.algebra.law import limits
+from symbolic.ir.program import DType
 
 C_TYPE: Mapping[DType, str] = {
     DType.INDEX: "int",
@@ -23,18 +24,11 @@ C_TYPE: Mapping[DType, str] = {
     DType.U64: "unsigned long long",
 }
 
-_BITS = {DType.INDEX: 32, DType.I32: 32, DType.U32: 32, DType.I64: 64, DType.U64: 64}
 _SUFFIX = {DType.INDEX: "", DType.I32: "", DType.U32: "u", DType.I64: "ll", DType.U64: "ull"}
 
 
 def is_unsigned(dtype: DType) -> bool:
     return dtype in (DType.U32, DType.U64)
-
-
-def limits(dtype: DType) -> tuple[int, int]:
-    """Return the smallest and the largest value of an integer type."""
-    bits = _BITS[dtype]
-    return (0, 2**bits - 1) if is_unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def literal(value: int | float | bool, dtype: DType) -> str:
@@ -83,18 +77,3 @@ def _shortest_f32(value: float) -> str:
         if _nearest_f32(float(text)) == value:
             return repr(float(text))
     return repr(value)
-
-
-def identity(op: ReductionOp, dtype: DType) -> str:
-    """Return the literal that `op` leaves everything unchanged with; for min and max the type's extreme value."""
-    match op:
-        case "+" | "|" | "^":
-            return literal(0, dtype)
-        case "*":
-            return literal(1, dtype)
-        case "&":
-            return literal(limits(dtype)[1] if is_unsigned(dtype) else -1, dtype)
-        case "min":
-            return literal(math.inf if dtype.is_float else limits(dtype)[1], dtype)
-        case "max":
-            return literal(-math.inf if dtype.is_float else limits(dtype)[0], dtype)

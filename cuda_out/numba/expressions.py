@@ -16,9 +16,10 @@ from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, assume, range_of
 from cuda_out.c.expressions import Text
-from cuda_out.c.types import is_unsigned, limits
+from cuda_out.c.types import is_unsigned
 from cuda_out.numba.names import NUMBA_TYPE
 from cuda_out.tiling.text import TileText
+from symbolic.algebra.law import LAWS, infix, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr
@@ -80,15 +81,8 @@ class NumbaExpressions:
 
     def start(self, stmt: ir.DeclareAccumulator) -> str:
         """Return what an accumulator starts with."""
-        dtype, op = stmt.dtype, stmt.outer
-        value: float
-        if stmt.init is not None:
-            value = stmt.init.value
-        elif op in ("min", "max"):
-            value = math.inf * (1 if op == "min" else -1) if dtype.is_float else limits(dtype)[op == "min"]
-        else:
-            value = {"+": 0, "|": 0, "^": 0, "*": 1, "&": -1}[op]
-        return self.literal(value, dtype, stmt)
+        value = LAWS[stmt.outer].start(stmt.dtype) if stmt.init is None else stmt.init.value
+        return self.literal(value, stmt.dtype, stmt)
 
     def text(self, expr: Expr, facts: Facts, level: int = 0) -> str:
         """Return the expression, of exactly its type, as an operand that must bind at least as tightly as `level`."""
@@ -105,7 +99,7 @@ class NumbaExpressions:
                 return self.coordinates[(coordinate, axis)]
             case ir.Unary():
                 return self._unary(expr, facts)
-            case ir.Binary(op="min" | "max" as op, left=left, right=right):
+            case ir.Binary(op=op, left=left, right=right) if not infix(op):
                 return Text(f"{op}({self.text(left, facts)}, {self.text(right, facts)})", PRIMARY)
             case ir.Binary(op=op, left=left, right=right, dtype=dtype):
                 if dtype is DType.INDEX or dtype.is_float:
@@ -150,7 +144,7 @@ class NumbaExpressions:
                 return self._infix(op, self.modular(left, facts), self.modular(right, facts))
             case ir.Binary(op="<<", left=left, right=right):
                 return self._infix("<<", self.modular(left, facts), self.print(right, facts))
-            case ir.Binary(op=op, left=left, right=right) if op not in ("min", "max"):
+            case ir.Binary(op=op, left=left, right=right) if infix(op):
                 return self._infix(op, self.print(left, facts), self.print(right, facts))
             case ir.Unary(op="~", operand=operand):
                 return Text(f"~{self.modular(operand, facts).at(UNARY)}", UNARY)

@@ -25,7 +25,8 @@ from cuda_out.ptx.polynomials import (
     signed,
 )
 from cuda_out.ptx.ranges import Ranges
-from symbolic.algebra.terms import REDUCTIONS, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import Term, Terms
 
 LIMIT: Final = 4096
 """Monomials that a product is written out to; a larger one stays a product of sums."""
@@ -64,7 +65,7 @@ class Rings:
 
     def _modulo(self, kind: str, term: Term) -> Term:
         op, args = self.terms.nodes[term]
-        if op in REDUCTIONS:
+        if op in LAWS:
             narrow = self._narrow[width(kind)]
             if narrow.issuperset(args) or all(self.narrowed(kind, arg) == arg for arg in args):
                 return term

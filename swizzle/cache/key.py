@@ -18,7 +18,8 @@ from typing import Any, Final
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
 from swizzle.specs.specification import Meaning
-from symbolic.algebra.terms import REDUCTIONS, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
 from symbolic.ir.program import (
     Accumulate,
@@ -129,7 +130,7 @@ def term_digests(terms: Terms, names: Mapping[str, int], asked: Iterable[Term]) 
             text = f"const {_number(arguments[0])!r}".encode()
         else:
             parts = [digests[argument] for argument in arguments]
-            if op in REDUCTIONS:
+            if op in LAWS:
                 parts.sort()
             head = heads.get(op) or heads.setdefault(op, f"{op} ".encode())
             text = head + b"".join(parts)

@@ -13,7 +13,8 @@ from typing import Final
 
 from swizzle.explain.names import Names, atoms_of, listing
 from swizzle.problem.problem import Output, Problem
-from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.machine.accumulators import Entry, Reduced
 from symbolic.machine.memory import Read
@@ -166,7 +167,7 @@ def _accumulates(
     few = deficient({n: [u for u, use in enumerate(uses) if item in use.items] for n, item in enumerate(items)})
     if few:
         return _too_few(names, [items[n] for n in few], [use for use in uses if use.items & {items[n] for n in few}])
-    if REDUCTIONS[value.outer].idempotent:
+    if LAWS[value.outer].idempotent:
         idle = [u for u, use in enumerate(uses) if use.always and not use.items][:1]
     else:
         sure = [u for u, use in enumerate(uses) if use.always]

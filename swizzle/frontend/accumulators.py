@@ -11,6 +11,7 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.names import element_type
 from swizzle.frontend.scope import AccumulatorName
 from swizzle.source.suggest import near
+from symbolic.algebra.law import LAWS, Law
 from symbolic.ir.program import (
     Accumulate,
     Binary,
@@ -27,18 +28,7 @@ from symbolic.ir.program import (
     Final as FinalFunction,
 )
 
-REDUCTIONS: Final[dict[str, ReductionOp]] = {
-    "+": "+",
-    "*": "*",
-    "min": "min",
-    "max": "max",
-    "&": "&",
-    "|": "|",
-    "^": "^",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-}
+SPELLINGS: Final[dict[str, Law]] = LAWS | {word: law for law in LAWS.values() for word in law.words}
 
 
 def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.stmt) -> DeclareAccumulator:
@@ -113,21 +103,22 @@ def _given(arguments: Arguments, name: str) -> ast.expr | None:
 
 def _operator(reader: ExpressionReader, node: ast.expr, which: str, dtype: DType) -> ReductionOp:
     spelled = node.value if isinstance(node, ast.Constant) else None
-    if not isinstance(spelled, str) or spelled not in REDUCTIONS:
+    if not isinstance(spelled, str) or spelled not in SPELLINGS:
         reader.mistake(
             node,
             f"{ast.unparse(node)} is not an {which} operator",
-            "one of " + ", ".join(repr(name) for name in REDUCTIONS),
-            (near(spelled, REDUCTIONS) if isinstance(spelled, str) else "") or f'write {which}="+"',
+            "one of " + ", ".join(repr(name) for name in SPELLINGS),
+            (near(spelled, SPELLINGS) if isinstance(spelled, str) else "") or f'write {which}="+"',
         )
-    if dtype.is_float and REDUCTIONS[spelled] in ("&", "|", "^"):
+    law = SPELLINGS[spelled]
+    if not law.takes(dtype):
         reader.mistake(
             node,
             f"the {which} operator {spelled!r} on {dtype.value} data",
             "an integer dtype, such as u32",
             "use + * min max",
         )
-    return REDUCTIONS[spelled]
+    return law.symbol
 
 
 def _final(reader: ExpressionReader, node: ast.expr, dtype: DType) -> FinalFunction:

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from typing_extensions import assert_never
 
+from symbolic.algebra.law import LAWS, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
     AccumulatorValue,
@@ -47,29 +48,16 @@ class FloatLiteral:
 Value: TypeAlias = Expr | FloatLiteral
 
 INDEX, BOOL = DType.INDEX, DType.BOOL
-INTEGER_RANGES: Final = {
-    INDEX: (-(2**31), 2**31 - 1),
-    DType.I32: (-(2**31), 2**31 - 1),
-    DType.U32: (0, 2**32 - 1),
-    DType.I64: (-(2**63), 2**63 - 1),
-    DType.U64: (0, 2**64 - 1),
-}
-_INTEGER_ONLY: Final = ("//", "%", "<<", ">>", "&", "|", "^")
+INTEGER_RANGES: Final = {d: limits(d) for d in (INDEX, DType.I32, DType.U32, DType.I64, DType.U64)}
+_INTEGER_ONLY: Final = ("//", "%", "<<", ">>", *(symbol for symbol, law in LAWS.items() if not law.floats))
 _FOLD: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "+": operator.add,
     "-": operator.sub,
-    "*": operator.mul,
     "/": operator.truediv,
     "//": operator.floordiv,
     "%": operator.mod,
     "<<": operator.lshift,
     ">>": operator.rshift,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "min": min,
-    "max": max,
-}
+} | {symbol: law.fold for symbol, law in LAWS.items()}
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,

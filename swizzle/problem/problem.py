@@ -14,7 +14,7 @@ import numpy as np
 
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
-from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Accumulate, Program

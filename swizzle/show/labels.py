@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name, unflattened
 from symbolic.ir.program import DeclareArray, Program
 
-SIGNS = {"+": "Σ", "*": "Π", "^": "⊕", "&": "&", "|": "|"}
+SIGNS = {symbol: law.sign for symbol, law in LAWS.items() if law.sign}
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
 LONGEST_NAME = 4
 LONGEST_LINE = 7
@@ -53,17 +54,17 @@ class Labels:
                 return (_clipped(f"{args[0]:g}" if isinstance(args[0], float) else str(args[0])),)
             case "atom":
                 return self._element(*args)
-        if op in REDUCTIONS:
+        if op in LAWS:
             args = tuple(sorted(args, key=self.terms.reading_order))
         parts = [self.lines(arg) for arg in args]
-        if op in ("*", "&", "/", "-", "+", "^", "|") and len(parts) <= STACKED and all(len(p) == 1 for p in parts):
+        if (op in SIGNS or op in ("/", "-")) and len(parts) <= STACKED and all(len(p) == 1 for p in parts):
             sign = "·" if op == "*" else op
             if op in ("*", "&") or len(parts) == 2:
                 ordered = [p[0] for p in parts]
                 return (ordered[0], *(_clipped(sign + text) for text in ordered[1:]))
         if op in SIGNS:
             return (f"{SIGNS[op]}{len(args)}",)
-        return (_clipped(f"{op}{len(args)}" if op in ("min", "max") else f"{op}()"),)
+        return (_clipped(f"{op}{len(args)}" if op in LAWS else f"{op}()"),)
 
     def place(self, array: str, index: int) -> str:
         """Return where in an array a cell is: `17`, `1,3`."""

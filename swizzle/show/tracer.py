@@ -18,7 +18,7 @@ from swizzle.show.access import Access, Memory, bytes_of
 from swizzle.show.leaves import Threads, Top, alias, same
 from swizzle.show.rows import Kind, Lanes, Row, Source
 from swizzle.specs.specification import symbolic_inputs
-from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
 from symbolic.ir.layout import flat_index

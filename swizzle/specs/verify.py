@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from swizzle.specs.specification import Meaning, outputs, postcondition, symbolic_inputs
-from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Program

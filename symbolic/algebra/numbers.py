@@ -1,7 +1,7 @@
-"""What data is while the machine runs: numbers, or canonical terms.
+"""Data as NumPy numbers of the declared dtypes, which is what a GPU computes, and the interface of all algebras.
 
-The machine is written once over this small interface. `Numbers` computes with NumPy values of the declared
-dtypes: what a GPU would do. `Canonical` computes with terms (`symbolic.algebra.terms`): equality for all inputs.
+The machine is written once over `Algebra`. `Numbers` is one of them; `symbolic.algebra.canonical` computes with terms,
+`symbolic.algebra.residues` with numbers modulo a prime.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, WIDEN, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import WIDEN
 from symbolic.ir.program import DType
 
 Lanes = npt.NDArray[Any]
@@ -28,6 +29,16 @@ NUMPY_DTYPES: dict[DType, type] = {
     DType.I64: np.int64,
     DType.U64: np.uint64,
 }
+
+
+BINARY: dict[str, np.ufunc] = {
+    "-": np.subtract,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
+} | {symbol: getattr(np, law.numpy) for symbol, law in LAWS.items()}
 
 
 class Algebra(Protocol):
@@ -56,23 +67,8 @@ class Numbers:
         return found
 
     def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
-        functions: dict[str, Any] = {
-            "+": np.add,
-            "-": np.subtract,
-            "*": np.multiply,
-            "/": np.divide,
-            "//": np.floor_divide,
-            "%": np.remainder,
-            "<<": np.left_shift,
-            ">>": np.right_shift,
-            "&": np.bitwise_and,
-            "|": np.bitwise_or,
-            "^": np.bitwise_xor,
-            "min": np.minimum,
-            "max": np.maximum,
-        }
         with np.errstate(all="ignore"):
-            return np.asarray(functions[op](a, b), NUMPY_DTYPES[dtype])
+            return np.asarray(BINARY[op](a, b), NUMPY_DTYPES[dtype])
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         with np.errstate(all="ignore"):
@@ -80,25 +76,11 @@ class Numbers:
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         kind = NUMPY_DTYPES[dtype]
-        start = init if init is not None else identity(op, dtype)
+        start = init if init is not None else LAWS[op].start(dtype)
         total: Lanes = np.full(active[0].shape if active else (), start, kind)
         for on, value in zip(active, values, strict=True):
             total = np.where(on, self.binary(op, total, value.astype(kind), dtype), total)
         return total
-
-
-def identity(op: str, dtype: DType) -> Any:
-    """Return the value that a reduction of this dtype starts from when the sketch gives none."""
-    kind = NUMPY_DTYPES[dtype]
-    match op:
-        case "min":
-            return kind(np.inf) if dtype.is_float else np.iinfo(kind).max
-        case "max":
-            return kind(-np.inf) if dtype.is_float else np.iinfo(kind).min
-        case "&":
-            return np.invert(kind(0))
-        case _:
-            return kind(REDUCTIONS[op].identity)
 
 
 # Conversions that lose nothing.
@@ -117,52 +99,3 @@ def conversion(source: DType, target: DType) -> str | None:
     if source is target or (source.is_float and (source, target) in _EXACT):
         return None
     return f"{WIDEN}{target.value}" if (source, target) in _EXACT else f"to_{target.value}"
-
-
-class Canonical:
-    """Canonical terms; every lane holds the number of a term in one table."""
-
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
-
-    def blank(self, size: int, dtype: DType) -> Lanes:
-        return np.full(size, UNWRITTEN, np.int64)
-
-    def constant(self, value: Any, dtype: DType) -> Any:
-        return np.int64(self.terms.const(value))
-
-    def rows(self, op: str, rows: Lanes) -> Lanes:
-        """Apply an operator to each row of terms; equal rows are computed once."""
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        results = np.array([self.terms.apply(op, row) for row in distinct.tolist()], np.int64)
-        return results[inverse.reshape(-1)]
-
-    def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes:
-        if op == "-":
-            return self.rows("*", np.stack([np.full_like(a, self.terms.const(-1)), a], axis=1))
-        return self.rows(op, a[:, None])
-
-    def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
-        if op == "-":
-            return self.binary("+", a, self.unary("-", b, dtype), dtype)
-        return self.rows(op, np.stack(np.broadcast_arrays(a, b), axis=1))
-
-    def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
-        if source is DType.INDEX:
-            return np.array([self.terms.const(v) for v in a.tolist()], np.int64)
-        op = conversion(source, target)
-        return a if op is None else self.rows(op, a[:, None])
-
-    def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
-        start = [] if init is None else [self.terms.const(init)]
-        if not active:
-            return np.array(self.terms.apply(op, start) if start or REDUCTIONS[op].identity is not None else UNWRITTEN)
-        rows = np.where(np.stack(active, axis=1), np.stack(values, axis=1), -1)
-        rows.sort(axis=1)
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        results = []
-        for row in distinct.tolist():
-            items = start + [t for t in row if t >= 0]
-            empty = not items and REDUCTIONS[op].identity is None
-            results.append(UNWRITTEN if empty else self.terms.apply(op, items))
-        return np.array(results, np.int64)[inverse.reshape(-1)]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from symbolic.algebra.law import LAWS, Law
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
-from symbolic.algebra.terms import REDUCTIONS
 from symbolic.ir.program import DType
 
 PRIME = (1 << 61) - 1
@@ -106,11 +106,18 @@ class Residues(Numbers):
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         if not dtype.is_float:
             return super().reduce(op, active, values, init, dtype)
-        start = init if init is not None else {"min": PRIME - 1, "max": 0}.get(op, REDUCTIONS[op].identity)
+        start = init if init is not None else _start(LAWS[op])
         total = _full(len(active[0]) if active else 1, start)
         for on, value in zip(active, values, strict=True):
             total = _objects([_apply(op, x, y) if o else x for o, x, y in zip(on, total, value, strict=True)])
         return total
+
+
+def _start(law: Law) -> int:
+    """Return the residue that changes nothing."""
+    if law.identity is None:
+        return PRIME - 1 if law.bound == "greatest" else 0
+    return law.identity
 
 
 def _apply(op: str, x: Residue, y: Residue) -> Residue:

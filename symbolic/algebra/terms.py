@@ -14,32 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from symbolic.algebra.law import LAWS
 from symbolic.errors import SwizzleError
 
 Term: TypeAlias = int
 WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
-
-
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """A commutative and associative operator on data: how constants fold, what it absorbs."""
-
-    fold: Callable[[Any, Any], Any]
-    identity: Any = None
-    annihilator: Any = None
-    idempotent: bool = False
-
-
-REDUCTIONS: dict[str, Reduction] = {
-    "+": Reduction(operator.add, identity=0),
-    "*": Reduction(operator.mul, identity=1, annihilator=0),
-    "^": Reduction(operator.xor, identity=0),
-    "min": Reduction(min, idempotent=True),
-    "max": Reduction(max, idempotent=True),
-    "&": Reduction(operator.and_, identity=-1, annihilator=0, idempotent=True),
-    "|": Reduction(operator.or_, identity=0, annihilator=-1, idempotent=True),
-}
 
 
 class Terms:
@@ -75,8 +55,8 @@ class Terms:
         """Return the canonical term `op(args)`; UNWRITTEN if any argument is."""
         if UNWRITTEN in args:
             return UNWRITTEN
-        reduction = REDUCTIONS.get(op)
-        if reduction is None:
+        law = LAWS.get(op)
+        if law is None:
             if op.startswith(WIDEN) and self.nodes[args[0]][0] in ("atom", "const"):
                 return args[0]
             return self._intern(op, tuple(args))
@@ -85,7 +65,7 @@ class Terms:
             a, b = args
             if nodes[a][0] != op and nodes[b][0] != op and a not in constants and b not in constants and a != b:
                 return self._intern(op, (a, b) if a < b else (b, a))
-        constant = reduction.identity
+        constant = law.identity
         items: list[Term] = []
         for arg in args:
             inner, found = nodes[arg]
@@ -97,17 +77,17 @@ class Terms:
             for item in found:
                 if item in constants:
                     value = nodes[item][1][0]
-                    constant = value if constant is None else reduction.fold(constant, value)
+                    constant = value if constant is None else law.fold(constant, value)
                 else:
                     items.append(item)
-        if constant is not None and constant == reduction.annihilator:
+        if constant is not None and constant == law.absorber:
             return self.const(constant)
-        if constant is not None and constant != reduction.identity:
+        if constant is not None and constant != law.identity:
             items.append(self.const(constant))
-        if reduction.idempotent:
+        if law.idempotent:
             items = list(set(items))
         if not items:
-            return self.const(reduction.identity)
+            return self.const(law.identity)
         if len(items) == 1:
             return items[0]
         return self._intern(op, tuple(sorted(items)))
@@ -117,8 +97,8 @@ class Terms:
         node = self.nodes[term]
         if node[0] == op:
             return node[1]
-        reduction = REDUCTIONS[op]
-        if node[0] == "const" and node[1][0] == reduction.identity and reduction.identity is not None:
+        law = LAWS[op]
+        if node[0] == "const" and node[1][0] == law.identity and law.identity is not None:
             return ()
         return (term,)
 
@@ -136,12 +116,12 @@ class Terms:
                 return str(args[0])
             case "unwritten":
                 return "an unwritten cell"
-        if op in REDUCTIONS:
+        if op in LAWS:
             args = tuple(sorted(args, key=self.reading_order))
         texts = [self.show(arg) for arg in args]
         if op == "~":
             return f"~{texts[0]}"
-        if op in ("min", "max") or not (op in REDUCTIONS or len(op) <= 2):
+        if (op in LAWS and not LAWS[op].infix) or not (op in LAWS or len(op) <= 2):
             return f"{op}({', '.join(texts)})"
         if op == "*":
             return "*".join(f"({t})" if " " in t else t for t in texts)
@@ -174,7 +154,7 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
 
 def _combined(op: str, a: Datum, b: Datum) -> Datum:
     """Return `op(a, b)`, for a reduction noted only."""
-    if op not in REDUCTIONS:
+    if op not in LAWS:
         return Datum(a.terms, a.terms.apply(op, (a.term, b.term)))
     if a.noted != op:  # a chain has one operator: what came before becomes a term
         a = Datum(a.terms, a.term)

@@ -6,12 +6,11 @@ accumulator, whose values are too many to be tried one by one.
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
-from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 
 
 def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -> tuple[Term, ...] | None:
@@ -22,7 +21,7 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
     """
     if UNWRITTEN in (known, wanted):
         return ()
-    if op in REDUCTIONS:
+    if op in LAWS:
         assert known is not None
         return _undo_reduction(terms, op, known, wanted)
     made_by, arguments = terms.nodes[wanted]
@@ -35,30 +34,23 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
 
 
 def _undo_reduction(terms: Terms, op: str, known: Term, wanted: Term) -> tuple[Term, ...] | None:
-    reduction = REDUCTIONS[op]
-    if terms.is_const(known) and terms.nodes[known][1][0] == reduction.annihilator:
+    law = LAWS[op]
+    if terms.is_const(known) and terms.nodes[known][1][0] == law.absorber:
         return None if wanted == known else ()
     items, others = terms.items(wanted, op), terms.items(known, op)
-    if reduction.idempotent:
+    if law.idempotent:
         candidates = {t for t in items if not terms.is_const(t)}
         return tuple(sorted(t for t in candidates if terms.apply(op, (t, known)) == wanted))
-    if terms.is_const(wanted) and terms.nodes[wanted][1][0] == reduction.annihilator:
+    if terms.is_const(wanted) and terms.nodes[wanted][1][0] == law.absorber:
         return (wanted,)
     rest = Counter(t for t in items if not terms.is_const(t))
     taken = Counter(t for t in others if not terms.is_const(t))
-    number = _UNFOLD[op](_number(terms, op, items), _number(terms, op, others))
+    assert law.inverse
+    number = law.inverse(_number(terms, op, items), _number(terms, op, others))
     found = terms.apply(op, (*(rest - taken).elements(), terms.const(number)))
     return (found,) if terms.apply(op, (found, known)) == wanted else ()
 
 
 def _number(terms: Terms, op: str, items: tuple[Term, ...]) -> Any:
     numbers = [terms.nodes[t][1][0] for t in items if terms.is_const(t)]
-    return numbers[0] if numbers else REDUCTIONS[op].identity
-
-
-def _quotient(a: Any, b: Any) -> Any:
-    whole = isinstance(a, int) and isinstance(b, int) and a % b == 0
-    return a // b if whole else a / b
-
-
-_UNFOLD: dict[str, Callable[[Any, Any], Any]] = {"+": operator.sub, "*": _quotient, "^": operator.xor}
+    return numbers[0] if numbers else LAWS[op].identity

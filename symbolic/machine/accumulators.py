@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.values.data import (
     EXPANSION_LIMIT,
@@ -97,9 +98,9 @@ class Reduced(Data):
         found = set()
         for chosen in itertools.product(*parts):
             items = (*init, *(c for c in chosen if c is not None))
-            empty = not items and REDUCTIONS[self.outer].identity is None
+            empty = not items and LAWS[self.outer].identity is None
             found.add(UNWRITTEN if empty else terms.apply(self.outer, items))
-        if self.dissolved and REDUCTIONS[self.outer].identity is None:
+        if self.dissolved and LAWS[self.outer].identity is None:
             found.add(UNWRITTEN)
         return frozenset(found)
 
@@ -116,7 +117,7 @@ class Reduced(Data):
 
     def need(self, t: int, term: Term) -> Need | None:
         """An entry whose value is no reduction by `outer` itself brings one item at most."""
-        if REDUCTIONS[self.outer].idempotent or term == UNWRITTEN or self.inner == self.outer:
+        if LAWS[self.outer].idempotent or term == UNWRITTEN or self.inner == self.outer:
             return None
         items = len(self.terms.items(term, self.outer)) - (0 if self.init is None else 1)
         offers = []
@@ -143,13 +144,13 @@ class Reduced(Data):
         return True
 
     def _require(self, encoding: Encoding, t: int, term: Term, when: Guard) -> None:
-        guards, terms, reduction = encoding.guards, self.terms, REDUCTIONS[self.outer]
+        guards, terms, law = encoding.guards, self.terms, LAWS[self.outer]
         wanted = terms.multiset(term, self.outer) if term != UNWRITTEN else Counter({UNWRITTEN: 1})
         for entry in self.dissolved:
             self._require_some(encoding, entry, t, when)
         certain, open_entries = self._split(encoding, t)
         settled = terms.apply(self.outer, certain) if certain else None
-        if settled is not None and terms.is_const(settled) and terms.nodes[settled][1][0] == reduction.annihilator:
+        if settled is not None and terms.is_const(settled) and terms.nodes[settled][1][0] == law.absorber:
             guards.add((-when, TRUE if settled == term else FALSE))
             return
         uses: dict[Term, list[Guard]] = {item: [] for item in wanted}
@@ -174,7 +175,7 @@ class Reduced(Data):
                     uses[item] += [guards.both(active, guard)] * count
             guards.add([-when, -active, *fits])
         for item, count in wanted.items():
-            if reduction.idempotent:
+            if law.idempotent:
                 guards.add([-when, *uses[item]])
             else:
                 guards.exactly(count, uses[item], when)
@@ -197,7 +198,7 @@ class Reduced(Data):
         """A reduction without an identity that joins another one is not empty."""
         active = guard_at(entry.mask, encoding, t)
         encoding.active.append((entry.tag, t, active))
-        if REDUCTIONS[self.outer].identity is None and active != FALSE:
+        if LAWS[self.outer].identity is None and active != FALSE:
             (inner,) = entry.operands
             assert isinstance(inner, Reduced)
             some = [guard_at(e.mask, encoding, t) for e in inner.entries]
@@ -302,7 +303,7 @@ class Reduced(Data):
         if self.terms.nodes[term][0] not in (self.outer, "const"):
             return False
         items = self.terms.multiset(term, self.outer)
-        if REDUCTIONS[self.outer].idempotent:
+        if LAWS[self.outer].idempotent:
             return all(item in wanted for item in items)
         return all(wanted[item] >= count for item, count in items.items())
 
@@ -313,7 +314,7 @@ class Reduced(Data):
         if op == self.inner:
             found = {(args[0], args[1]), (args[1], args[0])} if len(args) == 2 else set()
         else:
-            found = {(item, item)} if REDUCTIONS[self.inner].idempotent else set()
+            found = {(item, item)} if LAWS[self.inner].idempotent else set()
         return found
 
     def _plain(self, operand: DataVector, t: int) -> bool:
@@ -327,8 +328,8 @@ class Reduced(Data):
     def _vanishing(self) -> Term | None:
         """Return the factor that makes a product contribute nothing: 0 in a sum of products."""
         assert self.inner is not None
-        zero = REDUCTIONS[self.inner].annihilator
-        return self.terms.const(zero) if zero is not None and zero == REDUCTIONS[self.outer].identity else None
+        zero = LAWS[self.inner].absorber
+        return self.terms.const(zero) if zero is not None and zero == LAWS[self.outer].identity else None
 
     def _refuse_constant(self, term: Term) -> None:
         if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:

@@ -21,7 +21,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from typing_extensions import assert_never
 
-from symbolic.algebra.numbers import Algebra, Canonical, conversion
+from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.numbers import Algebra, conversion
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.ir.layout import cell_name, extend, extend_lanes

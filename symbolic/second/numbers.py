@@ -16,8 +16,9 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import REAL, BVType
 
+from symbolic.algebra.law import LAWS
 from symbolic.algebra.numbers import conversion
-from symbolic.algebra.terms import REDUCTIONS, Term, Terms
+from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import DeclareAccumulator, DType
 from symbolic.second.forward import Cases, NotCovered, both, no, some_of
 from symbolic.solve.floor_division import signed_floor_div, signed_floor_mod, unsigned_floor_div
@@ -143,7 +144,7 @@ class NumberValues:
     def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Number]]]) -> Number:
         """Add up what joins an accumulator, in the kernel's order."""
         dtype, outer = declared.dtype, declared.outer
-        identity = REDUCTIONS[outer].identity
+        identity = LAWS[outer].identity
         start = identity if declared.init is None else declared.init.value
         found = None if start is None else self.formula(self.number(start, dtype))
         seen, missing = (self._false if start is None else self._true), []

@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
+from symbolic.algebra.law import LAWS
 from symbolic.algebra.numbers import conversion
-from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms, binary, unary
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms, binary, unary
 from symbolic.ir.program import DeclareAccumulator, DType
 from symbolic.second.forward import NotCovered, both, exactly, no, some_of
 
@@ -108,7 +109,7 @@ class TermValues:
                 if not all(isinstance(k, int) for k in keys):
                     return {bag: self._true}
                 items.append(keys[0] if len(keys) == 1 else self.terms.apply(declared.inner or "", keys))
-            empty = not items and REDUCTIONS[declared.outer].identity is None
+            empty = not items and LAWS[declared.outer].identity is None
             return {UNWRITTEN if empty else self.terms.apply(declared.outer, items): self._true}
         return {bag: self._true}
 
@@ -123,7 +124,7 @@ class TermValues:
             return self._bag_is(key, term)
         if not isinstance(key, Applied):
             return self._true if key == term else self._false
-        if key.op in REDUCTIONS:
+        if key.op in LAWS:
             return self._reduced_may_be(key, term)
         op, args = self.terms.nodes[term]
         if op != key.op or len(args) != len(key.operands):
@@ -142,18 +143,18 @@ class TermValues:
         return self._key_may_be(only, rest[0]) if len(rest) == 1 and min(left.values()) >= 0 else self._false
 
     def _vanishes(self, known: Sequence[Term], op: str) -> bool:
-        return any(self.terms.nodes[k] == ("const", (REDUCTIONS[op].annihilator,)) or k == UNWRITTEN for k in known)
+        return any(self.terms.nodes[k] == ("const", (LAWS[op].absorber,)) or k == UNWRITTEN for k in known)
 
     def _is_plain(self, bag: Bag, op: str) -> bool:
         """Say whether a bag's value folds with nothing under an operator: it is neither a number nor made by it."""
-        if op in (bag.outer, bag.inner) or bag.init is not None or REDUCTIONS[op].idempotent:
+        if op in (bag.outer, bag.inner) or bag.init is not None or LAWS[op].idempotent:
             return False
         keys = [key for _, operands in bag.entries for o in operands for key in o]
         atoms = all(isinstance(k, int) and self.terms.nodes[k][0] == "atom" for k in keys)
         return atoms and any(f.is_true() for f, _ in bag.entries)
 
     def _bag_is(self, bag: Bag, term: Term) -> FNode:
-        terms, reduction = self.terms, REDUCTIONS[bag.outer]
+        terms, law = self.terms, LAWS[bag.outer]
         wanted = terms.multiset(term, bag.outer)
         uses: dict[Term, list[FNode]] = {item: [] for item in wanted}
         rules: list[FNode] = []
@@ -175,7 +176,7 @@ class TermValues:
         if any(terms.is_const(item) for item in wanted) and bag.entries:
             return self._true
         for item, count in wanted.items():
-            rules.append(some_of(uses[item]) if reduction.idempotent else exactly(count, uses[item]))
+            rules.append(some_of(uses[item]) if law.idempotent else exactly(count, uses[item]))
         return both(*rules)
 
     def _use(self, items: Counter[Term], when: FNode, uses: dict[Term, list[FNode]], outer: str) -> FNode:

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
-from symbolic.algebra.terms import REDUCTIONS, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import Term, Terms
 from symbolic.algebra.undo import undo
 from symbolic.errors import Place
 from symbolic.values.data import (
@@ -64,11 +65,11 @@ class Mapped(Data):
     def kinds(self, terms: Terms, t: int) -> Kinds:
         """What an operator makes of a value that cannot fold with the other operand is made by that operator."""
         sets, (position,) = self._sets(t)
-        reduction = REDUCTIONS.get(self.op)
-        if reduction is None:
+        law = LAWS.get(self.op)
+        if law is None:
             return frozenset((self.op,))
         known = [terms.nodes[v] for s in sets if s is not None for v in s]
-        folds = {reduction.identity, reduction.annihilator} & {args[0] for op, args in known if op == "const"}
+        folds = {law.identity, law.absorber} & {args[0] for op, args in known if op == "const"}
         some = kinds(terms, self.operands[position], t)
         if self.op not in ("+", "*", "^") or folds or some is None or some & {"const", self.op}:
             return None
@@ -101,7 +102,7 @@ class Mapped(Data):
     def _undo(self, t: int, position: int, others: tuple[Term, ...], term: Term) -> tuple[Term, ...]:
         terms, op = self.terms, self.op
         found = undo(terms, op, others[0] if others else None, position == 1, term)
-        if op in REDUCTIONS and REDUCTIONS[op].idempotent:
+        if op in LAWS and LAWS[op].idempotent:
             some = kinds(terms, self.operands[position], t)
             found = None if some is None or some & {"const", op} else found
         if found is None:

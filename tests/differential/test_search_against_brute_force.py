@@ -17,7 +17,7 @@ from swizzle.problem.problem import Problem, live_accumulates
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
-from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Datum
 from symbolic.ir.program import Program
 from symbolic.machine.machine import Machine

@@ -10,7 +10,7 @@ import numpy as np
 from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.compile.toolchain import compile_to_ptx
 from cuda_out.passes.pipeline import optimize
-from symbolic.algebra.numbers import Canonical
+from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.program import Program
 from symbolic.machine.machine import Machine

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbolic.algebra.terms import REDUCTIONS, UNWRITTEN, Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.algebra.undo import undo
 
 OPERATORS = ["+", "*", "^", "min", "max", "&", "|", "/", "//", "%", "<<", ">>"]
@@ -27,7 +28,7 @@ def test_a_known_operand_is_taken_off(op: str, right: bool, first: int, second: 
         assert wanted == known, "only a result that any operand gives has too many"
         return
     assert all(terms.apply(op, (known, f) if right else (f, known)) == wanted for f in found)
-    own = op in REDUCTIONS and REDUCTIONS[op].idempotent and (terms.is_const(operand) or terms.nodes[operand][0] == op)
+    own = op in LAWS and LAWS[op].idempotent and (terms.is_const(operand) or terms.nodes[operand][0] == op)
     assert operand in found or own
 
 

@@ -1,0 +1,62 @@
+"""Data as canonical terms: what is equal here is equal for all inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.numbers import Lanes, conversion
+from symbolic.algebra.terms import UNWRITTEN, Terms
+from symbolic.ir.program import DType
+
+
+class Canonical:
+    """Canonical terms; every lane holds the number of a term in one table."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+
+    def blank(self, size: int, dtype: DType) -> Lanes:
+        return np.full(size, UNWRITTEN, np.int64)
+
+    def constant(self, value: Any, dtype: DType) -> Any:
+        return np.int64(self.terms.const(value))
+
+    def rows(self, op: str, rows: Lanes) -> Lanes:
+        """Apply an operator to each row of terms; equal rows are computed once."""
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        results = np.array([self.terms.apply(op, row) for row in distinct.tolist()], np.int64)
+        return results[inverse.reshape(-1)]
+
+    def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes:
+        if op == "-":
+            return self.rows("*", np.stack([np.full_like(a, self.terms.const(-1)), a], axis=1))
+        return self.rows(op, a[:, None])
+
+    def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
+        if op == "-":
+            return self.binary("+", a, self.unary("-", b, dtype), dtype)
+        return self.rows(op, np.stack(np.broadcast_arrays(a, b), axis=1))
+
+    def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
+        if source is DType.INDEX:
+            return np.array([self.terms.const(v) for v in a.tolist()], np.int64)
+        op = conversion(source, target)
+        return a if op is None else self.rows(op, a[:, None])
+
+    def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
+        start = [] if init is None else [self.terms.const(init)]
+        if not active:
+            return np.array(self.terms.apply(op, start) if start or LAWS[op].identity is not None else UNWRITTEN)
+        rows = np.where(np.stack(active, axis=1), np.stack(values, axis=1), -1)
+        rows.sort(axis=1)
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        results = []
+        for row in distinct.tolist():
+            items = start + [t for t in row if t >= 0]
+            empty = not items and LAWS[op].identity is None
+            results.append(UNWRITTEN if empty else self.terms.apply(op, items))
+        return np.array(results, np.int64)[inverse.reshape(-1)]

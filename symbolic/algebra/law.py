@@ -1,0 +1,104 @@
+"""The operators on data that hold up to order and grouping: one row each, which everybody reads.
+
+A row says what the operator does to numbers (fold, identity, absorber, inverse, the NumPy function), in which sense
+its items may be counted (the order), and how it is spelt: in sketches, in printed text, in labels. There is no second
+table of operators; what has no row here (`-`, `/`, `//`, `%`, shifts) is an operator of two places and nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from symbolic.ir.program import DType, ReductionOp
+
+Order: TypeAlias = Literal["bag", "set", "parity"]
+"""What of an operator's items counts: how often each is there, whether it is there, or whether it is there an odd
+number of times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A commutative and associative operator on data.
+
+    `identity` is the number that changes nothing; None where it is a `bound` of the type, as the greatest number is
+    for min. `absorber` is the number that leaves nothing else. `inverse(result, known)` is the other number. `infix`
+    says whether texts write it between its operands or as a call, `sign` is what a label writes before many items,
+    `words` are further names in sketches, and `numpy` is the name of NumPy's function.
+    """
+
+    symbol: ReductionOp
+    fold: Callable[[Any, Any], Any]
+    order: Order
+    numpy: str
+    identity: int | None = None
+    absorber: int | None = None
+    inverse: Callable[[Any, Any], Any] | None = None
+    bound: Literal["", "least", "greatest"] = ""
+    infix: bool = True
+    sign: str = ""
+    words: tuple[str, ...] = ()
+    floats: bool = True
+
+    @property
+    def idempotent(self) -> bool:
+        """Say whether an item that is there twice counts once."""
+        return self.order == "set"
+
+    def takes(self, dtype: DType) -> bool:
+        """Say whether the operator has a meaning for data of this type."""
+        return self.floats or not dtype.is_float
+
+    def start(self, dtype: DType) -> Any:
+        """Return the number of this type that a reduction starts from when the sketch gives none.
+
+        >>> LAWS["min"].start(DType.I32), LAWS["&"].start(DType.U32), LAWS["max"].start(DType.F32)
+        (2147483647, 4294967295, -inf)
+        """
+        if self.identity is None:
+            assert self.bound
+            least, greatest = (-math.inf, math.inf) if dtype.is_float else limits(dtype)
+            return least if self.bound == "least" else greatest
+        if self.identity < 0 and not dtype.is_float:
+            least, greatest = limits(dtype)
+            return self.identity if least < 0 else self.identity % (greatest + 1)
+        return self.identity
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """Return the smallest and the largest value of an integer type; an index is a C int."""
+    bits = 32 if dtype is DType.INDEX else int(dtype.value[1:])
+    return (0, 2**bits - 1) if dtype.value[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def quotient(a: Any, b: Any) -> Any:
+    """Return the number that gives `a` times `b`: whole where it can be.
+
+    >>> quotient(6, 3), quotient(3, 2)
+    (2, 1.5)
+    """
+    whole = isinstance(a, int) and isinstance(b, int) and a % b == 0
+    return a // b if whole else a / b
+
+
+LAWS: dict[str, Law] = {
+    law.symbol: law
+    for law in (
+        Law("+", operator.add, "bag", "add", identity=0, inverse=operator.sub, sign="Σ"),
+        Law("*", operator.mul, "bag", "multiply", identity=1, absorber=0, inverse=quotient, sign="Π"),
+        Law("min", min, "set", "minimum", bound="greatest", infix=False),
+        Law("max", max, "set", "maximum", bound="least", infix=False),
+        Law("&", operator.and_, "set", "bitwise_and", identity=-1, absorber=0, sign="&", words=("and",), floats=False),
+        Law("|", operator.or_, "set", "bitwise_or", identity=0, absorber=-1, sign="|", words=("or",), floats=False),
+        Law("^", operator.xor, "bag", "bitwise_xor", identity=0, inverse=operator.xor, sign="⊕", words=("xor",),
+            floats=False),
+    )
+}  # fmt: skip
+
+
+def infix(op: str) -> bool:
+    """Say whether texts write an operator of two places between its operands; the others are calls."""
+    return op not in LAWS or LAWS[op].infix
