@@ -21,7 +21,7 @@ Path: TypeAlias = tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class DeclarationPoint:
     """Declared before statement `index` of the body at `path`; `here`: by that statement itself."""
 
     path: Path
@@ -34,7 +34,7 @@ class Scalar:
     """A scalar variable: its type, where it is declared, whether it never changes, whether anything reads it."""
 
     dtype: DType
-    site: Site
+    site: DeclarationPoint
     constant: bool
     read: bool
 
@@ -90,18 +90,18 @@ def _common(paths: list[Path]) -> Path:
     return ()
 
 
-def _site(found: list[_Occurrence]) -> Site:
+def _site(found: list[_Occurrence]) -> DeclarationPoint:
     path = _common([occurrence.path for occurrence in found])
     first = found[0]
     if first.path == path and first.defines:
-        return Site(path, first.index, True)
+        return DeclarationPoint(path, first.index, True)
     if any(kind == "for" for _, kind in path):
         path = ()
     index = first.index if first.path == path else first.path[len(path)][0]
-    return Site(path, index, False)
+    return DeclarationPoint(path, index, False)
 
 
-def placements(program: Program) -> tuple[dict[str, Scalar], dict[str, Site]]:
+def placements(program: Program) -> tuple[dict[str, Scalar], dict[str, DeclarationPoint]]:
     """Return every scalar variable, and the site of every array and accumulator.
 
     Raises SwizzleError for a variable that is read but never assigned where it is read.
@@ -111,7 +111,7 @@ def placements(program: Program) -> tuple[dict[str, Scalar], dict[str, Site]]:
         found.setdefault(name, []).append(occurrence)
     parameters = {parameter.name for parameter in program.parameters}
     scalars: dict[str, Scalar] = {}
-    arrays: dict[str, Site] = {}
+    arrays: dict[str, DeclarationPoint] = {}
     for name, places in found.items():
         if name in parameters:
             continue

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.helpers import helper_text
-from cuda_out.c.names import kernel_name
+from cuda_out.c.identifiers import kernel_name
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE
 from cuda_out.passes.finals import inline_finals

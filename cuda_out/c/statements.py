@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, after, assume, decide, launch_facts, loop_facts, range_of
-from cuda_out.analysis.placement import Path, Scalar, Site, declarations, placements
+from cuda_out.analysis.placement import DeclarationPoint, Path, Scalar, declarations, placements
 from cuda_out.analysis.unroll import loops_to_unroll
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import PRECEDENCE, PRIMARY, UNSIGNED, WRAPPING, ExpressionPrinter, Text, converted
 from cuda_out.c.helpers import coordinate_text
-from cuda_out.c.names import c_names
+from cuda_out.c.identifiers import c_names
 from cuda_out.c.types import C_TYPE, literal
 from cuda_out.c.vector_text import vector_lines
 from cuda_out.c.width import is_wide, wide_names
@@ -141,7 +141,7 @@ class StatementPrinter:
             self.out.line(f"// {place.function}, called at line {self.within.line}")
 
     def _declare_before(self, path: Path, index: int) -> None:
-        site = Site(path, index, False)
+        site = DeclarationPoint(path, index, False)
         for name, scalar in self.scalars.items():
             if scalar.site == site:
                 self.out.line(f"{self._scalar_type(name, scalar)} {self.names[name]} = {literal(0, scalar.dtype)};")
@@ -170,7 +170,7 @@ class StatementPrinter:
         return any(name in names_in(expr) for stmt in statements(self.program.body) for expr in own_expressions(stmt))
 
     def _statement(self, stmt: Stmt, path: Path, index: int, facts: Facts) -> None:
-        here = Site(path, index, True)
+        here = DeclarationPoint(path, index, True)
         text = self.expressions.text
         match stmt:
             case ir.Assign(name=name, value=value):

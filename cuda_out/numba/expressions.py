@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 from cuda_out.analysis.facts import Facts, assume, range_of
 from cuda_out.c.expressions import Text
 from cuda_out.c.types import is_unsigned
-from cuda_out.numba.names import NUMBA_TYPE
+from cuda_out.numba.identifiers import NUMBA_TYPE
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.law import LAWS, infix, limits
 from symbolic.errors import Place, SwizzleError

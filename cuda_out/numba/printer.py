@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from cuda_out.c.expressions import Text
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
+from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
 from cuda_out.numba.lines import PythonLines
-from cuda_out.numba.names import NUMBA_TYPE, python_name, python_names
 from cuda_out.numba.statements import NumbaStatements
 from cuda_out.numba.unroll import unrolled_for_numba
 from cuda_out.passes.finals import inline_finals

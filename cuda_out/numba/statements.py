@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, after, assume, decide, launch_facts, loop_facts
-from cuda_out.analysis.placement import Path, Site, declarations, placements
+from cuda_out.analysis.placement import DeclarationPoint, Path, declarations, placements
 from cuda_out.numba.expressions import NumbaExpressions
 from cuda_out.numba.lines import PythonLines
 from symbolic.ir import program as ir
@@ -34,7 +34,7 @@ class NumbaStatements:
 
     def _declare_before(self, path: Path, index: int) -> None:
         """Print what the statements to come need before them; a scalar's first value says what type it has."""
-        site = Site(path, index, False)
+        site = DeclarationPoint(path, index, False)
         for name, scalar in self.scalars.items():
             if scalar.site == site:
                 start = self.expressions.literal(0, scalar.dtype, self.program.body[0])
@@ -53,7 +53,7 @@ class NumbaStatements:
         self.out.line(f"{self.names[stmt.name]} = cuda.{memory}.array({shape}, {dtype})")
 
     def _statement(self, stmt: Stmt, path: Path, index: int, facts: Facts) -> None:
-        here = Site(path, index, True)
+        here = DeclarationPoint(path, index, True)
         text = self.expressions.text
         match stmt:
             case ir.Assign(name=name, value=value):

@@ -22,9 +22,9 @@ from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_fac
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names
 from cuda_out.analysis.values import is_computable, leaves_in
 from cuda_out.passes.arithmetic import constant
-from cuda_out.passes.names import variable_counts
 from cuda_out.passes.references import Definitions, define, forget
 from cuda_out.passes.simplify import simplify_expression
+from cuda_out.passes.variables import variable_counts
 from cuda_out.passes.vectors import arrays_in_memory, is_contiguous, multiple_of, step_of, without
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program, Stmt

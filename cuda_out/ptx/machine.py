@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from cuda_out.ptx.concrete import decode
-from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import KINDS, Bits, width
-from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, Memory, Region
+from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
+from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.parse import Immediate, Instruction, Kernel, Name, NotInterpreted
 from cuda_out.ptx.registers import Registers
 from cuda_out.ptx.transfers import Transfers
@@ -45,16 +45,16 @@ class Argument:
     writable: bool
 
 
-class Machine:
+class PtxMachine:
     """One launch of one kernel."""
 
     def __init__(
-        self, kernel: Kernel, shape: LaunchShape, arguments: Sequence[Argument | int], deferred: Deferred
+        self, kernel: Kernel, shape: LaunchShape, arguments: Sequence[Argument | int], deferred: Notes
     ) -> None:
         assert shape.warp_size == HARDWARE_WARP
         _check_block(kernel, shape)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
-        self.memory = Memory(shape)
+        self.memory = PtxMemory(shape)
         self.registers = Registers(shape, self.memory, deferred)
         self.parameters: dict[str, int] = {}
         self.transfers = Transfers(self.registers, self.parameters)

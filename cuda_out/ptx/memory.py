@@ -65,7 +65,7 @@ class Region:
         return f"{self.name}[{cell % max(self.cells, 1)}]"
 
 
-class Memory:
+class PtxMemory:
     """All regions of one launch."""
 
     def __init__(self, shape: LaunchShape) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from cuda_out.ptx import symbolic
 from cuda_out.ptx.concrete import Operation, decode
-from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import Bits, typed, untyped
-from cuda_out.ptx.memory import Broken, Lanes, Memory
+from cuda_out.ptx.memory import Broken, Lanes, PtxMemory
+from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.parse import Immediate, Instruction, Name, NotInterpreted, Operand
 from symbolic.errors import Place
 from symbolic.ir.program import Coordinate
@@ -26,7 +26,7 @@ Register: TypeAlias = "tuple[Bits, Lanes]"
 class Registers:
     """What instructions read and write, for some threads at a time; `symbols` are the addresses of variables."""
 
-    def __init__(self, shape: LaunchShape, memory: Memory, deferred: Deferred) -> None:
+    def __init__(self, shape: LaunchShape, memory: PtxMemory, deferred: Notes) -> None:
         self.shape, self.memory, self.deferred = shape, memory, deferred
         self.every: Lanes = shape.thread
         self.symbols: dict[str, int] = {}

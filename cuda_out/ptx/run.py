@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from cuda_out.compile.shapes import Shape3, check_shapes
-from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import typed, untyped
-from cuda_out.ptx.machine import Argument, Machine
+from cuda_out.ptx.machine import Argument, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN, Broken
 from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.parse import Kernel, NotInterpreted, parse
 from symbolic.algebra.terms import Terms
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
@@ -50,7 +50,7 @@ def interpret(
             given.append(Argument(f"argument {number}", kind, bits, terms, True, argument.flags.writeable))
         else:
             given.append(int(bits[0]))
-    machine = Machine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Deferred(Normal(Terms(), {})))
+    machine = PtxMachine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Notes(Normal(Terms(), {})))
     machine.run()
     for race in machine.races():
         raise Broken(race)

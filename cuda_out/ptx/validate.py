@@ -13,13 +13,13 @@ from typing import Final, Literal
 
 import numpy as np
 
-from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, width
-from cuda_out.ptx.machine import Argument, Machine
+from cuda_out.ptx.machine import Argument, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import kernel_of, launch_shape
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -55,7 +55,7 @@ class WrittenOut:
 
     def __init__(self, terms: Terms, parameters: Sequence[Parameter]) -> None:
         self.terms = terms
-        self.deferred = Deferred(Normal(terms, {p.name: KIND_OF[p.dtype] for p in parameters}))
+        self.deferred = Notes(Normal(terms, {p.name: KIND_OF[p.dtype] for p in parameters}))
         self.expected = Expected(self.deferred.normal, {p.name: p.dtype for p in parameters})
 
 
@@ -79,7 +79,7 @@ class Validator:
         """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""
         shape = launch_shape(self.program.grid, self.program.block)
         try:
-            machine = Machine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.written.deferred)
+            machine = PtxMachine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.written.deferred)
             machine.run()
         except NotInterpreted as error:
             return Validation("unknown", self.outputs, (f"not interpreted: {error}",))
@@ -101,7 +101,7 @@ def validate(
 
 
 def _compare(
-    program: Program, machine: Machine, wanted: Mapping[str, Sequence[Term]], expected: Expected
+    program: Program, machine: PtxMachine, wanted: Mapping[str, Sequence[Term]], expected: Expected
 ) -> tuple[list[str], bool]:
     findings, broken, normal = [], False, machine.deferred.normal
     for parameter in program.parameters:

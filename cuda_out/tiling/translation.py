@@ -51,7 +51,7 @@ class Translated:
 
 
 Shift: TypeAlias = "int | NotTranslated"
-Scope: TypeAlias = Mapping[str, Shift]
+Shifts: TypeAlias = Mapping[str, Shift]
 
 
 class _Stop(Exception):
@@ -88,14 +88,14 @@ class _Walk:
 
     # -- statements -----------------------------------------------------------------------------------------
 
-    def body(self, body: Body, scope: Scope) -> tuple[Body, Scope]:
+    def body(self, body: Body, scope: Shifts) -> tuple[Body, Shifts]:
         found: list[Stmt] = []
         for stmt in body:
             stmts, scope = self.statement(stmt, scope)
             found += stmts
         return tuple(found), scope
 
-    def statement(self, stmt: Stmt, scope: Scope) -> tuple[Body, Scope]:
+    def statement(self, stmt: Stmt, scope: Shifts) -> tuple[Body, Shifts]:
         match stmt:
             case ir.Assign(name=name, value=value):
                 new, shift = self.expr(value, scope)
@@ -126,11 +126,11 @@ class _Walk:
             case _:
                 assert_never(stmt)
 
-    def _loop(self, stmt: ir.For, scope: Scope) -> tuple[Body, Scope]:
+    def _loop(self, stmt: ir.For, scope: Shifts) -> tuple[Body, Shifts]:
         start, stop, step = (
             self._fixed(bound, scope, "the loop's bound") for bound in (stmt.start, stmt.stop, stmt.step)
         )
-        entry: Scope = {**scope, stmt.variable: 0}
+        entry: Shifts = {**scope, stmt.variable: 0}
         while True:  # ends: each round but the last makes one more name unclear
             inner, end = self.body(stmt.body, entry)
             joined = _join(entry, end, stmt.place)
@@ -140,7 +140,7 @@ class _Walk:
 
     # -- where values end up --------------------------------------------------------------------------------
 
-    def _fixed(self, expr: Expr, scope: Scope, what: str) -> Expr:
+    def _fixed(self, expr: Expr, scope: Shifts, what: str) -> Expr:
         """Require that an index is the same in every block."""
         new, shift = self.expr(expr, scope)
         if isinstance(shift, NotTranslated):
@@ -149,10 +149,10 @@ class _Walk:
             raise _Stop(f"{what} depends on blockIdx.{self.axis}", expr.place)
         return new
 
-    def _condition(self, expr: Expr, scope: Scope) -> Expr:
+    def _condition(self, expr: Expr, scope: Shifts) -> Expr:
         return self._fixed(expr, scope, "the condition")
 
-    def _access(self, array: str, indices: tuple[Expr, ...], scope: Scope, place: Place) -> tuple[Expr, ...]:
+    def _access(self, array: str, indices: tuple[Expr, ...], scope: Shifts, place: Place) -> tuple[Expr, ...]:
         if array not in self.parameters:
             return tuple(self._fixed(index, scope, f"the index of {array}") for index in indices)
         found, shifts = [], []
@@ -172,7 +172,7 @@ class _Walk:
 
     # -- expressions ----------------------------------------------------------------------------------------
 
-    def expr(self, expr: Expr, scope: Scope) -> tuple[Expr, Shift]:
+    def expr(self, expr: Expr, scope: Shifts) -> tuple[Expr, Shift]:
         """Return an expression without bounds and, of an index or a condition, how it moves."""
         match expr:
             case ir.Const():
@@ -217,7 +217,7 @@ class _Walk:
             case _:
                 assert_never(expr)
 
-    def _unary(self, expr: ir.Unary, scope: Scope) -> tuple[Expr, Shift]:
+    def _unary(self, expr: ir.Unary, scope: Shifts) -> tuple[Expr, Shift]:
         operand, shift = self.expr(expr.operand, scope)
         new = replace(expr, operand=operand)
         if expr.dtype.is_data:
@@ -276,7 +276,7 @@ class _Walk:
         small = (left == 0 or right == 0) and found.within(0, 1 << 62)
         return shift if small and shift % (1 << int(found.hi).bit_length()) == 0 else self._unclear(expr)
 
-    def _compare(self, expr: ir.Compare, scope: Scope) -> tuple[Expr, Shift]:
+    def _compare(self, expr: ir.Compare, scope: Shifts) -> tuple[Expr, Shift]:
         (left, first), (right, second) = self.expr(expr.left, scope), self.expr(expr.right, scope)
         new = replace(expr, left=left, right=right)
         if isinstance(first, NotTranslated):
@@ -292,7 +292,7 @@ class _Walk:
         }  # fmt: skip
         return ir.Const(decide[expr.op](second, first), DType.BOOL, expr.place), 0
 
-    def _logic(self, expr: ir.Logic, scope: Scope) -> tuple[Expr, Shift]:
+    def _logic(self, expr: ir.Logic, scope: Shifts) -> tuple[Expr, Shift]:
         (left, first), (right, second) = self.expr(expr.left, scope), self.expr(expr.right, scope)
         strong = expr.op == "or"
         for side, other, shift in ((left, right, second), (right, left, first)):
@@ -301,7 +301,7 @@ class _Walk:
         shift = first if isinstance(first, NotTranslated) else second
         return replace(expr, left=left, right=right), shift
 
-    def _select(self, expr: ir.Select, scope: Scope) -> tuple[Expr, Shift]:
+    def _select(self, expr: ir.Select, scope: Shifts) -> tuple[Expr, Shift]:
         when, shift = self.expr(expr.condition, scope)
         if isinstance(when, ir.Const):
             return self.expr(expr.then if when.value else expr.otherwise, scope)
@@ -317,7 +317,7 @@ class _Walk:
         return new, first if first == second else self._unclear(expr)
 
 
-def _join(left: Scope, right: Scope, place: Place) -> Scope:
+def _join(left: Shifts, right: Shifts, place: Place) -> Shifts:
     """Return what is known where two paths meet."""
     found: dict[str, Shift] = {**right, **left}
     for name in left.keys() & right.keys():

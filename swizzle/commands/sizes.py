@@ -10,7 +10,7 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.target import Filled
 from swizzle.commands.trial import Arrays
-from swizzle.emit.any_length.continuation import Told
+from swizzle.emit.any_length.continuation import MeaningAt
 from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
 from swizzle.emit.emitters import lengths_text
 from swizzle.specs.specification import Meaning, numbers
@@ -50,9 +50,9 @@ class Size:
         return numbers_cut(self.whole.program, spec, program, inputs)
 
 
-def _told(filled: Filled) -> Told:
+def _told(filled: Filled) -> MeaningAt:
     meaning = Meaning.of(filled.program, filled.spec)
-    return Told({}, filled.program, meaning.terms, meaning.wanted)
+    return MeaningAt({}, filled.program, meaning.terms, meaning.wanted)
 
 
 def sizes_to_try(filled: Filled, source: CudaSource) -> tuple[Size, ...]:

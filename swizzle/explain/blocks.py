@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from swizzle.explain.names import within_loops
+from swizzle.explain.part_names import within_loops
 from symbolic.ir.program import Accumulate, For, If, Stmt
 
 

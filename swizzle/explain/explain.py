@@ -9,7 +9,7 @@ from typing import Final
 
 from swizzle.explain.blame import Blame, extend, find, find_ignoring, find_outputs
 from swizzle.explain.explanation import Explanation, Trial
-from swizzle.explain.names import Names
+from swizzle.explain.part_names import Names
 from swizzle.explain.plan import Job, Remake
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import trials

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from swizzle.explain.names import Names, listing
+from swizzle.explain.part_names import Names, listing
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.requirements import IgnoresAt, ObeysAt, Requirement, Right
 from swizzle.explain.smallest import Conflict

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from swizzle.explain.blame import extend
-from swizzle.explain.names import Names, listing
+from swizzle.explain.part_names import Names, listing
 from swizzle.explain.plan import Attempt, Job, Planned
-from swizzle.explain.relaxed import Filling, Relaxed
+from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
 from swizzle.explain.smallest import Conflict
 from templates.holes import Point
@@ -73,7 +73,7 @@ class _Freedom:
         def attempt(seconds: float) -> tuple[bool | None, str]:
             relaxed = self.own()
             answer = relaxed.solve(relaxed.holes - {Obeys(number)}, time.monotonic() + seconds)
-            if isinstance(answer, Filling):
+            if isinstance(answer, RelaxedFilling):
                 return True, table_text(Names(self.job.problem), number, relaxed.function(answer, number))
             return (False if isinstance(answer, Conflict) else None), ""
 
@@ -86,7 +86,7 @@ class _Freedom:
             if relaxed is None:
                 return None, ""
             answer = relaxed.solve(relaxed.holes - {Obeys(number), Ignores(number)}, deadline)
-            return (None if answer is None else isinstance(answer, Filling)), ""
+            return (None if answer is None else isinstance(answer, RelaxedFilling)), ""
 
         return attempt
 
@@ -97,12 +97,12 @@ class _Freedom:
             deadline = time.monotonic() + seconds
             relaxed = self.extended(deadline)
             answer = None if relaxed is None else relaxed.solve((), deadline)
-            if relaxed is None or not isinstance(answer, Filling):
+            if relaxed is None or not isinstance(answer, RelaxedFilling):
                 return (False if isinstance(answer, Conflict) else None), ""
             kept, free = frozenset[Requirement](), []
             for number in reversed(order):
                 more = kept | frozenset[Requirement]((Obeys(number), Ignores(number)))
-                if isinstance(relaxed.solve(more, deadline), Filling):
+                if isinstance(relaxed.solve(more, deadline), RelaxedFilling):
                     kept = more
                 else:
                     free.append(self.job.problem.program.holes[number].name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from swizzle.explain.names import Names, atoms_of, listing
+from swizzle.explain.part_names import Names, atoms_of, listing
 from swizzle.problem.problem import Output, Problem
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms

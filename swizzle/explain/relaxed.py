@@ -38,7 +38,7 @@ VIOLATIONS_AT_ONCE = 16  # that are ruled out after one run
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class RelaxedFilling:
     """What each hole is: the template's choice, overridden at some points; and what that gets wrong."""
 
     choices: tuple[Choice, ...]
@@ -138,7 +138,7 @@ class Relaxed:
         """Return the points of a hole that were looked at, with all arguments."""
         return sorted(point for number, point in (self._uses if self.is_extended else self._tables) if number == hole)
 
-    def function(self, filling: Filling, hole: int) -> dict[Point, Any]:
+    def function(self, filling: RelaxedFilling, hole: int) -> dict[Point, Any]:
         """Return a hole of a filling as a table over all points at which the kernel asks it."""
         points = self.points[hole]
         columns = [np.array(c, np.int64) for c in zip(*points, strict=True)] if points and points[0] else []
@@ -155,7 +155,7 @@ class Relaxed:
 
     def check(
         self, wanted: Iterable[Requirement], deadline: float, *, rules: bool = True, also: Iterable[Guard] = ()
-    ) -> Filling | Conflict[Requirement] | None:
+    ) -> RelaxedFilling | Conflict[Requirement] | None:
         """Decide whether these requirements can be met; with `rules`, all rules are to be kept besides.
 
         None: there was no time to decide it. `also` are guards that are to hold as well.
@@ -166,7 +166,7 @@ class Relaxed:
         except OutOfTime:
             return None
 
-    def solve(self, wanted: Iterable[Requirement], deadline: float) -> Filling | Conflict[Requirement] | None:
+    def solve(self, wanted: Iterable[Requirement], deadline: float) -> RelaxedFilling | Conflict[Requirement] | None:
         """Decide whether these requirements can be met with every output right and every rule kept.
 
         As in the search, what is wrong for a thread that was looked at is looked at next; else for a few more threads.
@@ -174,7 +174,7 @@ class Relaxed:
         chosen, known, more = set(wanted), set[int](), 1
         while True:
             answer = self.check(chosen, deadline)
-            if not isinstance(answer, Filling) or not answer.wrong:
+            if not isinstance(answer, RelaxedFilling) or not answer.wrong:
                 return answer
             wrong: dict[int, list[Requirement]] = {}
             for output in sorted(answer.wrong):
@@ -188,7 +188,7 @@ class Relaxed:
 
     def _check(
         self, chosen: frozenset[Requirement], deadline: float, rules: bool, also: list[Guard]
-    ) -> Filling | Conflict[Requirement] | None:
+    ) -> RelaxedFilling | Conflict[Requirement] | None:
         self.guards.deadline = deadline
         in_order = sorted(chosen, key=self.rank)
         for requirement in in_order:
@@ -276,7 +276,7 @@ class Relaxed:
 
     def _run(
         self, chosen: frozenset[Requirement], holds: Callable[[Guard], bool]
-    ) -> tuple[Filling, tuple[Violation, ...]]:
+    ) -> tuple[RelaxedFilling, tuple[Violation, ...]]:
         """Read a filling from a model and run it for all threads."""
         choices = tuple(o.chosen(holds) for o in self._open)
         tables: list[dict[Point, Any]] = [{} for _ in choices]
@@ -301,4 +301,4 @@ class Relaxed:
 
         run = run_canonical(program, problem.terms, hole, violation_limit=256)
         wrong = frozenset(self._outputs[m.array, m.address] for m in compare(program, run, problem.wanted))
-        return Filling(choices, tuple(tables), wrong), tuple(run.violations)
+        return RelaxedFilling(choices, tuple(tables), wrong), tuple(run.violations)

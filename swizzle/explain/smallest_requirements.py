@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from swizzle.explain.relaxed import Filling, Relaxed
+from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Requirement, Right
 from swizzle.explain.smallest import Check, Conflict, Met, smallest
 
@@ -36,7 +36,7 @@ def smallest_of(
     def check(some: frozenset[Requirement]) -> Met[Requirement] | Conflict[Requirement] | None:
         now = time.monotonic()
         answer = relaxed.check(given | some, now + (deadline - now) / SHARES, rules=rules)
-        if isinstance(answer, Filling):
+        if isinstance(answer, RelaxedFilling):
             wrong: frozenset[Requirement] = frozenset(map(Right, answer.wrong))
             return Met(wrong if kind is Right else universe - some)
         return None if answer is None else Conflict(own(answer.parts))

@@ -11,7 +11,7 @@ from typing import Final
 
 from swizzle.explain.blocks import block_of, replace_accumulate, swap
 from swizzle.explain.explanation import TrialKind
-from swizzle.explain.names import within_loops
+from swizzle.explain.part_names import within_loops
 from symbolic.ir.program import (
     Accumulate,
     Assign,

@@ -7,8 +7,8 @@ from typing import Final
 from swizzle.explain.blame import Blame
 from swizzle.explain.explanation import Blamed, Unproducible
 from swizzle.explain.forced import beyond_arguments, beyond_template, two_values
-from swizzle.explain.names import Names, listing
 from swizzle.explain.needs import reasons
+from swizzle.explain.part_names import Names, listing
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.requirements import Ignores, Obeys, Requirement, Right
 

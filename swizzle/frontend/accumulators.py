@@ -8,7 +8,7 @@ from typing import Final
 from swizzle.frontend import operators
 from swizzle.frontend.calls import Arguments
 from swizzle.frontend.expressions import ExpressionReader
-from swizzle.frontend.names import element_type
+from swizzle.frontend.resolve import element_type
 from swizzle.frontend.scope import AccumulatorName
 from swizzle.source.suggest import near
 from symbolic.algebra.law import LAWS, Law

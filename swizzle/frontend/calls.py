@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, NoReturn
 
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
-from swizzle.frontend.names import MISSING, element_type
 from swizzle.frontend.operators import BOOL, INDEX, Value
+from swizzle.frontend.resolve import MISSING, element_type
 from swizzle.frontend.scope import AccumulatorName, ArrayName
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction

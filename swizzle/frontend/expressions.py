@@ -10,8 +10,8 @@ from math import prod
 from typing import Final, Protocol
 
 from swizzle.frontend import operators
-from swizzle.frontend.names import MISSING, NameReader, element, spell
 from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
+from swizzle.frontend.resolve import MISSING, NameReader, element, spell
 from swizzle.frontend.scope import AccumulatorName, ArrayName
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.element_types import checked_shape

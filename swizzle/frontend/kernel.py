@@ -14,7 +14,7 @@ from itertools import count
 from swizzle.frontend import calls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.hole_flow import check_hole_arguments
-from swizzle.frontend.names import Launch
+from swizzle.frontend.resolve import Launch
 from swizzle.frontend.scope import ArrayName, Scope, StaticName
 from swizzle.frontend.statements import StatementReader
 from swizzle.language.element_types import ArrayType

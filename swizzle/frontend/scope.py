@@ -71,7 +71,7 @@ class StaticName:
     value: int
 
 
-Meaning: TypeAlias = ArrayName | AccumulatorName | ScalarName | LoopName | StaticName
+NameMeaning: TypeAlias = ArrayName | AccumulatorName | ScalarName | LoopName | StaticName
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Scope:
 
     bindings: Counter[str]
     taken: set[str]
-    meanings: dict[str, Meaning] = field(default_factory=dict)
+    meanings: dict[str, NameMeaning] = field(default_factory=dict)
     assigned: set[str] = field(default_factory=set)
     steady: set[str] = field(default_factory=set)
     known: dict[str, int] = field(default_factory=dict)
@@ -124,13 +124,13 @@ class Scope:
             self.renamed[name] = self.fresh(name)
         return self.renamed[name]
 
-    def alias(self, name: str, meaning: Meaning, program_name: str) -> None:
+    def alias(self, name: str, meaning: NameMeaning, program_name: str) -> None:
         """Let `name` stand for an array or an accumulator of the caller."""
         assert self.renamed is not None
         self.renamed[name] = program_name
         self.declare(name, meaning)
 
-    def declare(self, name: str, meaning: Meaning) -> None:
+    def declare(self, name: str, meaning: NameMeaning) -> None:
         """Give `name` its meaning and count it as having a value."""
         self.meanings[name] = meaning
         self.assigned.add(name)

@@ -13,9 +13,9 @@ from swizzle.frontend.calls import DECLARATIONS, bind, called, device_called, re
 from swizzle.frontend.device_calls import DeviceCalls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
-from swizzle.frontend.names import MISSING
 from swizzle.frontend.operators import INDEX
 from swizzle.frontend.permute_local import lower_permute_local
+from swizzle.frontend.resolve import MISSING
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
 from swizzle.source.outside import NOT_STATEMENTS, STATEMENTS

@@ -16,7 +16,7 @@ from numbers import Integral
 from typing import Any, Final, NoReturn
 
 from swizzle.frontend.kernel import build_program
-from swizzle.frontend.names import Launch
+from swizzle.frontend.resolve import Launch
 from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
 from swizzle.language.parameters import MODULE_KEY, Parameters
 from swizzle.sketches.hole_formula import HoleFormula

@@ -12,7 +12,7 @@ from swizzle.language.surface import maximum, minimum, zeros
 
 
 class Running(Protocol):
-    """What a function without a definition needs of the run that calls it (`swizzle.specs.interpreter.Run`)."""
+    """What a function without a definition needs of its caller (`swizzle.specs.interpreter.Interpretation`)."""
 
     def fail(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn: ...
     def attempt(self, node: ast.AST, action: Callable[..., Any], *arguments: Any) -> Any: ...

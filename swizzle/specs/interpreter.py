@@ -59,7 +59,7 @@ class SequentialFunction:
     environment: Mapping[str, Any]
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        run = Run(self.source)
+        run = Interpretation(self.source)
         result = run.call(self, arguments, keywords, self.node)
         run.measure(result, self.node)
         return result
@@ -79,7 +79,7 @@ def define(node: ast.FunctionDef, source: Source, environment: Mapping[str, Any]
 def evaluate(node: ast.expr, source: Source, environment: Mapping[str, Any]) -> Any:
     """Evaluate one expression."""
     check_sequential(node, source)
-    return Run(source).guarded(node, lambda run: run.value(node, Frame({}, environment)))
+    return Interpretation(source).guarded(node, lambda run: run.value(node, Frame({}, environment)))
 
 
 class _Nothing:
@@ -104,7 +104,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Run:
+class Interpretation:
     """One run of the interpreter: what is left of its budget."""
 
     source: Source
@@ -112,8 +112,8 @@ class Run:
     depth: int = 0
     names: Mapping[str, Any] = field(default_factory=lambda: BUILTINS)
 
-    def guarded(self, node: ast.AST, action: Callable[[Run], Any]) -> Any:
-        """Run `action`; a nesting too deep for Python is the user's mistake."""
+    def guarded(self, node: ast.AST, action: Callable[[Interpretation], Any]) -> Any:
+        """Interpretation `action`; a nesting too deep for Python is the user's mistake."""
         try:
             return action(self)
         except RecursionError:
@@ -160,7 +160,7 @@ class Run:
     # ---- statements ----
 
     def block(self, statements: Sequence[ast.stmt], frame: Frame) -> Any:
-        """Run statements in order; returns the value of a `return` among them, or the marker of none."""
+        """Interpretation statements in order; returns the value of a `return` among them, or the marker of none."""
         for statement in statements:
             result = self._statement(statement, frame)
             if result is not _NOTHING:

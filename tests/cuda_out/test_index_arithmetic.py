@@ -16,11 +16,11 @@ from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.emulate.emulate import emulate
 from cuda_out.passes.linear import collected, without_remainders
-from cuda_out.passes.names import plain_coordinates, reuse_names
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.share import share_values
 from cuda_out.passes.simplify import simplify, simplify_expression
 from cuda_out.passes.strength import reduce_strength
+from cuda_out.passes.variables import plain_coordinates, reuse_names
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program
 from symbolic.ir.walk import own_expressions, same, statements

@@ -18,12 +18,12 @@ from cuda_out.passes.copies import merge_copies
 from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
-from cuda_out.passes.names import plain_coordinates, reuse_names
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.share import share_values
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify, simplify_expression
 from cuda_out.passes.strength import reduce_strength
+from cuda_out.passes.variables import plain_coordinates, reuse_names
 from cuda_out.passes.vectorize import vectorize
 from symbolic.ir import program as ir
 from symbolic.ir.program import Expr, Program

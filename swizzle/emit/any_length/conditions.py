@@ -22,7 +22,7 @@ from cuda_out.tiling.blocks import endless, reach, uses_blocks
 from cuda_out.tiling.tiled import without_bounds
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated, translated
-from swizzle.emit.any_length.continuation import Index, Told, World, block_of, by_block, index_of, told
+from swizzle.emit.any_length.continuation import Index, MeaningAt, SharedTerms, block_of, by_block, index_of, meaning_at
 from swizzle.emit.any_length.extents import Extents, extents
 from swizzle.specs.specification import Meaning, outputs
 from swizzle.specs.verify import run_canonical
@@ -102,15 +102,15 @@ class _Conditions:
 
     def __init__(self, program: Program, spec: Spec, tiling: Tiling) -> None:
         self.program, self.spec, self.tiling = program, spec, tiling
-        self.world = World()
+        self.shared = SharedTerms()
         self.base: dict[tuple[str, Index], Term] = {}
 
     def check(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Tiling:
         meaning = Meaning.of(self.program, self.spec)
-        declared = Told(self.tiling.declared, self.program, meaning.terms, meaning.wanted)
+        declared = MeaningAt(self.tiling.declared, self.program, meaning.terms, meaning.wanted)
         sources = [declared]
         beyond = self._lengths(lambda axis: axis.tile * (3 if axis.declared == 2 * axis.tile else 2))
-        larger = told(self.tiling, self.program, self.spec, beyond)
+        larger = meaning_at(self.tiling, self.program, self.spec, beyond)
         if larger is not None:
             sources.append(larger)
         else:
@@ -136,15 +136,15 @@ class _Conditions:
     def _lengths(self, of: Callable[[TiledAxis], int]) -> dict[Axis, int]:
         return {axis.axis: of(axis) for axis in self.tiling.axes}
 
-    def _tails(self) -> Iterator[Told]:
+    def _tails(self) -> Iterator[MeaningAt]:
         """Ask the specification at lengths that cut a block, or are smaller than one, or make more blocks."""
         for lengths in self.tiling.tails():
             if lengths != self.tiling.declared:
-                found = told(self.tiling, self.program, self.spec, lengths)
+                found = meaning_at(self.tiling, self.program, self.spec, lengths)
                 if found is not None:
                     yield found
 
-    def _instances(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Iterator[Told]:
+    def _instances(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Iterator[MeaningAt]:
         """Ask the specifications of other instances, where their shapes are those of some length."""
         missing = {axis.axis for axis in self.tiling.axes}
         for program, spec in others():
@@ -152,19 +152,19 @@ class _Conditions:
             if lengths is None or lengths == self.tiling.declared:
                 continue
             grown = {a.axis for a in self.tiling.axes if lengths[a.axis] > a.tile}
-            found = told(self.tiling, self.program, spec, lengths)
+            found = meaning_at(self.tiling, self.program, spec, lengths)
             if found is not None and grown & missing:
                 missing -= {axis for axis in grown if lengths[axis] != self.tiling.declared[axis]}
                 yield found
             if not missing:
                 return
 
-    def _begin(self, sources: Sequence[Told]) -> None:
+    def _begin(self, sources: Sequence[MeaningAt]) -> None:
         """Learn what the specification says of block 0, where none of its outputs is cut off."""
         for source in sources:
             if any(source.lengths[axis.axis] < axis.tile for axis in self.tiling.axes):
                 continue
-            for name, _, local, term in by_block(self.tiling, source, self.world, first_only=True):
+            for name, _, local, term in by_block(self.tiling, source, self.shared, first_only=True):
                 assert term is not None, "block 0 does not move"
                 self.base[name, local] = term
             return
@@ -175,7 +175,7 @@ class _Conditions:
         needs: set[tuple[int, int]] = set()
         for (name, local), term in self.base.items():
             own = max(at // span.scale + 1 for at, span in self._along(axis, name, local))
-            for array, number in self.world.elements(term):
+            for array, number in self.shared.elements(term):
                 index = index_of(number, len(self.tiling.spans[array]))
                 for at, span in self._along(axis, array, index):
                     needs.add((own, (at - span.halo) // span.scale + 1))
@@ -189,8 +189,8 @@ class _Conditions:
             if span is not None and span.axis == axis.axis:
                 yield at, span
 
-    def _same(self, source: Told, complaint: str) -> None:
-        for name, index, local, term in by_block(self.tiling, source, self.world):
+    def _same(self, source: MeaningAt, complaint: str) -> None:
+        for name, index, local, term in by_block(self.tiling, source, self.shared):
             if term is None or term != self.base[name, local]:
                 raise _No(complaint.format(cell=_cell(name, index)))
 
@@ -225,7 +225,7 @@ class _Conditions:
             results[parameter.name] = [
                 int(t) if written else UNWRITTEN for t, written in zip(memory.data, memory.written, strict=True)
             ]
-        self._compare_run(Told({}, program, terms, results), blocks)
+        self._compare_run(MeaningAt({}, program, terms, results), blocks)
 
     def _blocks(self, program: Program) -> dict[Axis, int]:
         """Two blocks along each axis, or so many that all blocks meet that share an array to be overwritten."""
@@ -239,9 +239,9 @@ class _Conditions:
                         blocks[span.axis] = max(blocks[span.axis], int(last) // (span.scale * tiles[span.axis]) + 1)
         return blocks
 
-    def _compare_run(self, result: Told, blocks: Mapping[Axis, int]) -> None:
+    def _compare_run(self, result: MeaningAt, blocks: Mapping[Axis, int]) -> None:
         roles = {parameter.name: parameter.role for parameter in result.program.parameters}
-        for name, index, local, term in by_block(self.tiling, result, self.world):
+        for name, index, local, term in by_block(self.tiling, result, self.shared):
             block = block_of(self.tiling, name, index)
             if all(block[axis] < count for axis, count in blocks.items()):
                 wanted = self.base.get((name, local))
@@ -250,7 +250,7 @@ class _Conditions:
             elif term != UNWRITTEN and roles[name] == "out":
                 raise _No(f"a block writes {_cell(name, index)}, which belongs to a later block")
             elif roles[name] == "inout":
-                own = next(iter(self.world.elements(term)), None) if term is not None else None
+                own = next(iter(self.shared.elements(term)), None) if term is not None else None
                 if own is None or own[0] != name or index_of(own[1], len(local)) != local:
                     raise _No(f"a block writes {_cell(name, index)}, which belongs to a later block")
 

@@ -42,7 +42,7 @@ def index_of(number: int, dimensions: int) -> Index:
 
 
 @dataclass(frozen=True)
-class Told:
+class MeaningAt:
     """What a specification says at some lengths: the term of each output element, row-major, in a table."""
 
     lengths: Lengths
@@ -55,33 +55,35 @@ class Told:
         return {parameter.name: parameter.shape for parameter in self.program.parameters}
 
 
-def told(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> Told | None:
+def meaning_at(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> MeaningAt | None:
     """Ask a specification at some lengths; None when it is not made for them."""
     at = tiling.at(program, lengths)
     try:
         meaning = Meaning.of(at, spec)
     except SwizzleError:
         return None
-    return Told(dict(lengths), at, meaning.terms, meaning.wanted)
+    return MeaningAt(dict(lengths), at, meaning.terms, meaning.wanted)
 
 
-class World:
+class SharedTerms:
     """One table of terms whose variables are known by array and index."""
 
     def __init__(self) -> None:
         self.terms = Terms()
-        self._brought: dict[object, dict[Term, Term | None]] = {}
+        self._translated: dict[object, dict[Term, Term | None]] = {}
 
-    def brought(self, source: Told, by: Mapping[str, Index]) -> dict[Term, Term | None]:
-        """Return what was brought by a distance, from the same table with the same reading of its flat indices."""
+    def translated(self, source: MeaningAt, by: Mapping[str, Index]) -> dict[Term, Term | None]:
+        """Return what was translated by a distance, from the same table and with the same shapes."""
         inner = tuple((name, shape[1:], by[name]) for name, shape in source.shapes.items())
-        return self._brought.setdefault((source.terms, inner), {})
+        return self._translated.setdefault((source.terms, inner), {})
 
     def atom(self, name: str, index: Index) -> Term:
         """Return the variable for an element."""
         return self.terms.atom(name, code(index))
 
-    def bring(self, source: Told, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]) -> Term | None:
+    def translate(
+        self, source: MeaningAt, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]
+    ) -> Term | None:
         """Return a term with each element of an array moved down `by` its distance; None where that leaves it."""
         waiting, needed = [term], set()
         while waiting:
@@ -91,11 +93,11 @@ class World:
                 op, args = source.terms.nodes[part]
                 waiting += args if op not in ("atom", "const") else ()
         for part in sorted(needed):  # arguments are older than what is made of them
-            memo[part] = self._bring_one(source, part, by, memo)
+            memo[part] = self._translate_one(source, part, by, memo)
         return memo[term]
 
-    def _bring_one(
-        self, source: Told, term: Term, by: Mapping[str, Index], memo: Mapping[Term, Term | None]
+    def _translate_one(
+        self, source: MeaningAt, term: Term, by: Mapping[str, Index], memo: Mapping[Term, Term | None]
     ) -> Term | None:
         op, args = source.terms.nodes[term]
         match op:
@@ -140,7 +142,7 @@ def distance(tiling: Tiling, name: str, block: Mapping[Axis, int]) -> Index:
 
 
 def by_block(
-    tiling: Tiling, source: Told, world: World, *, first_only: bool = False
+    tiling: Tiling, source: MeaningAt, shared: SharedTerms, *, first_only: bool = False
 ) -> Iterator[tuple[str, Index, Index, Term | None]]:
     """Yield for each output element its array, its index, its index moved into block 0, and its term moved with it.
 
@@ -159,7 +161,7 @@ def by_block(
             key = tuple(sorted(block.items()))
             if key not in moves:
                 moves[key] = {p.name: distance(tiling, p.name, block) for p in source.program.parameters}
-                memos[key] = world.brought(source, moves[key])
+                memos[key] = shared.translated(source, moves[key])
             by, memo = moves[key], memos[key]
             local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
-            yield parameter.name, index, local, world.bring(source, term, by, memo)
+            yield parameter.name, index, local, shared.translate(source, term, by, memo)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.emit.any_length.continuation import Index, Told, World
+from swizzle.emit.any_length.continuation import Index, MeaningAt, SharedTerms
 from swizzle.specs.specification import Meaning, inputs, numbers, outputs
 from symbolic.algebra.terms import Term
 from symbolic.ir.layout import flat_index, unflattened
@@ -21,7 +21,7 @@ from symbolic.ir.program import Program
 Arrays: TypeAlias = Mapping[str, "npt.NDArray[Any]"]
 
 
-class _Flat(World):
+class _Flat(SharedTerms):
     """A table whose variables are the elements of a program's arrays; elements outside are variables that no kernel
     can load."""
 
@@ -35,20 +35,20 @@ class _Flat(World):
         return self.terms.atom(f"{name}, beyond its end,", super().atom(name, index))
 
 
-def meaning_cut(whole: Told, program: Program) -> Meaning:
+def meaning_cut(whole: MeaningAt, program: Program) -> Meaning:
     """Return what a specification says of the outputs of `program`, which has smaller arrays than it was asked for."""
-    world, memo = _Flat(program), dict[Term, Term | None]()
+    shared, memo = _Flat(program), dict[Term, Term | None]()
     still = {parameter.name: (0,) * len(parameter.shape) for parameter in program.parameters}
     wanted: dict[str, list[Term]] = {}
     for parameter in outputs(program):
-        told, shape = whole.wanted[parameter.name], whole.shapes[parameter.name]
+        said, shape = whole.wanted[parameter.name], whole.shapes[parameter.name]
         wanted[parameter.name] = []
         for address in range(int(np.prod(parameter.shape))):
             at = flat_index(shape, unflattened(parameter.shape, address))
-            term = world.bring(whole, told[at], still, memo)
+            term = shared.translate(whole, said[at], still, memo)
             assert term is not None, "elements that stay where they are never leave the array"
             wanted[parameter.name].append(term)
-    return Meaning(world.terms, wanted)
+    return Meaning(shared.terms, wanted)
 
 
 def numbers_cut(whole: Program, spec: Callable[..., Any], program: Program, given: Arrays) -> Arrays:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.deferred import Deferred
 from cuda_out.ptx.kinds import KIND_OF, untyped
-from cuda_out.ptx.machine import Argument, Machine
+from cuda_out.ptx.machine import Argument, PtxMachine
 from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.run import interpret, kernel_of, launch_shape
 from cuda_out.ptx.validate import validate
 from symbolic.algebra.terms import Terms
@@ -63,9 +63,9 @@ def test_terms_of_random_kernels_have_the_values_of_the_run(seed: int) -> None:
             Argument(p.name, "s32", bits, np.array(atoms) if p.role == "in" else np.zeros(len(atoms), np.int64),
                      True, p.role == "out")
         )  # fmt: skip
-    machine = Machine(
+    machine = PtxMachine(
         kernel_of(ptx, source.entry), launch_shape(source.grid, source.block), given,
-        Deferred(Normal(terms, {"x": "s32"})),
+        Notes(Normal(terms, {"x": "s32"})),
     )  # fmt: skip
     machine.run()
     arrays = [data[name].copy() for name in source.arguments]

@@ -18,7 +18,7 @@ from swizzle import load
 from swizzle.explain.blame import extend
 from swizzle.explain.explain import explain
 from swizzle.explain.explanation import Explanation, Trial
-from swizzle.explain.relaxed import Filling, Relaxed
+from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement, Right
 from swizzle.explain.variants import variants
 from swizzle.problem.candidate import Candidate, NoFilling
@@ -145,7 +145,7 @@ class Case:
                 answer = relaxed.solve(wanted, self.deadline)
             else:
                 answer = relaxed.check({*wanted, *outputs}, self.deadline)
-            if not isinstance(answer, Filling):
+            if not isinstance(answer, RelaxedFilling):
                 assert answer is not None
                 return False
             functions = [relaxed.function(answer, n) for n in range(len(self.problem.points))]
@@ -215,10 +215,10 @@ def check_blame(case: Case) -> None:
     if extended is not None:
         with Relaxed(case.problem, case.space, quickest_boolean(), extended=extended) as relaxed:
             only = frozenset(Ignores(h) for h in case.ignoring)
-            assert not isinstance(relaxed.check(case.rights | only, case.deadline), Filling)
+            assert not isinstance(relaxed.check(case.rights | only, case.deadline), RelaxedFilling)
             for hole in case.ignoring:
                 answer = relaxed.check(case.rights | only - {Ignores(hole)}, case.deadline)
-                assert isinstance(answer, Filling)
+                assert isinstance(answer, RelaxedFilling)
                 assert not {Right(o) for o in answer.wrong} & case.rights
 
 

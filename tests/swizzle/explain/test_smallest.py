@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from swizzle.explain.names import listing, spans
 from swizzle.explain.needs import deficient
+from swizzle.explain.part_names import listing, spans
 from swizzle.explain.smallest import Conflict, Met, hitting_set, shrink, smallest
 
 SIZE = 7

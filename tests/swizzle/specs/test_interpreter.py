@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swizzle import SwizzleError, maximum, minimum, zeros
 from swizzle.source.kernel_source import Source, split_lines
-from swizzle.specs.interpreter import MAX_STEPS, Run, SequentialFunction, define
+from swizzle.specs.interpreter import MAX_STEPS, Interpretation, SequentialFunction, define
 
 
 def function(text: str, **environment: Any) -> SequentialFunction:
@@ -260,7 +260,9 @@ def test_mistakes_at_run_time_have_their_place(body: str, message: str) -> None:
 def test_abuse_is_bounded(body: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Depth, sizes and steps end in an error, not in an exhausted machine."""
     monkeypatch.setattr("swizzle.specs.interpreter.MAX_LENGTH", 10_000)
-    monkeypatch.setattr(Run.__init__, "__defaults__", (200_000, *(Run.__init__.__defaults__ or ())[1:]))
+    monkeypatch.setattr(
+        Interpretation.__init__, "__defaults__", (200_000, *(Interpretation.__init__.__defaults__ or ())[1:])
+    )
     with pytest.raises(SwizzleError, match=message):
         function(f"def f(x):\n    {body}")(1)
 
@@ -268,6 +270,6 @@ def test_abuse_is_bounded(body: str, message: str, monkeypatch: pytest.MonkeyPat
 def test_endless_loops_end() -> None:
     """A loop that is too long runs out of steps."""
     made = function("def f(n):\n    for i in range(n):\n        pass")
-    run = Run(made.source, steps=1000)
+    run = Interpretation(made.source, steps=1000)
     with pytest.raises(SwizzleError, match=f"more than {MAX_STEPS} steps"):
         run.call(made, [10**12], {}, made.node)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.emit.any_length.continuation import Told
+from swizzle.emit.any_length.continuation import MeaningAt
 from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
 from swizzle.specs.specification import Meaning, numbers
 from symbolic.errors import Place
@@ -31,7 +31,7 @@ def sized(rows: int, columns: int) -> Program:
 def test_cut_off_or_asked_there() -> None:
     """Terms and numbers are the same."""
     large = Meaning.of(sized(5, 6), box)
-    whole = Told({}, sized(5, 6), large.terms, large.wanted)
+    whole = MeaningAt({}, sized(5, 6), large.terms, large.wanted)
     rng = np.random.default_rng(0)
     for shape in ((5, 6), (3, 4), (1, 6), (5, 1)):
         program = sized(*shape)
@@ -49,7 +49,7 @@ def test_what_is_cut_off_is_no_element() -> None:
         return [[x[-1][-1] for _ in row] for row in y]
 
     large = Meaning.of(sized(5, 6), backwards)
-    cut = meaning_cut(Told({}, sized(5, 6), large.terms, large.wanted), sized(3, 6))
+    cut = meaning_cut(MeaningAt({}, sized(5, 6), large.terms, large.wanted), sized(3, 6))
     (term,) = set(cut.wanted["y"])
     op, (name, _) = cut.terms.nodes[term]
     assert (op, name) == ("atom", "x, beyond its end,")

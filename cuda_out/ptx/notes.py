@@ -27,7 +27,7 @@ Operands: TypeAlias = tuple[int, ...]
 """A term for each operand, or the complement of a number's place in the table of numbers."""
 
 
-class Deferred:
+class Notes:
     """The notes on one table of terms; they may serve several runs, which then share what they have in common."""
 
     def __init__(self, normal: Normal) -> None:

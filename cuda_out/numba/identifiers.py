@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterable
 from typing import Final
 
-from cuda_out.c.names import different_names
+from cuda_out.c.identifiers import different_names
 from symbolic.ir.program import DType
 
 NUMBA_TYPE: Final = {

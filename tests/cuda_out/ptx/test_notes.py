@@ -9,8 +9,8 @@ import pytest
 
 from cuda_out.ptx import symbolic
 from cuda_out.ptx.concrete import decode
-from cuda_out.ptx.deferred import FIRST, Deferred
 from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.notes import FIRST, Notes
 from cuda_out.ptx.symbolic import Value
 from symbolic.algebra.terms import Terms
 
@@ -34,7 +34,7 @@ def test_notes_come_to_the_same_terms(seed: int) -> None:
     choose = random.Random(seed)
     terms = Terms()
     normal = Normal(terms, {"x": "s32"})
-    deferred = Deferred(normal)
+    deferred = Notes(normal)
     lanes = 3
     late = [
         (np.zeros(lanes, np.uint64), np.array([terms.atom("x", 3 * i + j) for j in range(lanes)])) for i in range(4)
@@ -62,7 +62,7 @@ def test_notes_come_to_the_same_terms(seed: int) -> None:
 def test_what_was_never_written_stays_so() -> None:
     """The first operand that is nothing is what comes of it."""
     terms = Terms()
-    deferred = Deferred(Normal(terms, {"x": "s32"}))
+    deferred = Notes(Normal(terms, {"x": "s32"}))
     x = np.array([terms.atom("x", 0), terms.atom("x", 1)])
     none = np.zeros(2, np.uint64)
     operands = [(none, x), (none, np.array([-7, x[0]])), (none, np.array([-3, -5]))]
@@ -73,7 +73,7 @@ def test_what_was_never_written_stays_so() -> None:
 def test_equal_instructions_are_one_note() -> None:
     """Also in another run over the same table."""
     terms = Terms()
-    deferred = Deferred(Normal(terms, {"x": "s32"}))
+    deferred = Notes(Normal(terms, {"x": "s32"}))
     x, y = (np.array([terms.atom("x", i)]) for i in range(2))
     none, add = np.zeros(1, np.uint64), decode(("add", "s32"))
     first, again = (deferred.apply(add, [(none, x), (none, y)]) for _ in range(2))
