@@ -10,10 +10,8 @@ from typing import Literal, TextIO
 
 from swizzle.commands.console import news
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.target import load_all, load_one, split_target
+from swizzle.commands.target import load_all, load_one
 from swizzle.explain.explain import explain as explained
-from swizzle.sketches.loading import load_declared
-from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, SolverChoice
 
 
@@ -33,7 +31,6 @@ class ExplainArguments:
 def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
     """Explain the sketches of a file: a solution, or what is in the way of one."""
 
-    path, _ = split_target(arguments.target)
     statuses = []
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
         if arguments.json_object:
@@ -41,15 +38,9 @@ def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
         else:
             sketches = load_all(arguments.target, arguments.overrides)
         for sketch in sketches:
-            _, declared = load_declared(path, sketch.name, arguments.overrides)
-
-            def remake(values: Mapping[str, int], name: str = sketch.name) -> Sketch:
-                (made,) = load_declared(path, name, values)[0]
-                return made
-
             limits = Limits(arguments.space, timeout=arguments.timeout, solver=arguments.solver)
             with news(sketch.name, err, quiet=arguments.quiet) as hear:
-                found = explained(sketch, limits, declared=declared, remake=remake, progress=hear)
+                found = explained(sketch, limits, progress=hear)
             out.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else str(found))
             statuses.append({"sat": DONE, "unsat": NO, "unknown": UNDECIDED}[found.status])
     return max(statuses)

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from swizzle.emit.any_length.conditions import any_length
-from swizzle.emit.any_length.instances import instances
 from swizzle.emit.emitters import Sizes
+from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import Remembered
+from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 
 
 def sizes_of(program: Program, sketch: Sketch, spec: Callable[..., Any] | None = None) -> Sizes:
-    """Find out at which lengths a filled sketch may run; its file is read again for other values of parameters.
+    """Find out at which lengths a filled sketch may run; its family is asked where its specification fixes its sizes.
 
     `spec` may stand for the sketch's own specification, to share what it remembers.
     """
-    return any_length(program, spec or Remembered(sketch.spec), partial(instances, Path(sketch.place.file), sketch))
+    return any_length(program, spec or Remembered(sketch.spec), partial(larger_instances, sketch))
+
+
+def larger_instances(sketch: Sketch) -> Iterator[tuple[Program, Callable[..., Any]]]:
+    """Make a sketch again with each of its parameters a little larger, where the domain allows that."""
+    family = family_of(sketch) if sketch.parameters else None
+    if family is None:
+        return
+    for name, value in sketch.parameters.items():
+        for larger in (value + 1, 2 * value):
+            try:
+                found = family.at({name: larger})
+            except SwizzleError:
+                continue
+            yield found.program, found.spec

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from swizzle.explain.blame import Blame, extend, find, find_ignoring, find_outputs
 from swizzle.explain.explanation import Explanation, Trial
 from swizzle.explain.part_names import Names
-from swizzle.explain.plan import Job, Remake
+from swizzle.explain.plan import Job
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import trials
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
-from swizzle.language.parameters import Declared
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
@@ -35,18 +34,13 @@ def explain(
     sketch: Sketch,
     limits: Limits | None = None,
     *,
-    declared: Mapping[str, Declared] | None = None,
-    remake: Remake | None = None,
     progress: News | None = None,
 ) -> Explanation:
-    """Solve a sketch and explain the answer; `limits.timeout` bounds all of it.
-
-    `remake` makes the sketch again with other values of its `declared` parameters, so that those can be tried.
-    """
+    """Solve a sketch and explain the answer; `limits.timeout` bounds all of it."""
     limits = limits or Limits()
     started = time.monotonic()
     result = solve(sketch, limits, progress)
-    return _explained(result.posed or sketch, result, limits, started, declared or {}, remake, progress)
+    return _explained(result.posed or sketch, result, limits, started, progress)
 
 
 def explain_result(result: Result, timeout: float | None = None) -> Explanation:
@@ -54,7 +48,7 @@ def explain_result(result: Result, timeout: float | None = None) -> Explanation:
     if result.posed is None:
         raise SwizzleError("this result does not know its sketch", expected="a result of swizzle.solve")
     limits = Limits(space=result.space if result.space in ("1", "2") else None, timeout=timeout)
-    return _explained(result.posed, result, limits, time.monotonic(), {}, None, None)
+    return _explained(result.posed, result, limits, time.monotonic(), None)
 
 
 def _explained(
@@ -62,8 +56,6 @@ def _explained(
     result: Result,
     limits: Limits,
     started: float,
-    declared: Mapping[str, Declared],
-    remake: Remake | None,
     progress: News | None,
 ) -> Explanation:
     seconds = {"solve": time.monotonic() - started}
@@ -87,7 +79,7 @@ def _explained(
         found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, news)
         seconds["blame"] = time.monotonic() - mark
         mark = time.monotonic()
-        job = Job(sketch, problem, space, limits, solver, blame, whatever, declared, remake)
+        job = Job(sketch, problem, space, limits, solver, blame, whatever, sketch.family)
         for trial in trials(job, deadline, news):
             tried.append(trial)
         seconds["trials"] = time.monotonic() - mark

@@ -16,14 +16,13 @@ from symbolic.errors import SwizzleError
 
 def other_parameters(job: Job) -> Iterator[Planned]:
     """The values next to each declared parameter's, first of those that leave the specification as it is."""
-    if job.remake is None:
+    if job.family is None:
         return
     found: list[tuple[bool, Planned]] = []
-    for name, declared in job.declared.items():
+    for name, declared in job.family.declared.items():
         for value in _neighbours(declared):
-            changed = {d.name: d.value for d in job.declared.values() if d.value != d.default} | {name: value}
             try:
-                sketch = job.remake(changed)
+                sketch = job.family.at({name: value})
                 same = _same_specification(job.sketch, sketch)
             except SwizzleError:
                 continue

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from swizzle.explain.blame import Blame
 from swizzle.explain.explanation import TrialKind
-from swizzle.language.parameters import Declared
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
+from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, SpaceName
 from symbolic.solve.engines import SolverName
@@ -18,7 +18,6 @@ from symbolic.solve.engines import SolverName
 SECONDS: Final = 5.0
 """What one change may take at most."""
 
-Remake: TypeAlias = "Callable[[Mapping[str, int]], Sketch]"
 Attempt: TypeAlias = "Callable[[float], tuple[bool | None, str]]"
 
 
@@ -26,8 +25,8 @@ Attempt: TypeAlias = "Callable[[float], tuple[bool | None, str]]"
 class Job:
     """What is to be changed: the sketch, where it has no solution, and how it can be made again.
 
-    `whatever`: it has none whatever values its holes have. `remake` gives the sketch for other values of its
-    `declared` parameters.
+    `whatever`: it has none whatever values its holes have. `family` gives the sketch for other values of its
+    parameters, where it has one.
     """
 
     sketch: Sketch
@@ -37,8 +36,7 @@ class Job:
     solver: SolverName
     blame: Blame | None
     whatever: bool
-    declared: Mapping[str, Declared]
-    remake: Remake | None
+    family: SketchFamily[Sketch] | None
 
 
 def _never(other: Planned) -> bool:

@@ -7,7 +7,7 @@ notebook cell run again, disturbs nobody.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Final, NoReturn
@@ -35,11 +35,15 @@ class Declared:
 
 @dataclass(slots=True)
 class Parameters:
-    """The parameters declared by one file; `overrides` are the values asked for from outside."""
+    """The parameters declared by one file; `overrides` are the values asked for from outside.
+
+    `again(name, values)` gives what the file calls `name` with other values, where the file can be asked.
+    """
 
     overrides: Mapping[str, int] = field(default_factory=dict)
     once: bool = False
     declared: dict[str, Declared] = field(default_factory=dict)
+    again: Callable[[str, Mapping[str, int]], Any] | None = None
 
     def declare(self, name: object, default: object, domain: object, place: Place) -> int:
         """Declare a parameter and return its value."""

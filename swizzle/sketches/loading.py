@@ -7,10 +7,12 @@ import sys
 import traceback
 import types
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
+from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
 from swizzle.source.kernel_source import syntax_mistake
@@ -24,38 +26,87 @@ _serial = itertools.count(1)
 
 def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None) -> list[Sketch]:
     """Return the sketches of a file in order, or the one named `selector`; `overrides` set declared parameters."""
-    return load_declared(path, selector, overrides)[0]
+    return SketchFile.read(path).load(selector, overrides or {})
 
 
 def load_declared(
     path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None
 ) -> tuple[list[Sketch], Mapping[str, Declared]]:
     """Return the sketches of a file as `load` does, and the parameters that the file declares."""
-    file = Path(path)
-    if file.suffix not in (".py", ".swz"):
-        raise _no_sketch_file(path, file)
-    text = _read(file)
-    parameters = Parameters(dict(overrides or {}), once=True)
-    if file.suffix == ".swz":
-        sketches = {sketch.name: sketch for sketch in read_swz(text, str(path), parameters)}
-    else:
-        sketches = _run_module(text, str(path), parameters)
-    parameters.require_all_used(str(path))
-    if not sketches:
-        raise SwizzleError(
-            f"{path} has no sketch",
-            expected="a kernel with @sketch(...) above it, at the file's top level",
-            mend="docs/language.md begins with a whole sketch",
-        )
-    if selector is None:
-        return list(dict.fromkeys(sketches.values())), parameters.declared
-    if selector not in sketches:
-        raise SwizzleError(
-            f"{path} has no sketch {selector}",
-            expected=f"one of {', '.join(sketches)}",
-            mend=near(selector, sketches) or f"write {path}:{next(iter(sketches))}",
-        )
-    return [sketches[selector]], parameters.declared
+    file = SketchFile.read(path)
+    return file.load(selector, overrides or {}), file.instance(overrides or {}).parameters.declared
+
+
+def family_of(sketch: Sketch) -> SketchFamily[Sketch] | None:
+    """Return a sketch's family: that of its file where Python itself has run that, None where there is no file."""
+    if sketch.family is not None:
+        return sketch.family
+    try:
+        (same,) = load(sketch.place.file, sketch.name, sketch.parameters)
+    except SwizzleError:
+        return None
+    return same.family
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A file with values of its parameters: the sketches by the names that they have at its top level."""
+
+    parameters: Parameters
+    sketches: Mapping[str, Sketch]
+
+
+@dataclass(slots=True)
+class SketchFile:
+    """The text of a file, and its instances: it runs once for each set of values of its parameters."""
+
+    path: str
+    text: str
+    _known: dict[frozenset[tuple[str, int]], Instance] = field(default_factory=dict)
+
+    @staticmethod
+    def read(path: str | Path) -> SketchFile:
+        """Read a file; raises SwizzleError where it is none of sketches."""
+        file = Path(path)
+        if file.suffix not in (".py", ".swz"):
+            raise _no_sketch_file(path, file)
+        return SketchFile(str(path), _read(file))
+
+    def load(self, selector: str | None, overrides: Mapping[str, int]) -> list[Sketch]:
+        """Return all sketches, or the one that is named."""
+        sketches = self.instance(overrides).sketches
+        if not sketches:
+            raise SwizzleError(
+                f"{self.path} has no sketch",
+                expected="a kernel with @sketch(...) above it, at the file's top level",
+                mend="docs/language.md begins with a whole sketch",
+            )
+        if selector is None:
+            return list(dict.fromkeys(sketches.values()))
+        if selector not in sketches:
+            raise SwizzleError(
+                f"{self.path} has no sketch {selector}",
+                expected=f"one of {', '.join(sketches)}",
+                mend=near(selector, sketches) or f"write {self.path}:{next(iter(sketches))}",
+            )
+        return [sketches[selector]]
+
+    def instance(self, overrides: Mapping[str, int]) -> Instance:
+        """Return what the file makes of these values."""
+        key = frozenset(overrides.items())
+        if key not in self._known:
+            parameters = Parameters(dict(overrides), once=True, again=self._again)
+            if self.path.endswith(".swz"):
+                sketches = {sketch.name: sketch for sketch in read_swz(self.text, self.path, parameters)}
+            else:
+                sketches = _run_module(self.text, self.path, parameters)
+            parameters.require_all_used(self.path)
+            self._known[key] = self._known[frozenset(parameters.values.items())] = Instance(parameters, sketches)
+        return self._known[key]
+
+    def _again(self, name: str, values: Mapping[str, int]) -> Sketch:
+        (made,) = (sketch for sketch in dict.fromkeys(self.instance(values).sketches.values()) if sketch.name == name)
+        return made
 
 
 def _read(file: Path) -> str:

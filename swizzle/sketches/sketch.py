@@ -11,6 +11,7 @@ import inspect
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from numbers import Integral
 from typing import Any, Final, NoReturn
@@ -19,6 +20,7 @@ from swizzle.frontend.kernel import build_program
 from swizzle.frontend.resolve import Launch
 from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
 from swizzle.language.parameters import MODULE_KEY, Parameters
+from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
@@ -64,7 +66,8 @@ class Sketch:
     one array, a tuple in the kernel's order, or a dict by name. `parameters` are the declared parameters' values.
     `filled_from` are the sketches whose solutions fill holes of this one, those of the device functions that they
     share; once they are solved, `program` has those holes no more: they are in `filled`, and `opened` is the program
-    with all of them (`swizzle.solution.filling`).
+    with all of them (`swizzle.solution.filling`). `family` makes the sketch for other values of the parameters; None
+    where there is no file to ask.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Sketch:
     filled_from: tuple[Sketch, ...] = ()
     filled: tuple[HoleFormula, ...] = ()
     opened: Program | None = None
+    family: SketchFamily[Sketch] | None = field(default=None, repr=False)
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise SwizzleError(
@@ -154,13 +158,13 @@ def sketch(
                 mend="write one @sketch(...) above one `def`",
             )
         declared = function.__globals__.get(MODULE_KEY, Parameters())
-        return make_sketch(kernel_source(function, OPTIONS), options, arguments, declared.values)
+        return make_sketch(kernel_source(function, OPTIONS), options, arguments, declared)
 
     return decorate
 
 
 def make_sketch(
-    kernel: KernelSource, options: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Mapping[str, int]
+    kernel: KernelSource, options: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Parameters
 ) -> Sketch:
     """Check a sketch's declaration and build its program."""
     ordered = _arguments(kernel, arguments)
@@ -170,7 +174,11 @@ def make_sketch(
     _check_local(program)
     _check_shared(program)
     sources = _filled_from(kernel, options.get("filled_from", ()), program)
-    return Sketch(program.name, program, specification, dict(parameters), program.place, sources)
+    again = parameters.again
+    family: SketchFamily[Sketch] | None = None
+    if again is not None:
+        family = SketchFamily(parameters, partial(again, program.name))
+    return Sketch(program.name, program, specification, parameters.values, program.place, sources, family=family)
 
 
 def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sketch, ...]:

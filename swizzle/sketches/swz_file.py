@@ -167,9 +167,7 @@ class SwzReader:
                 into = options if keyword.arg in OPTIONS else arguments
                 into[keyword.arg] = self._option(keyword.value)
         environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES)
-        made = make_sketch(
-            KernelSource(self.source, node, decorator, environment), options, arguments, self.parameters.values
-        )
+        made = make_sketch(KernelSource(self.source, node, decorator, environment), options, arguments, self.parameters)
         if node.name in RESERVED or node.name in self.names or any(made.name == other.name for other in self.sketches):
             self._fail(node, f"{node.name} is defined already", "a new name", "use another name")
         self.sketches.append(made)

@@ -25,7 +25,6 @@ from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.problem import Demand, Problem
 from swizzle.search.cegis import Cegis
 from swizzle.search.metasketch import solve
-from swizzle.sketches.loading import load_declared
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
 from swizzle.specs.verify import Mismatch, verify
@@ -107,10 +106,10 @@ class Case:
     """One sketch, its explanation, and what checking it takes."""
 
     def __init__(self, path: Path, space: Any) -> None:
-        (self.sketch,), self.declared = load_declared(path)
+        (self.sketch,) = load(path)
         self.limits = Limits(space)
         self.path = path
-        self.found: Explanation = explain(self.sketch, self.limits, declared=self.declared, remake=self.remake)
+        self.found: Explanation = explain(self.sketch, self.limits)
         assert self.found.space is not None
         self.space = self.found.space
         self.problem = Problem.of(self.sketch.program, self.sketch.spec)

@@ -20,8 +20,8 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle import load
 from swizzle.commands.trial import random_argument
 from swizzle.emit.any_length.conditions import FixedSize, any_length
-from swizzle.emit.any_length.instances import instances
 from swizzle.emit.emitters import sizes_text
+from swizzle.emit.sizes import larger_instances
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import inputs, numbers, outputs
@@ -34,7 +34,7 @@ needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on th
 def tiled(path: Path, sketch: Sketch) -> tuple[Program, Tiling | FixedSize]:
     """Solve a sketch and ask at which lengths it may run."""
     program = solve(sketch).best.program
-    return program, any_length(program, sketch.spec, partial(instances, path, sketch))
+    return program, any_length(program, sketch.spec, partial(larger_instances, sketch))
 
 
 def printed(program: Program, tiling: Tiling) -> CudaSource:
