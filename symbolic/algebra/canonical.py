@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.algebra.law import LAWS
 from symbolic.algebra.numbers import Lanes, conversion
+from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.ir.program import DType
 
@@ -48,15 +48,15 @@ class Canonical:
         return a if op is None else self.rows(op, a[:, None])
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
-        start = [] if init is None else [self.terms.const(init)]
+        start, order = [] if init is None else [self.terms.const(init)], accumulation(self.terms, op)
         if not active:
-            return np.array(self.terms.apply(op, start) if start or LAWS[op].identity is not None else UNWRITTEN)
+            total = order.total(start)
+            return np.array(UNWRITTEN if total is None else total)
         rows = np.where(np.stack(active, axis=1), np.stack(values, axis=1), -1)
         rows.sort(axis=1)
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         results = []
         for row in distinct.tolist():
-            items = start + [t for t in row if t >= 0]
-            empty = not items and LAWS[op].identity is None
-            results.append(UNWRITTEN if empty else self.terms.apply(op, items))
+            total = order.total(start + [t for t in row if t >= 0])
+            results.append(UNWRITTEN if total is None else total)
         return np.array(results, np.int64)[inverse.reshape(-1)]

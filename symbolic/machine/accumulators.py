@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 from symbolic.algebra.law import LAWS
+from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.values.data import (
@@ -56,6 +57,7 @@ class Reduced(Data):
     ) -> None:
         super().__init__()
         self.terms, self.outer, self.place, self.init = terms, outer, place, init
+        self.order = accumulation(terms, outer)
         self.inner = inner if any(len(e.operands) > 1 for e in entries) else None
         self.entries: tuple[Entry, ...] = ()
         self.dissolved: tuple[Entry, ...] = ()
@@ -97,10 +99,9 @@ class Reduced(Data):
         init = () if self.init is None else (self.init,)
         found = set()
         for chosen in itertools.product(*parts):
-            items = (*init, *(c for c in chosen if c is not None))
-            empty = not items and LAWS[self.outer].identity is None
-            found.add(UNWRITTEN if empty else terms.apply(self.outer, items))
-        if self.dissolved and LAWS[self.outer].identity is None:
+            total = self.order.total((*init, *(c for c in chosen if c is not None)))
+            found.add(UNWRITTEN if total is None else total)
+        if self.dissolved and self.order.law.identity is None:
             found.add(UNWRITTEN)
         return frozenset(found)
 
@@ -117,9 +118,11 @@ class Reduced(Data):
 
     def need(self, t: int, term: Term) -> Need | None:
         """An entry whose value is no reduction by `outer` itself brings one item at most."""
-        if LAWS[self.outer].idempotent or term == UNWRITTEN or self.inner == self.outer:
+        if term == UNWRITTEN or self.inner == self.outer:
             return None
-        items = len(self.terms.items(term, self.outer)) - (0 if self.init is None else 1)
+        fewest = self.order.fewest(self.order.items(term))
+        if fewest is None:
+            return None
         offers = []
         for entry in self.entries:
             if True in reach(entry.mask, t):
@@ -127,7 +130,7 @@ class Reduced(Data):
                 if some is None or self.outer in some:
                     return None
                 offers.append(entry.tag)
-        return Need(items, tuple(offers))
+        return Need(fewest - (0 if self.init is None else 1), tuple(offers))
 
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         """Return a guard that implies equality; the solver may leave it false, which no one-way use minds."""
@@ -144,19 +147,19 @@ class Reduced(Data):
         return True
 
     def _require(self, encoding: Encoding, t: int, term: Term, when: Guard) -> None:
-        guards, terms, law = encoding.guards, self.terms, LAWS[self.outer]
-        wanted = terms.multiset(term, self.outer) if term != UNWRITTEN else Counter({UNWRITTEN: 1})
+        guards, terms, order = encoding.guards, self.terms, self.order
+        wanted = order.items(term) if term != UNWRITTEN else Counter({UNWRITTEN: 1})
         for entry in self.dissolved:
             self._require_some(encoding, entry, t, when)
         certain, open_entries = self._split(encoding, t)
         settled = terms.apply(self.outer, certain) if certain else None
-        if settled is not None and terms.is_const(settled) and terms.nodes[settled][1][0] == law.absorber:
+        if settled is not None and order.absorbs(settled):
             guards.add((-when, TRUE if settled == term else FALSE))
             return
         uses: dict[Term, list[Guard]] = {item: [] for item in wanted}
-        for item in () if settled is None else terms.items(settled, self.outer):
+        for item, count in () if settled is None else order.items(settled).items():
             if item in uses:
-                uses[item].append(TRUE)
+                uses[item] += [TRUE] * count
             else:
                 guards.add((-when,))
         partners: dict[Term, list[tuple[Term, Term]]] | None = None
@@ -175,10 +178,7 @@ class Reduced(Data):
                     uses[item] += [guards.both(active, guard)] * count
             guards.add([-when, -active, *fits])
         for item, count in wanted.items():
-            if law.idempotent:
-                guards.add([-when, *uses[item]])
-            else:
-                guards.exactly(count, uses[item], when)
+            order.require(guards, count, uses[item], when)
 
     def _split(self, encoding: Encoding, t: int) -> tuple[list[Term], list[tuple[Entry, Guard]]]:
         """Return the terms that are contributed for certain, and the other entries that may be active."""
@@ -198,7 +198,7 @@ class Reduced(Data):
         """A reduction without an identity that joins another one is not empty."""
         active = guard_at(entry.mask, encoding, t)
         encoding.active.append((entry.tag, t, active))
-        if LAWS[self.outer].identity is None and active != FALSE:
+        if self.order.law.identity is None and active != FALSE:
             (inner,) = entry.operands
             assert isinstance(inner, Reduced)
             some = [guard_at(e.mask, encoding, t) for e in inner.entries]
@@ -271,7 +271,7 @@ class Reduced(Data):
                 if guard == FALSE:
                     break
             if guard != FALSE:
-                yield guard, self.terms.multiset(term, self.outer)
+                yield guard, self.order.items(term)
 
     def _fitting(self, entry: Entry, t: int, wanted: Counter[Term]) -> Iterator[tuple[tuple[Term, ...], Term]]:
         """Yield the operand values whose product fits into the wanted multiset, with the product."""
@@ -302,10 +302,7 @@ class Reduced(Data):
             return True
         if self.terms.nodes[term][0] not in (self.outer, "const"):
             return False
-        items = self.terms.multiset(term, self.outer)
-        if LAWS[self.outer].idempotent:
-            return all(item in wanted for item in items)
-        return all(wanted[item] >= count for item, count in items.items())
+        return self.order.may_hold(self.order.items(term), wanted)
 
     def _factors(self, item: Term) -> set[tuple[Term, Term]]:
         """Return the ordered pairs whose product by `inner` is an item, for values that do not fold."""
@@ -329,7 +326,7 @@ class Reduced(Data):
         """Return the factor that makes a product contribute nothing: 0 in a sum of products."""
         assert self.inner is not None
         zero = LAWS[self.inner].absorber
-        return self.terms.const(zero) if zero is not None and zero == LAWS[self.outer].identity else None
+        return self.terms.const(zero) if zero is not None and zero == self.order.law.identity else None
 
     def _refuse_constant(self, term: Term) -> None:
         if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:

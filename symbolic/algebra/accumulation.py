@@ -1,0 +1,59 @@
+"""What is in a reduction, item by item: the questions that a machine asks of an operator's order.
+
+A reduction is a bag, a set, ... of items (`symbolic.algebra.law.Order`). There is one class for each order; it says
+what counts as an item and how often, when guarded contributions make up a wanted term, and how one operand is taken
+off a term. Guards are literals of clauses, as ints; what they mean is somebody else's business.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.terms import Term, Terms
+
+
+class Clauses(Protocol):
+    """Where requirements over guards go."""
+
+    def add(self, clause: Iterable[int], /) -> None: ...
+    def exactly(self, count: int, guards: Sequence[int], when: int, /) -> None: ...
+
+
+class Accumulation(ABC):
+    """The items of reductions by one operator."""
+
+    def __init__(self, terms: Terms, op: str) -> None:
+        self.terms, self.op, self.law = terms, op, LAWS[op]
+
+    def items(self, term: Term) -> Counter[Term]:
+        """Return what is in a term, and how often."""
+        return self.terms.multiset(term, self.op)
+
+    def absorbs(self, term: Term) -> bool:
+        """Say whether nothing else counts beside this term."""
+        return self.terms.is_const(term) and self.terms.nodes[term][1][0] == self.law.absorber
+
+    def total(self, items: Sequence[Term]) -> Term | None:
+        """Return the reduction of some terms; None where there are none and the operator has no identity."""
+        return None if not items and self.law.identity is None else self.terms.apply(self.op, items)
+
+    def may_hold(self, items: Counter[Term], wanted: Counter[Term]) -> bool:
+        """Say whether a contribution of these items spoils nothing."""
+        return all(wanted[item] >= count for item, count in items.items())
+
+    @abstractmethod
+    def fewest(self, items: Counter[Term]) -> int | None:
+        """Return how many contributions of one item each these take at least; None where that is not clear."""
+
+    @abstractmethod
+    def require(self, clauses: Clauses, count: Any, uses: Sequence[int], when: int) -> None:
+        """Require, where `when` holds, that an item is there as often as it should be; `uses` are the guards of what
+        contributes it."""
+
+    @abstractmethod
+    def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
+        """Return every operand that gives `wanted` with a known one, or None if they are not finitely many."""

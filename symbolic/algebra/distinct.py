@@ -1,0 +1,30 @@
+"""A set: an item that is there twice counts once, as for min, max, `&` and `|`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from symbolic.algebra.accumulation import Accumulation, Clauses
+from symbolic.algebra.terms import Term
+
+
+class Distinct(Accumulation):
+    """An item is right when some contribution brings it."""
+
+    def may_hold(self, items: Counter[Term], wanted: Counter[Term]) -> bool:
+        return all(item in wanted for item in items)
+
+    def fewest(self, items: Counter[Term]) -> int | None:
+        return None
+
+    def require(self, clauses: Clauses, count: Any, uses: Sequence[int], when: int) -> None:
+        clauses.add([-when, *uses])
+
+    def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
+        """Operands that are numbers, or made by the operator itself, are left out."""
+        if self.absorbs(known):
+            return None if wanted == known else ()
+        candidates = {t for t in self.items(wanted) if not self.terms.is_const(t)}
+        return tuple(sorted(t for t in candidates if self.terms.apply(self.op, (t, known)) == wanted))

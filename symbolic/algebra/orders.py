@@ -1,0 +1,19 @@
+"""Which class knows the items of which order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from symbolic.algebra.accumulation import Accumulation
+from symbolic.algebra.bag import Bag
+from symbolic.algebra.distinct import Distinct
+from symbolic.algebra.law import LAWS, Order
+from symbolic.algebra.terms import Terms
+
+ORDERS: Final[Mapping[Order, type[Accumulation]]] = {"bag": Bag, "set": Distinct}
+
+
+def accumulation(terms: Terms, op: str) -> Accumulation:
+    """Return what knows the items of reductions by an operator."""
+    return ORDERS[LAWS[op].order](terms, op)
