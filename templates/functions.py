@@ -1,14 +1,12 @@
 """Sets of functions of a template: all of them at first, fewer as values are ruled out.
 
 This is the reading of a template in which propagation works: which functions have an allowed value at these points,
-and which values do the functions that are left have? Space 3 of a `?sw_xform` has a million functions at warp size 32,
-so they are kept as masks: of each shape and each rate, which offsets are left. That an offset is allowed at a point is
-then one bit, and all offsets are looked at in one step, by rotating a mask.
+and which values do the functions that are left have? `Rows` does it for any template, function by function; a template
+may know better (`templates/xform_functions.py`).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
@@ -17,15 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from templates.chooser import Choice, Columns
-from templates.holes import Point, Template, Xform
+from templates.holes import Point
 
 Places: TypeAlias = npt.NDArray[np.intp]  # numbers of points
 Allowed: TypeAlias = npt.NDArray[np.bool_]  # of values, one line a point
 MOST_ROWS = 4_000_000
-MOST_SETS = 10_000_000
-WORD = 64
-AT_ONCE = 200_000  # sets computed in one step
-LARGE, PART = 8_000, 4  # sets, of which a part gives all that is asked as a rule: every fourth shape and rate
 FIRST_PLACES = 16  # of many, at which a function is looked for
 
 
@@ -55,23 +49,25 @@ class Functions(Protocol):
         """Return the constants of the one with the simplest formula, where all are one function."""
 
 
-def functions(template: Template, points: Sequence[Point]) -> Functions | None:
-    """Return all functions of a template on these points, or None if there are too many."""
-    if isinstance(template, Xform):
-        shapes, rates, _ = map(len, template.components)
-        shifts = len({_shift(p) for p in points})
-        most = MOST_SETS if template.n <= WORD else MOST_SETS // 5
-        small = shapes * max(rates * shifts, len(points)) <= most
-        return Xforms.everything(template, points) if small else None
-    return Rows.everything(template, points) if template.size() <= MOST_ROWS else None
+class Readable(Protocol):
+    """What is asked of a template here; `Template` has it."""
+
+    @property
+    def components(self) -> Sequence[Sequence[Any]]: ...
+    @property
+    def tabled(self) -> bool: ...
+    def at(self, chooser: Any, point: Point) -> Any: ...
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any: ...
+    def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None: ...
+    def functions(self, points: Sequence[Point]) -> Functions | None: ...
 
 
 class Simplest:
     """The simplest choices of functions of one template; quicker for many of them than `Template.simplest`."""
 
-    def __init__(self, template: Template, points: Sequence[Point]) -> None:
+    def __init__(self, template: Readable, points: Sequence[Point]) -> None:
         self.template, self.points = template, points
-        self._every = functions(template, points) if isinstance(template, Xform) else None
+        self._every = template.functions(points) if template.tabled else None
         self._known: dict[bytes, Choice | None] = {}
 
     def of(self, values: Sequence[Any]) -> Choice | None:
@@ -87,9 +83,9 @@ class Simplest:
         return self._known[key]
 
     def _found(self, numbers: npt.NDArray[Any]) -> Choice | None:
-        assert self._every is not None and isinstance(self.template, Xform)
+        assert self._every is not None
         asked = np.flatnonzero(numbers >= 0)
-        only = numbers[asked, None] == np.arange(self.template.n)
+        only = numbers[asked, None] == np.arange(numbers.max(initial=0) + 1)
         step = max(1, len(asked) // FIRST_PLACES)  # a few points leave little for the others to be compared with
         some = self._every.keep(asked[::step], only[::step])
         if some.count:
@@ -104,12 +100,12 @@ class Simplest:
 class Rows:
     """Functions one by one: rows of constants."""
 
-    template: Template
+    template: Readable
     points: Sequence[Point]
     rows: Columns
 
     @staticmethod
-    def everything(template: Template, points: Sequence[Point]) -> Rows:
+    def everything(template: Readable, points: Sequence[Point]) -> Rows:
         return Rows(template, points, Columns.everything(template.components))
 
     @property
@@ -157,170 +153,3 @@ class Rows:
         found = self.template.simplest(self.points, values.tolist())
         assert found is not None, "a function is in its own template"
         return found
-
-
-# -- ?sw_xform --------------------------------------------------------------------------------------------------
-
-
-class _Shapes:
-    """What shapes and rates do at the points.
-
-    The function of a shape s, a rate r and an offset c has, at index i and shift k, the value
-    `base[i, s] + (start[i, s] + turn[k, r] + c) % modulus[s]`. Sets of values and of amounts are integers, whose bits
-    are the members.
-    """
-
-    def __init__(self, template: Xform, points: Sequence[Point]) -> None:
-        shapes, rates, _ = template.components
-        self.template, self.n = template, template.n
-        self.type: type[Any] = np.uint32 if self.n <= 32 else np.uint64 if self.n <= WORD else object
-        indices, self.index = np.unique([p[0] for p in points], return_inverse=True)
-        shifts, self.shift = np.unique([_shift(p) for p in points], return_inverse=True)
-        spread = np.array([[template.behaviour(s, i) for s in shapes] for i in indices.tolist()], np.int64)
-        self.base, modulus, self.start = self._words(np.moveaxis(spread.reshape(-1, len(shapes), 3), 2, 0))
-        self.modulus = modulus[:1].reshape(-1)
-        turns = [[template.turn(r, k) for r in rates] for k in shifts.tolist()]
-        self.turn = self._words(np.array(turns, np.int64).reshape(-1, len(rates)))
-        self.back = (self.n - self.turn) % self.n
-        one = self._words(np.array(1))
-        self.first = (one << self.modulus) - one  # amounts below the modulus
-        self.whole = self._words(np.array((1 << self.n) - 1, object))
-        self.copies = self.whole // self.first  # times a set modulo the modulus is that set modulo n
-
-    def _words(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return numbers.astype(self.type)
-
-    def packed(self, members: Allowed) -> npt.NDArray[Any]:
-        """Return a set for each line."""
-        if self.type is object:
-            lines = np.packbits(members, axis=1, bitorder="little")
-            return np.array([int.from_bytes(line, "little") for line in map(bytes, lines)], object)
-        words = np.zeros((len(members), WORD), np.bool_)
-        words[:, : members.shape[1]] = members
-        found: npt.NDArray[Any] = np.packbits(words, axis=1, bitorder="little").view("<u8")[:, 0].astype(self.type)
-        return found
-
-    def members(self, sets: npt.NDArray[Any], size: int) -> Allowed:
-        """Return a line for each set."""
-        if self.type is object:
-            width = -(-max(self.n, size) // 8)
-            lines = b"".join(int(some).to_bytes(width, "little") for some in sets)
-            words = np.frombuffer(lines, np.uint8).reshape(-1, width)
-        else:
-            words = sets.astype("<u8").view(np.uint8).reshape(-1, WORD // 8)
-        found: Allowed = np.unpackbits(words, axis=1, count=size, bitorder="little").view(np.bool_)
-        return found
-
-    def turned(self, sets: npt.NDArray[Any], by: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return sets of amounts modulo n, with an amount below n added to each member."""
-        found: npt.NDArray[Any] = ((sets << by) | (sets >> (self.n - by))) & self.whole
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Xforms:
-    """Functions of `?sw_xform`: of some shapes (how i is spread) and rates (of k), which offsets are left.
-
-    With an offset all that are alike modulo the shape's modulus are left: they are the same function.
-    """
-
-    of: _Shapes
-    shapes: Places
-    rates: Places
-    offsets: npt.NDArray[Any]  # sets, a line a shape, a column a rate
-
-    @staticmethod
-    def everything(template: Xform, points: Sequence[Point]) -> Xforms:
-        of = _Shapes(template, points)
-        shapes, rates, offsets = template.components
-        assert len(offsets) == template.n, "every offset is there"
-        whole = np.full((len(shapes), len(rates)), of.whole, of.type)
-        return Xforms(of, np.arange(len(shapes)), np.arange(len(rates)), whole)
-
-    @property
-    def count(self) -> int:
-        return _members(self.offsets)
-
-    def keep(self, places: Places, allowed: Allowed) -> Xforms:
-        fitting = self._fitting(places, allowed, np.bitwise_and)
-        return self._with(functools.reduce(np.bitwise_and, fitting, self.offsets))
-
-    def keep_any(self, places: Places, allowed: Allowed) -> Xforms:
-        fitting = self._fitting(places, allowed, np.bitwise_or)
-        return self._with(self.offsets & functools.reduce(np.bitwise_or, fitting))
-
-    def _fitting(self, places: Places, allowed: Allowed, how: np.ufunc) -> Iterator[npt.NDArray[Any]]:
-        """Yield, some shifts at once, the offsets that have allowed values: at all of the places or at any."""
-        of = self.of
-        for shifts, lines, starts in self._by_shift(places):
-            at, modulus = of.index[places[lines]], of.modulus[self.shapes]
-            base, start = of.base[at][:, self.shapes], of.start[at][:, self.shapes]
-            values = (of.packed(allowed[lines])[:, None] >> base) & of.first[self.shapes]
-            spread = (values >> start) | (values << (modulus - start))
-            fitting = how.reduceat((spread & of.first[self.shapes]) * of.copies[self.shapes], starts)
-            yield how.reduce(of.turned(fitting[:, :, None], of.back[shifts][:, None, self.rates]), axis=0)
-
-    def _with(self, offsets: npt.NDArray[Any]) -> Xforms:
-        """Return these offsets of what there is, without the shapes and rates that have none."""
-        of = self.of
-        some = offsets != 0
-        shapes, rates = some.any(axis=1), some.any(axis=0)
-        return Xforms(of, self.shapes[shapes], self.rates[rates], offsets[shapes][:, rates])
-
-    def given(self, places: Places, allowed: Allowed) -> Allowed:
-        if self.offsets.size < LARGE:
-            return allowed & self._given(places, allowed.shape[1])
-        found, part = allowed.copy(), (slice(None, None, PART), slice(None, None, PART))
-        some = Xforms(self.of, self.shapes[part[0]], self.rates[part[1]], self.offsets[part])
-        open_lines = np.flatnonzero((allowed & ~some._given(places, allowed.shape[1])).any(axis=1))
-        if len(open_lines):
-            found[open_lines] &= self._given(places[open_lines], allowed.shape[1])
-        return found
-
-    def _given(self, places: Places, size: int) -> Allowed:
-        of, found = self.of, np.zeros((len(places), size), np.bool_)
-        modulus, first = of.modulus[self.shapes], of.first[self.shapes]
-        for shifts, lines, starts in self._by_shift(places):
-            amounts = np.bitwise_or.reduce(of.turned(self.offsets, of.turn[shifts][:, None, self.rates]), axis=2)
-            at = of.index[places[lines]]
-            base, start = of.base[at][:, self.shapes], of.start[at][:, self.shapes]
-            here = (amounts & first)[np.searchsorted(starts, np.arange(len(lines)), side="right") - 1]
-            values = ((here << start) | (here >> (modulus - start))) & first
-            found[lines] = of.members(np.bitwise_or.reduce(values << base, axis=1), size)
-        return found
-
-    def _by_shift(self, places: Places) -> Iterator[tuple[Places, Places, Places]]:
-        """Yield some shifts, which of the places have them, shift by shift, and where each shift begins among those.
-
-        So many at once as fit in one step.
-        """
-        shift = self.of.shift[places]
-        order = np.argsort(shift, kind="stable")
-        starts = np.flatnonzero(np.concatenate((np.ones(len(shift[:1]), np.bool_), np.diff(shift[order]) != 0)))
-        step = max(1, AT_ONCE // max(1, self.offsets.size))
-        for first in range(0, len(starts), step):
-            some = starts[first : first + step]
-            end = starts[first + step] if first + step < len(starts) else len(order)
-            lines = order[some[0] : end]
-            yield shift[order[some]], lines, some - some[0]
-
-    def choice(self) -> Choice:
-        return next(self.choices())
-
-    def choices(self) -> Iterator[Choice]:
-        shapes, rates, _ = self.of.template.components
-        for shape, rate in np.argwhere(self.offsets != 0):
-            for offset in np.flatnonzero(self.of.members(self.offsets[shape, [rate]], self.of.n)[0]).tolist():
-                yield shapes[self.shapes[shape]], rates[self.rates[rate]], offset
-
-    def simplest(self) -> Choice:
-        return min(self.choices(), key=self.of.template.complexity)
-
-
-def _members(sets: npt.NDArray[Any]) -> int:
-    """Return how many members all sets have together."""
-    return sum(map(int.bit_count, sets.flat)) if sets.dtype == object else int(np.bitwise_count(sets).sum())
-
-
-def _shift(point: Point) -> int:
-    return point[1] if len(point) > 1 else 0

@@ -6,12 +6,15 @@ hole's. Constants run from 0 to the largest of n and the arguments' values.
 
 At depth 2 a function is a *head* and, where the head is itself of depth 1, a *tail* that is added to it. What is only
 multiplied, divided or reduced is kept once per function; so are heads, and so are tails.
+
+On file an expression is its operators and leaves, from the outside in: `node_0`, `node_1`, ... number the operators of
+`_SYMBOLS`, an argument or a constant, `value_3` says which; `modulo` whether its value is reduced.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -20,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.ir.program import Hole
+from symbolic.ir.program import Expr, Hole
 from templates.chooser import Choice, Chooser
-from templates.holes import Point, Template
+from templates.formula import binary, number, remainder
+from templates.template import Point, Template, TemplateFamily, integers
 
 T = TypeVar("T")
 Depth: TypeAlias = Literal[1, 2]
@@ -59,6 +63,10 @@ _BY_CONSTANT: tuple[Literal["*", "//", "%"], ...] = ("*", "//", "%")
 _HEADS = ("", *_BY_CONSTANT)  # the operators of heads
 
 
+_SYMBOLS: tuple[str, ...] = ("argument", "constant", *_OPERATORS)  # by their numbers in constants
+MOST_NODES = 64  # of an expression that is read back
+
+
 def value(tree: Tree, arguments: Sequence[Any]) -> Any:
     """Return an expression's value for ints or for lanes of them."""
     if isinstance(tree, Leaf):
@@ -71,6 +79,61 @@ def weight(tree: Tree) -> int:
     if isinstance(tree, Leaf):
         return 1 + (tree.kind == "constant" and tree.value > 1)
     return 1 + weight(tree.left) + weight(tree.right) + 2 * (tree.op in ("//", "%"))
+
+
+class Written(Template):
+    """`?sw_xform(i, n, k)` as one expression of equation 1: what the naive template's solutions are read back as.
+
+    Its choices are expressions, each with whether its value is to be reduced modulo n.
+    """
+
+    def __init__(self, n: int, arity: int) -> None:
+        self.n, self.arity = n, arity
+        self.components = ()
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        return value(choice[0], arguments) % self.n
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        tree, modulo = choice
+        found = _expression(tree, arguments, place)
+        return remainder(found, self.n) if modulo else found
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        tree, modulo = choice
+        found = {"naive": 1, "modulo": int(modulo)}
+        for place, node in enumerate(_nodes(tree)):
+            found[f"node_{place}"] = _SYMBOLS.index(node.kind if isinstance(node, Leaf) else node.op)
+            if isinstance(node, Leaf):
+                found[f"value_{place}"] = node.value
+        return found
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        numbers = itertools.count()
+
+        def tree() -> Tree:
+            place = next(numbers)
+            (which,) = integers(constants, [f"node_{place}"])
+            if not (0 <= which < len(_SYMBOLS) and place < MOST_NODES):
+                raise ValueError(f"node_{place} of the hole is {which}")
+            symbol = _SYMBOLS[which]
+            if symbol in ("argument", "constant"):
+                (leaf,) = integers(constants, [f"value_{place}"])
+                if not (0 <= leaf < self.arity if symbol == "argument" else leaf >= 0):
+                    raise ValueError(f"value_{place} of the hole is {leaf}")
+                return Leaf(symbol, leaf)  # type: ignore[arg-type]
+            left, right = tree(), tree()
+            if symbol in _BY_CONSTANT and not (isinstance(right, Leaf) and right.kind == "constant" and right.value):
+                raise ValueError(f"node_{place} of the hole is {symbol} by what is no constant above 0")
+            return Node(symbol, left, right)  # type: ignore[arg-type]
+
+        (modulo,) = integers(constants, ["modulo"])
+        return tree(), bool(modulo)
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        tree, modulo = choice
+        text = _text(tree, names, inside=modulo)
+        return f"element {text}" + (f" modulo {self.n}" if modulo else "")
 
 
 class NaiveXform(Template):
@@ -113,9 +176,6 @@ class NaiveXform(Template):
         if depth == 2:
             self.components += (tuple(range(len(self.tails))),)
 
-    def light(self) -> NaiveXform:
-        return self
-
     def at(self, chooser: Chooser[T], point: Point) -> T:
         heads = self._heads_at(np.arange(len(self.heads)), self._place[point]).tolist()
         if self.depth == 1:
@@ -146,6 +206,29 @@ class NaiveXform(Template):
             return head
         sign, tail = self.tails[choice[1]]
         return Node("+" if sign > 0 else "-", head, self._trees[tail])
+
+    def written(self, choice: Choice) -> Choice:
+        """Return a choice as an expression with whether it must be reduced: a choice of `Written`."""
+        tree = self.tree(choice)
+        return tree, not self.stays_inside(tree)
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        return Written(self.n, len(arguments)).expression(self.written(choice), arguments, place)
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        return Written(self.n, 0).constants(self.written(choice))
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        """Return a choice with the same values at the template's points."""
+        read = Written(self.n, len(self.points[0]) if self.points else 0)
+        choice = read.parse(constants)
+        found = self.simplest(self.points, [read.apply(choice, point) for point in self.points])
+        if found is None:
+            raise ValueError(f"the expression of the hole is not one of depth {self.depth}")
+        return found
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        return Written(self.n, len(names)).words(self.written(choice), names)
 
     def stays_inside(self, tree: Tree) -> bool:
         """Say whether an expression is an index without the modulo, wherever the hole is asked."""
@@ -188,6 +271,27 @@ def too_large(hole: Hole, depth: Depth) -> SwizzleError:
     )
 
 
+def _nodes(tree: Tree) -> Iterator[Tree]:
+    """Yield an expression's operators and leaves, from the outside in, the left side first."""
+    yield tree
+    if isinstance(tree, Node):
+        yield from _nodes(tree.left)
+        yield from _nodes(tree.right)
+
+
+def _expression(tree: Tree, arguments: Sequence[Expr], place: Place) -> Expr:
+    if isinstance(tree, Leaf):
+        return arguments[tree.value] if tree.kind == "argument" else number(tree.value, place)
+    return binary(tree.op, _expression(tree.left, arguments, place), _expression(tree.right, arguments, place))
+
+
+def _text(tree: Tree, names: Sequence[str], inside: bool = False) -> str:
+    if isinstance(tree, Leaf):
+        return names[tree.value] if tree.kind == "argument" else str(tree.value)
+    text = f"{_text(tree.left, names, True)} {tree.op} {_text(tree.right, names, True)}"
+    return f"({text})" if inside else text
+
+
 def _one_deeper(columns: Sequence[Line], last: int) -> list[tuple[Tree, Line]]:
     """Return all expressions of depth 1 with their values, lighter ones first."""
     atoms: list[tuple[Tree, Line]] = [(Leaf("argument", j), c) for j, c in enumerate(columns)]
@@ -211,3 +315,11 @@ def _first_of_each(lines: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """Return where each distinct line stands first, in order."""
     _, where = np.unique(lines, axis=0, return_index=True)
     return np.sort(where)
+
+
+FAMILY = TemplateFamily(
+    "naive",
+    "xform",
+    lambda size, arity, points, space: None,  # asked for by --template only
+    saved=lambda size, arity, points: Written(size, arity),
+)

@@ -21,8 +21,12 @@ from symbolic.algebra.terms import Datum, Terms
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.chooser import Columns, OneChoice
-from templates.holes import SPACES, Cond, Part, Point, Template, Xform
+from templates.cond import Cond
+from templates.holes import SPACES, Point
 from templates.naive import naive_xform
+from templates.part import Part
+from templates.template import Template
+from templates.xform import Xform
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "solving.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """The independent route of `--certify`: every claim of an answer, posed again to code that the search does not use.
 
-What a hole may be is written down once more (`templates.second.templates`); what a filling computes is read
+What a hole may be is written down once more (`templates.second`); what a filling computes is read
 forward (`symbolic.second.forward`), in plain formulas that go to another solver than the search's. Counterexamples are
 whole outputs and whole threads. What the two routes share is the machine that runs a filling, the terms, the solver
 interface. Slow, so it has a limit of time of its own.
@@ -24,7 +24,8 @@ from symbolic.solve.engines import SolverName
 from symbolic.solve.solver import Solver
 from symbolic.values.guard import OutOfTime
 from symbolic.values.vector import Vector
-from templates.second.templates import Point, Space, hole_of
+from templates.holes import Point, Space
+from templates.second.registry import hole_of
 
 Filling: TypeAlias = tuple[Callable[[Sequence[Any]], Any], ...]  # of each hole, from lanes of arguments to lanes
 

@@ -21,14 +21,15 @@ from swizzle.search.metasketch import solve as search
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed, solve_filled
-from swizzle.solution.refill import function_of, is_plain_k, refill
+from swizzle.solution.refill import is_plain_k, refill
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
 from symbolic.values.vector import Lanes
 from templates.chooser import Choice
 from templates.formula import printed_values
-from templates.holes import Template
+from templates.registry import function_of
+from templates.template import Template
 
 Kept: TypeAlias = "tuple[Mapping[str, int], list[tuple[Mapping[str, Any], bool]]]"  # a cost; constants of each hole
 

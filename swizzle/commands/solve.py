@@ -69,7 +69,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
         if arguments.fill:
             sketches = _filled(sketches, arguments)
         if arguments.output is not None:
-            _check_writable(sketches, arguments)
+            for sketch in sketches:
+                require_hardware_warp(sketch.program)  # before solving for files that could not be written
         for sketch in sketches:
             result = solved(sketch, arguments, err)
             sizes = _sizes(result, sketch, arguments)
@@ -113,18 +114,6 @@ def _filled(sketches: Sequence[Sketch], arguments: SolveArguments) -> list[Sketc
             )
         found = [fill_from(s, solution) if fits else s for s, fits in zip(found, which, strict=True)]
     return found
-
-
-def _check_writable(sketches: Sequence[Sketch], arguments: SolveArguments) -> None:
-    """Refuse to solve for files that could not be written."""
-    for sketch in sketches:
-        require_hardware_warp(sketch.program)
-    if arguments.template != "paper":
-        raise SwizzleError(
-            f"-o with --template {arguments.template}",
-            expected="the paper's template: a solution file holds its constants",
-            mend="leave out -o or --template",
-        )
 
 
 def exit_status(result: Result) -> int:

@@ -13,7 +13,8 @@ from swizzle.explain.other_parameters import other_parameters
 from swizzle.explain.plan import SECONDS, Job, Planned, solving
 from swizzle.explain.variants import variants
 from symbolic.errors import SwizzleError
-from templates.holes import SPACES, template
+from templates.holes import SPACES
+from templates.registry import template
 
 
 def trials(job: Job, deadline: float | None, news: Callable[[str], None]) -> Iterator[Trial]:

@@ -33,6 +33,7 @@ from symbolic.ir.program import (
 )
 from symbolic.ir.sites import walk
 from symbolic.ir.walk import rewrite_statement
+from templates.holes import family_of
 
 AGAIN: Final = "_again"
 """What the names of a copied accumulate's variables end in."""
@@ -107,7 +108,11 @@ def _grow(program: Program, array: DeclareArray, axis: int) -> Program | None:
     for _, node in walk(program):
         if isinstance(node, Load) and node.array == array.name:
             index = node.indices[axis]
-            if isinstance(index, HoleCall) and holes[index.hole].size == extent and holes[index.hole].kind != "cond":
+            if (
+                isinstance(index, HoleCall)
+                and holes[index.hole].size == extent
+                and family_of(holes[index.hole]).gives is DType.INDEX
+            ):
                 holes[index.hole] = replace(holes[index.hole], size=extent + 1)
     return replace(program, body=tuple(body), holes=tuple(holes))
 
@@ -173,7 +178,7 @@ def _wrapped(loop: For, trips: range, holes: Sequence[Hole]) -> For:
     """Return a loop with one more iteration; where a hole wants the variable itself, it starts again."""
 
     def rule(node: Expr) -> Expr:
-        if isinstance(node, HoleCall) and holes[node.hole].kind == "xform":
+        if isinstance(node, HoleCall) and family_of(holes[node.hole]).moves:
             first = node.args[0]
             if isinstance(first, Var) and first.name == loop.variable and trips.stop >= holes[node.hole].size:
                 size = Const(holes[node.hole].size, DType.INDEX, node.place)

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, Final, Literal, NoReturn
 
+from typing_extensions import assert_never
+
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import BOOL, INDEX, Value
@@ -16,11 +18,12 @@ from swizzle.frontend.resolve import MISSING, element_type
 from swizzle.frontend.scope import AccumulatorName, ArrayName
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
-from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES, LOAD_STORE, accumulator
+from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
 from swizzle.source.suggest import near
 from swizzle.specs.interpreter import SequentialFunction
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
+from templates.holes import BY_SPELLING, HoleFamily
 
 STATEMENTS: Final = frozenset({*LOAD_STORE, "permute_local", "cuda.syncthreads", "cuda.syncwarp"})
 DECLARATIONS: Final[dict[str, Any]] = {
@@ -39,9 +42,6 @@ SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_xor_sync": ("xor", "lane_mask"),
 }
 FULL_MASK: Final = 0xFFFFFFFF
-MAX_SIZES: Final = {"xform": 1024, "part": 64, "cond": 2}
-"""The largest size of a hole: a block's threads for ?sw_xform, more registers than a thread indexes for ?sw_part."""
-
 Arguments = Mapping[str, Any]
 
 
@@ -53,8 +53,8 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         return reader.devices.value(node, device)
     name, function = called(reader, node)
     place = reader.kernel.source.place(node)
-    if name in HOLES:
-        return _hole(reader, name, bind(reader, name, function, node), node)
+    if name in BY_SPELLING:
+        return _hole(reader, BY_SPELLING[name], bind(reader, name, function, node), node)
     if name in SHUFFLES:
         return _shuffle(reader, name, bind(reader, name, function, node), node)
     if name in ELEMENT_TYPES:
@@ -149,7 +149,7 @@ def bind(reader: ExpressionReader, name: str, function: Any, node: ast.Call) -> 
 def _spelled(reader: ExpressionReader, name: str, signature: inspect.Signature) -> str:
     """Spell a call as a kernel writes it."""
     parameters = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    mark = "?" if name in HOLES and reader.kernel.source.marks is not None else ""
+    mark = "?" if name in BY_SPELLING and reader.kernel.source.marks is not None else ""
     return mark + name + str(inspect.Signature(parameters)).replace("=4294967295", "")
 
 
@@ -176,36 +176,50 @@ def read_mask(reader: ExpressionReader, node: ast.expr) -> Expr | None:
     return operators.coerce(value, INDEX, "the mask")
 
 
-def _hole(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call) -> HoleCall:
+def _hole(reader: ExpressionReader, family: HoleFamily, arguments: Arguments, node: ast.Call) -> HoleCall:
     source, place = reader.kernel.source, reader.kernel.source.place(node)
-    kind: Literal["xform", "part", "cond"] = "xform" if name == "sw_xform" else "part" if name == "sw_part" else "cond"
-    mark = "?" if source.marks is not None else ""
-    size = 2 if kind == "cond" else reader.static(arguments["n"], f"the size n of {mark}{name}")
+    name = f"{'?' if source.marks is not None else ''}{family.spelling}"
+    size = family.size
+    nodes: list[ast.expr] = []
+    defaults: list[int] = []
+    for argument in family.arguments:
+        given = arguments.get(argument.name)
+        match argument.role:
+            case "size":
+                assert isinstance(given, ast.expr)
+                size = _hole_size(reader, family, name, given)
+            case "indices":
+                nodes += given or ()
+                if not given:
+                    reader.mistake(
+                        node,
+                        f"{name} without a variable to depend on",
+                        f"{name}({', '.join(each.name for each in family.arguments)}, ...)",
+                        "give it what the choice may depend on, such as the lane and the loop variable",
+                    )
+            case "index" if given is not None:
+                nodes.append(given)
+            case "index":
+                assert argument.default is not None, "the signature asks for what has no default"
+                defaults.append(argument.default)
+            case _:
+                assert_never(argument.role)
+    assert size is not None, "a kind of hole has a size, or takes one"
+    args = [_hole_argument(reader, n, f"an argument of {name}") for n in nodes]
+    args += [Const(value, INDEX, place) for value in defaults]
+    texts = [*(ast.unparse(n) for n in nodes), *map(str, defaults)]
+    here = replace(place, called_from=None, function="")
+    number = reader.hole(Hole(family.kind, family.kind, size, tuple(texts), here), place)
+    return HoleCall(number, tuple(args), family.gives, place)
+
+
+def _hole_size(reader: ExpressionReader, family: HoleFamily, name: str, node: ast.expr) -> int:
+    size = reader.static(node, f"the size n of {name}")
     if size < 1:
-        reader.mistake(
-            arguments["n"], f"the size n of {mark}{name} is {size}", "at least 1", "count what the hole chooses from"
-        )
-    if size > MAX_SIZES[kind]:
-        reader.mistake(
-            arguments["n"], f"the size n of {mark}{name} is {size}", f"at most {MAX_SIZES[kind]}", "choose among fewer"
-        )
-    if kind == "xform":
-        nodes = [arguments["i"], *([arguments["k"]] if "k" in arguments else [])]
-    else:
-        nodes = list(arguments.get("v", ()))
-        if not nodes:
-            reader.mistake(
-                node,
-                f"{mark}{name} without a variable to depend on",
-                f"{mark}{name}({'n, ' * (kind == 'part')}v, ...)",
-                "give it what the choice may depend on, such as the lane and the loop variable",
-            )
-    args = [_hole_argument(reader, n, f"an argument of {mark}{name}") for n in nodes]
-    texts = [ast.unparse(n) for n in nodes]
-    if kind == "xform" and len(args) == 1:
-        args, texts = [*args, Const(0, INDEX, place)], [*texts, "0"]
-    number = reader.hole(Hole(kind, kind, size, tuple(texts), replace(place, called_from=None, function="")), place)
-    return HoleCall(number, tuple(args), BOOL if kind == "cond" else INDEX, place)
+        reader.mistake(node, f"the size n of {name} is {size}", "at least 1", "count what the hole chooses from")
+    if size > family.largest:
+        reader.mistake(node, f"the size n of {name} is {size}", f"at most {family.largest}", "choose among fewer")
+    return size
 
 
 def _hole_argument(reader: ExpressionReader, node: ast.expr, what: str) -> Expr:

@@ -7,7 +7,8 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -67,7 +68,7 @@ def _in_source_order(program: Program) -> Program:
         return place.file != program.place.file, place.file, place.line, place.column
 
     order = sorted(range(len(holes)), key=position)
-    counts = {kind: count(1) for kind in ("xform", "part", "cond")}
+    counts: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
     named = tuple(replace(holes[n], name=f"{holes[n].kind}{next(counts[holes[n].kind])}") for n in order)
     renumbered = {old: new for new, old in enumerate(order)}
 

@@ -24,6 +24,7 @@ from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
 from swizzle.source.suggest import near
 from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Unary, Var
+from templates.holes import spellings
 
 MISSING: Final = object()
 
@@ -137,7 +138,7 @@ class NameReader:
         if source.is_marked(node):
             name = node.id[1:]
             if name not in HOLES:
-                self.mistake(node, f"?{name} is not a hole", "?sw_xform, ?sw_part or ?sw_cond", near(name, HOLES, "?"))
+                self.mistake(node, f"?{name} is not a hole", spellings("or"), near(name, HOLES, "?"))
             return name
         if source.marks is not None and node.id in HOLES:
             self.mistake(node, f"the hole {node.id} without its question mark", f"?{node.id}(...)", "write the `?`")

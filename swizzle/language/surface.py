@@ -224,7 +224,8 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 
 ELEMENT_TYPES: Final[dict[str, ElementType]] = {t.dtype.value: t for t in (f16, f32, f64, i32, u32, i64, u64)}
 
-HOLES: Final[dict[str, Callable[..., Any]]] = {"sw_xform": sw_xform, "sw_part": sw_part, "sw_cond": sw_cond}
+HOLES: Final[dict[str, Callable[..., Any]]] = {hole.__name__: hole for hole in (sw_xform, sw_part, sw_cond)}
+"""The holes of `templates/holes.py`, written out for their documentation and types."""
 
 LOAD_STORE: Final[dict[str, Callable[..., None]]] = {
     "warp_load": warp_load,

@@ -21,7 +21,8 @@ from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import HoleFunction
 from symbolic.values.vector import Lanes, Vector
 from templates.chooser import Choice
-from templates.holes import Point, Template
+from templates.holes import Point
+from templates.template import Template
 
 Filling = TypeVar("Filling")
 Values: TypeAlias = Sequence[npt.NDArray[Any]]  # of each hole, at its points

@@ -27,11 +27,11 @@ from symbolic.values.guard import Guard
 from symbolic.values.union import Union
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, reach
 from templates.chooser import Choice
-from templates.holes import Point, Space, Template, template
-from templates.naive import naive_xform
+from templates.holes import Point, Space, family_of
+from templates.registry import template
+from templates.template import Template
 
 Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, its points with its values, in order
-LARGEST_ARGUMENT = 10_000  # of a condition, whose constant ranges over all sums and differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,7 @@ class Problem:
             def compute(encoding: Encoding, t: int) -> Union:
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
 
-            domain = (
-                frozenset((False, True)) if program.holes[number].kind == "cond" else range(program.holes[number].size)
-            )
+            domain = family_of(program.holes[number]).values(program.holes[number])
             return Deferred(compute, lambda t: frozenset(domain))
 
         machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole, deadline=deadline)
@@ -119,15 +117,14 @@ class Problem:
         ]
         finals = {p.name: run.memories[p.name].snapshot() for p in outputs(program)}
         points = [sorted(some) for some in asked]
-        _check_domains(program, points)
+        for each, some in zip(program.holes, points, strict=True):
+            family_of(each).check(each, some)
         return Problem(program, terms, run, points, found, wanted, finals, branches)
 
     def templates(self, space: Space) -> list[Template]:
         """Return each hole's template in a space."""
-        return [
-            naive_xform(h, tuple(p), self.naive) if h.kind == "xform" and self.naive else template(h, p, space)
-            for h, p in zip(self.program.holes, self.points, strict=True)
-        ]
+        holes = zip(self.program.holes, self.points, strict=True)
+        return [template(hole, points, space, self.naive) for hole, points in holes]
 
     def require(self, encoding: Encoding, demand: Demand, unless: tuple[Guard, ...] = ()) -> None:
         """Require, unless one of these guards holds, what a demand says of every right filling."""
@@ -276,25 +273,3 @@ def _points_asked(arguments: Sequence[Lanes], mask: Vector) -> set[Point]:
     """Return the points at which threads that are on, or may be, ask a hole."""
     lanes = np.stack(arguments, axis=1)
     return set(map(tuple, (lanes[mask] if isinstance(mask, np.ndarray) else lanes).tolist()))
-
-
-def _check_domains(program: Program, points: list[list[Point]]) -> None:
-    for hole, some in zip(program.holes, points, strict=True):
-        if hole.kind != "xform":
-            reach = max((abs(v) for point in some for v in point), default=0)
-            if reach > LARGEST_ARGUMENT:
-                raise SwizzleError(
-                    f"an argument of this ?sw_{hole.kind} is as large as {reach:,}",
-                    place=hole.place,
-                    expected=f"arguments up to {LARGEST_ARGUMENT:,}, as every distance between them is a choice",
-                    mend="give it the lane, the loop variable or a small index instead",
-                )
-            continue
-        for point in some:
-            if not 0 <= point[0] < hole.size:
-                raise SwizzleError(
-                    f"the first argument of this ?sw_xform, {hole.arguments[0]}, is {point[0]} somewhere",
-                    place=hole.place,
-                    expected=f"an index from 0 to {hole.size - 1}, as its second argument says",
-                    mend="give the number of elements as the second argument, or reduce the index first",
-                )

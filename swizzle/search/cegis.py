@@ -22,7 +22,8 @@ from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Chosen, Excluded
 from symbolic.values.guard import FALSE, Guard, Guards
 from symbolic.values.vector import guard_at
-from templates.holes import Space, matching
+from templates.holes import Space
+from templates.template import matching
 
 MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by one
 
@@ -44,12 +45,12 @@ class Cegis:
         light: bool = False,
         wider: Space | None = None,
     ) -> None:
-        """`light` looks at the part of the space that `Template.light` keeps; `wider` is where it may go on."""
+        """`light` looks at the part of the space that `Template.restricted` keeps; `wider` is where it may go on."""
         self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
         self.guards = Guards(deadline)
         self.wider = wider
         whole = problem.templates(space)
-        templates = [t.light() for t in whole] if light else whole
+        templates = [t.restricted() for t in whole] if light else whole
         later = [] if wider is None else problem.templates(wider)
         self.holes = OpenHoles(self.guards, problem.program.holes, templates, later)
         self.stats = Stats()

@@ -58,7 +58,7 @@ class Plan:
         constants = self._constants(space)
         if constants < LARGE:
             return False
-        light = sum(len(c) for t in self.problem.templates(space) for c in t.light().components)
+        light = sum(len(c) for t in self.problem.templates(space) for c in t.restricted().components)
         return WORTH_IT * light < constants
 
     def suits_tables(self, space: SpaceName) -> bool:

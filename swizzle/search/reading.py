@@ -18,9 +18,10 @@ from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import verify
 from symbolic.solve.engines import SolverName
 from templates.chooser import Choice
-from templates.formula import constants, fill, formula, printed_values
+from templates.formula import fill, formula, printed_values
 from templates.functions import Simplest
-from templates.holes import SPACES, Point, Template
+from templates.holes import SPACES, Point
+from templates.template import Template
 
 Chosen = tuple[Template, Choice]
 TOGETHER = 64  # solutions that are verified in one run
@@ -66,7 +67,7 @@ class Reading:
     def _solution(self, candidate: Candidate, chosen: Sequence[Chosen]) -> Solution:
         program = self.sketch.program
         holes = tuple(
-            HoleFormula(h.name, h.kind, h.place, formula(h, t, c), constants(t, c))
+            HoleFormula(h.name, h.kind, h.place, formula(h, t, c), t.constants(c))
             for h, (t, c) in zip(program.holes, chosen, strict=True)
         )
         whole = fill(program, [t for t, _ in chosen], [c for _, c in chosen])

@@ -29,8 +29,8 @@ from symbolic.solve.propagate import Propagation
 from symbolic.values.guard import Guard, Guards, OutOfTime
 from symbolic.values.union import Union
 from templates.chooser import Choice
-from templates.functions import Functions, Places, functions
-from templates.holes import Point, Space
+from templates.functions import Functions, Places
+from templates.holes import Point, Space, family_of
 
 TOGETHER = 64  # leaves that are run at once
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
@@ -99,7 +99,7 @@ class Tables:
         self.problem, self.deadline, self.news = problem, deadline, news
         self.nodes = self._reached = self.counterexamples = 0  # in this space; of nodes, those that are leaves
         self.holes = problem.program.holes
-        self.sizes = [2 if h.kind == "cond" else h.size for h in self.holes]
+        self.sizes = [len(family_of(hole).values(hole)) for hole in self.holes]
         self._many = Many(problem)
         self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
         self._asked = [_Asked(size) for size in self.sizes]
@@ -142,7 +142,7 @@ class Tables:
         self._simplest: list[dict[bytes, Choice]] = [{} for _ in self.holes]
         self._all: list[Functions] = []
         for made, points in zip(self.templates, self.problem.points, strict=True):
-            every = functions(made, points)
+            every = made.functions(points)
             if every is None:
                 raise TooManyFunctions
             self._all.append(every)

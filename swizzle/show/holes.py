@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symbolic.errors import Place
-from symbolic.ir.program import HoleKind
-from templates.words import Filling
+from templates.holes import HOLE_FAMILIES
+from templates.registry import Filling
 
 MOST_ROWS, MOST_COLUMNS = 8, 64
 
@@ -21,7 +21,7 @@ class HoleTable:
     """
 
     name: str
-    kind: HoleKind
+    kind: str
     place: Place
     size: int
     formula: str
@@ -34,7 +34,7 @@ class HoleTable:
     @property
     def drawn(self) -> int | None:
         """The row to draw with arrows: of a transform, the first that moves anything."""
-        if self.kind != "xform":
+        if not HOLE_FAMILIES[self.kind].moves:
             return None
         return next((n for n, (_, values) in enumerate(self.rows) if values != self.columns), None)
 

@@ -75,8 +75,7 @@ def picture_of(
 ) -> Picture:
     """Draw a solution, or a kernel without holes; `spec` is what its outputs are compared with.
 
-    Raises SwizzleError for a block or a warp that is not there, for a kernel that breaks a rule of the language, and
-    for a naive template's solution, which has no constants to put into words.
+    Raises SwizzleError for a block or a warp that is not there, and for a kernel that breaks a rule of the language.
     """
     fillings = fillings_of(solution)
     whole = block_trace(solution.sketch or solution.program, spec, fillings, block, warp)

@@ -17,7 +17,7 @@ from symbolic.ir.program import (
 )
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Vector
-from templates.words import Filling
+from templates.registry import Filling
 
 
 def trace(

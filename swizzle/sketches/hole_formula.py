@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symbolic.errors import Place
-from symbolic.ir.program import HoleKind
 
 
 @dataclass(frozen=True, slots=True)
 class HoleFormula:
     """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
-    `constants` are the template's letters (gs, c_f, d_f, c_r, d_r, c, wrap for sw_xform). `found_in` names the sketch
-    whose solution it was taken from, '' where it was found here."""
+    `constants` are the template's (for the paper's sw_xform gs, c_f, d_f, c_r, d_r, c, wrap). `found_in` names the
+    sketch whose solution it was taken from, '' where it was found here."""
 
     name: str
-    kind: HoleKind
+    kind: str
     place: Place
     formula: str
     constants: Mapping[str, int]

@@ -11,35 +11,22 @@ from swizzle.solution.hole_values import HoleValues
 from swizzle.solution.solution import Solution
 from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import Terms
-from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType
 from symbolic.values.vector import Vector
-from templates.words import Filling
+from templates.holes import family_of
+from templates.registry import Filling
 
 
 def fillings_of(solution: Solution) -> list[Filling]:
-    """Return what each hole of a solved sketch became, ready to be applied.
-
-    Raises SwizzleError for a naive template's solution, which keeps no constants.
-    """
+    """Return what each hole of a solved sketch became, ready to be applied."""
     if solution.sketch is None:
         return []
-    for chosen in solution.holes:
-        if chosen.kind == "xform" and not chosen.constants:
-            raise SwizzleError(
-                f"the function of {chosen.name} has no constants",
-                place=chosen.place,
-                expected="a solution by the paper's templates",
-                mend='solve it with template="paper"',
-            )
     holes = zip(solution.sketch.holes, solution.holes, strict=True)
     return [Filling(hole, chosen.constants) for hole, chosen in holes]
 
 
 def hole_values(solution: Solution) -> dict[str, HoleValues]:
-    """Run the sketch with its holes answered, and keep what each was asked and what it said.
-
-    Raises SwizzleError as `fillings_of` does.
-    """
+    """Run the sketch with its holes answered, and keep what each was asked and what it said."""
     program, fillings = solution.sketch, fillings_of(solution)
     if program is None or not fillings:
         return {}
@@ -56,7 +43,7 @@ def hole_values(solution: Solution) -> dict[str, HoleValues]:
     for filling, some in zip(fillings, asked, strict=True):
         arity = len(filling.hole.arguments)
         points = np.unique(np.concatenate([np.empty((0, arity), np.int64), *some]), axis=0)
-        kind = np.bool_ if filling.hole.kind == "cond" else np.int64
+        kind = np.bool_ if family_of(filling.hole).gives is DType.BOOL else np.int64
         applied = np.asarray(filling.apply(list(points.T)))
         values: npt.NDArray[Any] = np.broadcast_to(applied, len(points)).astype(kind)
         found[filling.hole.name] = HoleValues(filling.hole.arguments, points, values)

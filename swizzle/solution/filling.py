@@ -13,10 +13,11 @@ from dataclasses import replace
 
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.refill import function_of, is_plain_k
+from swizzle.solution.refill import is_plain_k
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from symbolic.errors import Place, SwizzleError
 from templates.formula import fill_some, formula
+from templates.registry import function_of
 
 News = Callable[[Progress], None]
 Solver = Callable[[Sketch, Limits, News | None], Result]
@@ -26,7 +27,7 @@ Spot = tuple[str, int, int]
 def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
     """Return the sketch with those of its holes filled that a solution of another sketch has filled.
 
-    Raises SwizzleError for a hole that has another size there, and for a naive template's solution.
+    Raises SwizzleError for a hole that has another size there, or constants of no template.
     """
     known = {_spot(hole.place): hole for hole in solution.holes}
     sizes = {_spot(hole.place): hole.size for hole in solution.sketch.holes} if solution.sketch else {}

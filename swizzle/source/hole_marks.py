@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from symbolic.errors import Place, SwizzleError
+from templates.holes import spellings
 
 _TOKEN: Final = re.compile(
     r"""
@@ -38,7 +39,7 @@ def find_marks(text: str, file: str) -> tuple[str, frozenset[tuple[int, int]]]:
             raise SwizzleError(
                 "a `?` that begins no hole",
                 place=Place(file, line, column, column + 1),
-                expected="?sw_xform(...), ?sw_part(...) or ?sw_cond(...)",
+                expected=spellings("or", call="(...)"),
                 mend="write the hole's name right after the `?`, or leave the `?` out",
             )
     return "".join(characters), frozenset(marks)

@@ -312,20 +312,17 @@ Stmt: TypeAlias = Assign | Store | DeclareArray | DeclareAccumulator | Accumulat
 # ---- programs --------------------------------------------------------------------------------------------------
 
 
-HoleKind: TypeAlias = Literal["xform", "part", "cond"]
-
-
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A hole of the sketch.
 
-    kind 'xform': `?sw_xform(i, n, k)`, `size` = n, call arguments (i, k); 'part': `?sw_part(n, v, ...)`,
-    `size` = n, arguments (v, ...); 'cond': `?sw_cond(v, ...)`, `size` = 2, arguments (v, ...).
+    `kind` is its name in `templates/holes.py`: 'xform' for `?sw_xform(i, n, k)`, with `size` = n and call arguments
+    (i, k); 'part' for `?sw_part(n, v, ...)`; 'cond' for `?sw_cond(v, ...)`, of size 2.
     `arguments` are the call arguments as the sketch spells them, for reading a solution.
     """
 
     name: str
-    kind: HoleKind
+    kind: str
     size: int
     arguments: tuple[str, ...]
     place: Place

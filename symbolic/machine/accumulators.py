@@ -99,8 +99,8 @@ class Reduced(Data):
         init = () if self.init is None else (self.init,)
         found = set()
         for chosen in itertools.product(*parts):
-            total = self.order.total((*init, *(c for c in chosen if c is not None)))
-            found.add(UNWRITTEN if total is None else total)
+            whole = self.order.total((*init, *(c for c in chosen if c is not None)))
+            found.add(UNWRITTEN if whole is None else whole)
         if self.dissolved and self.order.law.identity is None:
             found.add(UNWRITTEN)
         return frozenset(found)

@@ -20,7 +20,7 @@ from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
 from symbolic.ir.program import Program
 from templates.chooser import OneChoice
-from templates.holes import Template
+from templates.template import Template
 from tests.sketches import kernel
 
 MOST_HOLES = 3

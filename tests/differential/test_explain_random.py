@@ -20,7 +20,9 @@ from swizzle.specs.specification import outputs
 from symbolic.errors import SwizzleError
 from symbolic.solve.engines import quickest_boolean
 from templates.chooser import Choice, Chooser
-from templates.holes import Point, Template, template
+from templates.holes import Point
+from templates.registry import template
+from templates.template import Template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of
 from tests.differential.test_search_against_brute_force import random_sketch
 

@@ -17,7 +17,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
 from swizzle.specs.specification import outputs
 from symbolic.errors import SwizzleError
-from templates.holes import template
+from templates.registry import template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs
 
 

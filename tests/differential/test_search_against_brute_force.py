@@ -22,7 +22,8 @@ from symbolic.algebra.terms import Datum
 from symbolic.ir.program import Program
 from symbolic.machine.machine import Machine
 from templates.chooser import OneChoice
-from templates.holes import Template, template
+from templates.registry import template
+from templates.template import Template
 from tests.differential.random_sketches import what_runs
 from tests.sketches import kernel
 
@@ -171,7 +172,7 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
     if seed % 6:
         return
     for kind in ("Xform", "Cond", "Part"):
-        monkeypatch.setattr(f"templates.holes.{kind}.light", refuse)
+        monkeypatch.setattr(f"templates.{kind.lower()}.{kind}.restricted", refuse)
     assert solve(posed, Limits(space=space, light=False)).status == found.status
 
 

@@ -8,16 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.errors import Place
-from symbolic.ir.program import Hole, HoleKind
+from symbolic.ir.program import Hole
 from templates.chooser import OneChoice
-from templates.formula import constants, formula
-from templates.holes import Point, Space, template
+from templates.formula import formula
+from templates.holes import Point, Space
+from templates.registry import template
 
 HERE = Place("test", 1, 1)
 GRID = list(itertools.product(range(6), range(4)))
 
 
-def hole(kind: HoleKind, size: int, *arguments: str) -> Hole:
+def hole(kind: str, size: int, *arguments: str) -> Hole:
     return Hole("h", kind, size, arguments, HERE)
 
 
@@ -46,7 +47,7 @@ def test_the_text_evaluates_to_the_function(data: st.DataObject) -> None:
     for point in points:
         names: dict[str, Any] = dict(zip("ik", point, strict=False))
         assert eval(text, names) == made.at(OneChoice(choice), point), (text, choice)
-    assert all(isinstance(v, int) for v in constants(made, choice).values())
+    assert all(isinstance(v, int) for v in made.constants(choice).values())
 
 
 @pytest.mark.parametrize(

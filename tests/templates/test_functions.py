@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from templates.chooser import Choice, OneChoice
-from templates.functions import Functions, Rows, Simplest, Xforms, functions
-from templates.holes import Cond, Part, Point, Template, Xform
+from templates.cond import Cond
+from templates.functions import Functions, Rows, Simplest
+from templates.holes import Point
+from templates.part import Part
+from templates.template import Template
+from templates.xform import Xform
+from templates.xform_functions import Xforms
 
 
 def grid(i: int, k: int) -> list[Point]:
@@ -33,7 +38,7 @@ WIDE: list[tuple[Template, list[Point]]] = [
 
 
 def every(template: Template, points: list[Point]) -> Functions:
-    found = functions(template, points)
+    found = template.functions(points)
     assert found is not None
     return found
 
@@ -105,7 +110,7 @@ def test_the_simplest_choice_is_the_templates(template: Template, points: list[P
         wanted, found = template.simplest(points, values), simplest.of(values)
         assert wanted is not None and found is not None
         if isinstance(template, Xform):
-            assert template.complexity(found) == template.complexity(wanted)
+            assert template.weight(found) == template.weight(wanted)
             assert tuple(int(template.at(OneChoice(found), p)) for p in points) == values
         else:
             assert found == wanted
@@ -116,8 +121,8 @@ def test_the_simplest_choice_is_the_templates(template: Template, points: list[P
 def test_too_many_functions_are_refused() -> None:
     """A partition into many parts has more functions than fit side by side."""
     points = grid(32, 8)
-    assert functions(Part(5, 2, points, "2"), points) is None
-    assert functions(Xform(512, grid(512, 64), "3"), grid(512, 64)) is None
+    assert Part(5, 2, points, "2").functions(points) is None
+    assert Xform(512, grid(512, 64), "3").functions(grid(512, 64)) is None
 
 
 def test_what_is_free_makes_formulas_simpler() -> None:
@@ -130,5 +135,5 @@ def test_what_is_free_makes_formulas_simpler() -> None:
         free = [None if p[0] > 3 else v for p, v in zip(points, values, strict=True)]
         found, wanted = simplest.of(free), template.simplest(points, free)
         assert found is not None and wanted is not None
-        assert template.complexity(found) == template.complexity(wanted) <= template.complexity(choice)
+        assert template.weight(found) == template.weight(wanted) <= template.weight(choice)
         assert all(f is None or int(template.at(OneChoice(found), p)) == f for p, f in zip(points, free, strict=True))

@@ -17,8 +17,10 @@ from symbolic.ir.program import Hole
 from symbolic.ir.text import python_text
 from templates.chooser import OneChoice
 from templates.formula import expression
-from templates.holes import Template, Xform
 from templates.naive import NaiveXform, naive_xform
+from templates.registry import function_of
+from templates.template import Template
+from templates.xform import Xform
 
 CASES = Path(__file__).parents[2] / "case_studies"
 PLACE = Place("test.py", 1, 1)
@@ -127,3 +129,38 @@ def test_a_hole_that_is_too_large() -> None:
     """Too many expressions are the user's mistake, not an endless table."""
     with pytest.raises(SwizzleError, match=r"the naive template of depth 2 has too many expressions for xform1"):
         naive_xform(hole(256), tuple((i, k) for i in range(256) for k in range(4)), 2)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_expression_survives_being_written(depth: Any) -> None:
+    """Constants are read back as the same formula, in the template and without it; what is none is refused."""
+    made = naive_xform(hole(3), PAIRS, depth)
+    columns = [np.array(c) for c in zip(*PAIRS, strict=True)]
+    for values, choice in functions(made, PAIRS).items():
+        constants = made.constants(choice)
+        read, again = function_of(hole(3), constants)
+        assert np.broadcast_to(read.apply(again, columns), len(PAIRS)).tolist() == list(values)
+        assert expression(read, again, _arguments(), PLACE) == expression(made, choice, _arguments(), PLACE)
+        assert read.words(again, "ik") == made.words(choice, "ik") and read.constants(again) == constants
+        found = made.parse(constants)
+        assert tuple(made.at(OneChoice(found), p) for p in PAIRS) == values
+        assert (
+            eval(read.words(again, "ik").removeprefix("element ").replace("modulo", "%"), {"i": 2, "k": 1}) == values[5]
+        )
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [
+        {"naive": 1, "modulo": 0},
+        {"naive": 1, "modulo": 0, "node_0": 0, "value_0": 2},
+        {"naive": 1, "modulo": 0, "node_0": 7, "value_0": 2},
+        {"naive": 1, "modulo": 0, "node_0": 1, "value_0": -2},
+        {"naive": 1, "modulo": 0, "node_0": 5, "node_1": 0, "value_1": 0, "node_2": 1, "value_2": 0},
+        {"naive": 1, "modulo": 0} | {f"node_{place}": 2 for place in range(100)},
+    ],
+)
+def test_what_is_no_expression_is_refused(constants: dict[str, int]) -> None:
+    """Whatever a file says, only an expression of the hole's arguments fills it."""
+    with pytest.raises(ValueError, match="xform1"):
+        function_of(hole(3), constants)

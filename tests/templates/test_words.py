@@ -10,16 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from symbolic.errors import Place
-from symbolic.ir.program import Hole, HoleKind
-from templates.formula import constants
-from templates.holes import SPACES, Cond, Part, Template, Xform, template
-from templates.words import Filling
+from symbolic.ir.program import Hole
+from templates.cond import Cond
+from templates.holes import SPACES
+from templates.part import Part
+from templates.registry import Filling, template
+from templates.template import Template
+from templates.xform import Xform
 
 PLACE = Place("words.py", 1, 1)
 Element = Callable[[int], int]
 
 
-def hole(kind: HoleKind, size: int, *arguments: str) -> Hole:
+def hole(kind: str, size: int, *arguments: str) -> Hole:
     return Hole(f"{kind}1", kind, size, arguments, PLACE)
 
 
@@ -107,7 +110,7 @@ def test_xform_words_are_true(n: int, extent: int, space: str) -> None:
     made = template(hole("xform", n, "lane", "k"), points, space)  # type: ignore[arg-type]
     assert isinstance(made, Xform)
     for choice in choices(made):
-        filling = Filling(hole("xform", n, "lane", "k"), constants(made, choice))
+        filling = Filling(hole("xform", n, "lane", "k"), made.constants(choice))
         words = filling.words()
         for k in range(extent):
             step = element(words, n, {"k": k})
@@ -122,7 +125,7 @@ def test_every_transform_of_eight_elements_has_true_words() -> None:
     made = template(hole("xform", 8, "i", "k"), points, "3")
     seen = set()
     for choice in choices(made, 10**6):
-        words = Filling(hole("xform", 8, "i", "k"), constants(made, choice)).words()
+        words = Filling(hole("xform", 8, "i", "k"), made.constants(choice)).words()
         seen.add(words)
         k = len(seen) % 4
         step = element(words, 8, {"k": k})
@@ -140,7 +143,7 @@ def test_condition_words_are_true(arity: int, space: str) -> None:
     made = template(hole("cond", 2, *names), points, space)  # type: ignore[arg-type]
     assert isinstance(made, Cond)
     for choice in choices(made, 150):
-        filling = Filling(hole("cond", 2, *names), constants(made, choice))
+        filling = Filling(hole("cond", 2, *names), made.constants(choice))
         for point in points:
             said = holds(filling.words(), dict(zip(names, point, strict=True)))
             assert said == bool(made.apply(choice, point)) == bool(filling.apply(point)), filling.words()
@@ -153,7 +156,7 @@ def test_partition_words_are_true(n: int) -> None:
     made = template(hole("part", n, "lane", "k"), points, "2")
     assert isinstance(made, Part)
     for choice in choices(made, 80):
-        filling = Filling(hole("part", n, "lane", "k"), constants(made, choice))
+        filling = Filling(hole("part", n, "lane", "k"), made.constants(choice))
         for point in points:
             said = part(filling.words(), dict(zip(("lane", "k"), point, strict=True)))
             assert said == int(made.apply(choice, point)) == int(filling.apply(point)), filling.words()

@@ -29,8 +29,9 @@ from symbolic.solve.engines import SolverName
 from symbolic.solve.solver import Solver
 from symbolic.values.guard import OutOfTime
 from templates.chooser import Choice, sign
-from templates.holes import Point, Space, Template
-from templates.second.templates import Group
+from templates.holes import Point, Space
+from templates.second.groups import Group
+from templates.template import Template
 
 Input = Mapping[tuple[str, int], Any]
 
@@ -73,7 +74,7 @@ class Uncanonical:
         self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
         self.name: SolverName = solver
         whole = problem.templates(space)
-        self.templates = [t.light() for t in whole] if light else whole
+        self.templates = [t.restricted() for t in whole] if light else whole
         self.choosers = [Formulas(t) for t in self.templates]
         self.dtypes = {p.name: p.dtype for p in problem.program.parameters}
         self.stats = Stats()

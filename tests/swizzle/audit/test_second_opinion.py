@@ -172,7 +172,7 @@ def test_a_naive_template_without_an_operator_is_caught(monkeypatch: pytest.Monk
     sketch = kernel(PAIRED, spec="[x[i % 4] for i in range(8)]", warp_size=8)
     assert solve(sketch, Limits(template="naive-1", certify=True)).status == "sat"
     monkeypatch.setattr("templates.naive._BY_CONSTANT", ("*", "//"))
-    monkeypatch.setattr("swizzle.problem.problem.naive_xform", NaiveXform)  # not what was kept of the whole template
+    monkeypatch.setattr("templates.naive.naive_xform", NaiveXform)  # not what was kept of the whole template
     with pytest.raises(AssertionError, match="the second opinion refutes 'no filling exists'"):
         solve(sketch, Limits(template="naive-1", certify=True))
 

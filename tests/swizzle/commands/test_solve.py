@@ -17,6 +17,8 @@ from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
 from swizzle.search.metasketch import solve as search
 from swizzle.sketches.sketch import Sketch
+from swizzle.solution.answered import fillings_of
+from swizzle.solution.saved import load_saved
 from swizzle.solution.solution import Limits, Progress, Result
 from symbolic.errors import SwizzleError
 
@@ -324,9 +326,10 @@ def test_a_warp_of_64_is_a_model(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_naive_solution_is_not_written(file: Path, tmp_path: Path) -> None:
-    """A solution file holds the constants of the paper's template."""
-    with pytest.raises(SwizzleError, match="-o with --template naive-1"):
-        call(f"{file}:shift", template="naive-1", output=tmp_path / "out")
-    status, out, _ = call(f"{file}:shift", template="naive-1")
+def test_a_naive_solution_is_written_like_any_other(file: Path, tmp_path: Path) -> None:
+    """Its solution file holds the expression, node by node, and is read back as the same kernel."""
+    status, out, _ = call(f"{file}:shift", template="naive-1", output=tmp_path / "out")
     assert status == 0 and "xform1 = (lane + 1) % 8" in out
+    _, solution = load_saved(tmp_path / "out" / "shift.json", {})
+    assert [hole.formula for hole in solution.holes] == ["(lane + 1) % 8"]
+    assert fillings_of(solution)[0].words() == "element (lane + 1) modulo 8"

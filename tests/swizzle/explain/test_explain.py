@@ -30,7 +30,7 @@ from swizzle.solution.solution import Limits
 from swizzle.specs.verify import Mismatch, verify
 from symbolic.machine.run import Run
 from symbolic.solve.engines import SolverName, quickest_boolean
-from templates.holes import Template, matching
+from templates.template import Template, matching
 from tests.differential.test_explain_random import Table
 from tests.patience import be_patient
 

@@ -14,7 +14,7 @@ from symbolic.ir.index import lanes_of
 from symbolic.ir.program import DType, Var
 from templates.chooser import Choice
 from templates.formula import expression
-from templates.holes import Template
+from templates.template import Template
 from tests.sketches import kernel
 
 SKETCHES = {

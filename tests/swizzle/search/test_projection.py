@@ -6,7 +6,6 @@ from swizzle.problem.problem import Problem
 from swizzle.search.projection import Projector, Spot
 from swizzle.search.tables import Tables
 from swizzle.sketches.loading import load
-from templates.functions import functions
 from templates.holes import Space
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
@@ -59,7 +58,7 @@ def test_no_right_filling_is_left_out(sketch: str, struct_size: int, space: Spac
             points = [tables._asked[spot.hole].points[spot.line] for spot in some]
             for answers in solutions:
                 assert any(dict(answers[s.hole])[p] == s.value for s, p in zip(some, points, strict=True))
-        every = [functions(made, points) for made, points in zip(tables.templates, problem.points, strict=True)]
+        every = [made.functions(points) for made, points in zip(tables.templates, problem.points, strict=True)]
         assert any(whole and left.count < whole.count for whole, left in zip(every, tables._all, strict=True))
 
 

@@ -12,7 +12,9 @@ from swizzle.search.cegis import Cegis
 from swizzle.search.tables import Tables, TooManyNodes
 from swizzle.sketches.loading import load
 from templates.chooser import Choice
-from templates.holes import Space, Template, Xform
+from templates.holes import Space
+from templates.template import Template
+from templates.xform import Xform
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
 
@@ -73,7 +75,7 @@ def test_solutions_come_with_their_values_and_simplest_formulas(file: str, sketc
 
 def complexity(made: Template, choice: Choice | None) -> object:
     """Return how a choice reads, or the choice itself."""
-    return made.complexity(choice) if isinstance(made, Xform) and choice is not None else choice
+    return made.weight(choice) if isinstance(made, Xform) and choice is not None else choice
 
 
 def test_sizes_that_share_a_factor_with_the_warp_in_a_way_no_template_has() -> None:

@@ -15,7 +15,7 @@ from symbolic.algebra.terms import UNWRITTEN
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Accumulate, DeclareAccumulator
 from symbolic.ir.walk import statements
-from templates.words import Filling
+from templates.registry import Filling
 from tests.differential.random_sketches import RandomSketch
 from tests.sketches import kernel, sketch_of
 from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, random_constants, solved

@@ -14,9 +14,11 @@ from pysmt.shortcuts import FALSE, TRUE
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from symbolic.values.guard import OutOfTime
-from templates.holes import template
 from templates.naive import naive_xform
-from templates.second.templates import AnyHole, NaiveHole, hole_of
+from templates.registry import template
+from templates.second.groups import Description
+from templates.second.naive import NaiveHole
+from templates.second.registry import hole_of
 
 PLACE = Place("-", 1, 1)
 PAIRS = [(i, k) for i in range(4) for k in range(3)]
@@ -36,7 +38,7 @@ NAIVE = [
 ]
 
 
-def fillings(mine: AnyHole) -> Iterator[tuple[Any, ...]]:
+def fillings(mine: Description) -> Iterator[tuple[Any, ...]]:
     """Yield every choice of a hole, as the literals that hold; of a naive hole, what its production leaves out is 0."""
     literals = [group.literals for group in mine.groups]
     if not isinstance(mine, NaiveHole):
@@ -47,7 +49,7 @@ def fillings(mine: AnyHole) -> Iterator[tuple[Any, ...]]:
     yield from itertools.product((by,), left[:1], right[:1], scaled)
 
 
-def function(mine: AnyHole, rows: tuple[Any, ...]) -> Callable[[Any], Any]:
+def function(mine: Description, rows: tuple[Any, ...]) -> Callable[[Any], Any]:
     return mine.filled(SimpleNamespace(true=lambda literal: literal in rows))
 
 

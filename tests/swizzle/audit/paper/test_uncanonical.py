@@ -16,7 +16,7 @@ from swizzle.solution.solution import Limits
 from swizzle.specs.specification import outputs
 from swizzle.specs.verify import verify
 from symbolic.errors import SwizzleError
-from templates.holes import template
+from templates.registry import template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of
 from tests.sketches import kernel
 

@@ -1,6 +1,8 @@
 """Templates: the three readings of one description agree, and the spaces hold what the paper says."""
 
+import inspect
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -8,11 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swizzle.language.surface import HOLES
+from symbolic.ir.program import DType
 from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Chosen
 from symbolic.values.guard import Guards
 from templates.chooser import Columns, OneChoice, Open
-from templates.holes import SPACES, Cond, Part, Point, Template, Xform, matching
+from templates.cond import Cond
+from templates.holes import BY_SPELLING, HOLE_FAMILIES, SPACES, Point
+from templates.part import Part
+from templates.registry import FAMILIES
+from templates.template import Template, matching
+from templates.xform import Xform
 
 
 def all_choices(made: Template) -> list[Any]:
@@ -163,3 +172,27 @@ def test_space_3_of_xform_is_equations_2_to_7() -> None:
                 if c_f % (gs // d_f) == 0 and not (wrap and gs == d_f):
                     expected.add(tuple(xform(gs, c_f, d_f, wrap, k * c_r + k // d_r + c, i) for i, k in points))
     assert found == expected
+
+
+def test_the_language_has_the_holes_of_the_registry() -> None:
+    """The surface's functions, written out for their documentation, take what the table of holes says."""
+    assert list(HOLES) == list(BY_SPELLING)
+    for name, function in HOLES.items():
+        family, parameters = BY_SPELLING[name], inspect.signature(function).parameters
+        assert list(parameters) == [argument.name for argument in family.arguments]
+        for argument in family.arguments:
+            parameter = parameters[argument.name]
+            many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+            assert many == (argument.role == "indices") and parameter.annotation == "int"
+            assert parameter.default == (inspect.Parameter.empty if argument.default is None else argument.default)
+        assert inspect.signature(function).return_annotation == ("bool" if family.gives is DType.BOOL else "int")
+        text = (function.__doc__ or "").replace("\n", " ")
+        assert family.size is not None or f"at most {family.largest}" in re.sub(" +", " ", text)
+
+
+def test_every_family_is_where_a_hole_names_it() -> None:
+    """The table of holes names families of the registry, each of its own kind of hole."""
+    for family in HOLE_FAMILIES.values():
+        assert tuple(family.spaces) == SPACES
+        for names in family.spaces.values():
+            assert all(FAMILIES[name].kind == family.kind for name in names)

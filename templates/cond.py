@@ -1,0 +1,203 @@
+"""`?sw_cond(v, ...)`: one comparison of two indices, or of one and a number (paper, section 5.1)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from symbolic.errors import Place
+from symbolic.ir.program import Compare, Const, DType, Expr
+from templates.chooser import Choice, Chooser
+from templates.formula import binary, number, total
+from templates.template import Point, Template, TemplateFamily, distinct, integers
+from templates.words import sum_of
+
+T = TypeVar("T")
+CONSTANTS = ("left", "sign", "right", "equal", "negated", "threshold")
+
+
+@dataclass(frozen=True, slots=True)
+class CondChoice:
+    """One `?sw_cond`: `(left + sign * right) relation threshold`, negated or not.
+
+    `left` and `right` number the hole's arguments; left == right with sign -1 is the constant 0.
+    """
+
+    left: int
+    sign: int
+    right: int
+    relation: Literal["<=", "=="]
+    negated: bool
+    threshold: int
+
+    def holds(self, arguments: Sequence[Any]) -> Any:
+        """Return whether the condition holds, for ints or for lanes of them."""
+        value = arguments[self.left] + self.sign * arguments[self.right]
+        raw = value <= self.threshold if self.relation == "<=" else value == self.threshold
+        return raw != self.negated
+
+    @property
+    def weight(self) -> tuple[Any, ...]:
+        """Order conditions by how they read: constants, then comparisons without a number, of one variable, ..."""
+        constant = self.left == self.right and self.sign < 0
+        single = self.left == self.right and self.sign > 0
+        shown = self.threshold + (self.threshold == -1 and self.relation == "<=")
+        return (not constant, shown != 0, not single, self.relation == "==", self.sign, abs(shown), self.negated)
+
+
+_TESTS_OF_SPACE_1: tuple[tuple[Literal["<=", "=="], bool, int], ...] = (
+    ("<=", False, 0),
+    ("<=", True, 0),
+    ("<=", False, -1),
+    ("<=", True, -1),
+    ("==", False, 0),
+    ("==", True, 0),
+)
+
+
+class Cond(Template):
+    """`?sw_cond(v, ...)`: `v cmp (I + v')` or `v cmp (I - v')`.
+
+    Space 1: I is 0. Later spaces: I is every integer that makes a difference. The six comparisons are
+    `<=` and `==`, negated or not, with I shifted by one for the strict ones. Space 1 is so small that its distinct
+    functions are its only component.
+    """
+
+    def __init__(self, arity: int, points: Sequence[Point], space: str) -> None:
+        self.space, self.arity = space, arity
+        self.sizes = {max(values) + 1 for values in zip(*points, strict=True)}
+        forms = [(a, -1, b) for a, b in itertools.combinations(range(arity), 2)]
+        forms += [(a, 1, a) for a in range(arity)] + [(a, 1, b) for a, b in itertools.combinations(range(arity), 2)]
+        if arity:
+            forms.append((0, -1, 0))
+        kept = distinct(forms, lambda form: tuple(_linear(form, p) for p in points))
+        if space == "1":
+            functions = [
+                CondChoice(left, way, right, relation, negated, bound)
+                for left, way, right in kept
+                for relation, negated, bound in _TESTS_OF_SPACE_1
+            ]
+            functions.sort(key=lambda function: function.weight)
+            self.components = (distinct(functions, lambda f: tuple(f.holds(p) for p in points)),)
+        else:
+            reach = [_linear(form, p) for form in kept for p in points] or [0]
+            self.components = (
+                kept,
+                tuple(itertools.product(("<=", "=="), (False, True))),
+                tuple(range(min(reach) - 1, max(reach) + 1)),
+            )
+
+    def restricted(self) -> Cond:
+        if self.space == "1":
+            return self
+        found = copy(self)
+        forms, relations, thresholds = self.components
+        near = {size + step for size in (0, *self.sizes) for step in (-1, 0, 1)}
+        found.components = (forms, relations, tuple(t for t in thresholds if t in near or -t in near))
+        return found
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        if self.space == "1":
+            return chooser.pick(0, lambda function: function.holds(point))
+        value = chooser.pick(0, lambda form: _linear(form, point))
+        stands = chooser.compare(value, 2)
+        return chooser.both(
+            lambda s, r: ((s <= 0) if r[0] == "<=" else (s == 0)) != r[1], stands, chooser.pick(1, lambda r: r)
+        )
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        return self.named(choice).holds(arguments)
+
+    def named(self, choice: Choice) -> CondChoice:
+        if self.space == "1":
+            (function,) = choice
+            assert isinstance(function, CondChoice)
+            return function
+        (left, way, right), (relation, negated), threshold = choice
+        return CondChoice(left, way, right, relation, negated, threshold)
+
+    def weight(self, choice: Choice) -> tuple[Any, ...]:
+        return self.named(choice).weight
+
+    # -- how a choice reads ---------------------------------------------------------------------------------
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        named = self.named(choice)
+        relation = {"equal": int(named.relation == "=="), "negated": int(named.negated), "threshold": named.threshold}
+        return {"left": named.left, "sign": named.sign, "right": named.right, **relation}
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        """Return the choice in the form of Space 3, in which it is read."""
+        return self.parsed(constants, CONSTANTS)
+
+    def parsed(self, constants: Mapping[str, object], names: Sequence[str]) -> Choice:
+        """Return the choice whose constants have these names."""
+        left, sign, right, equal, negated, threshold = integers(constants, names)
+        arity = max(1, self.arity)
+        if not (0 <= left < arity and 0 <= right < arity and sign in (-1, 1)):
+            raise ValueError(f"arguments {left} and {right}, sign {sign} in the hole, which takes {arity}")
+        return ((left, sign, right), ("==" if equal else "<=", bool(negated)), threshold)
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        named = self.named(choice)
+        left, right, bound = arguments[named.left], arguments[named.right], named.threshold
+        equal = named.relation == "=="
+        if named.left == named.right:
+            if named.sign < 0:
+                return Const((bound == 0 if equal else bound >= 0) != named.negated, DType.BOOL, place)
+            if equal and bound % 2:
+                return Const(named.negated, DType.BOOL, place)
+            return _compare(left, named, number(0, place), bound // 2, place)
+        if named.sign > 0:
+            return _compare(binary("+", left, right), named, number(0, place), bound, place)
+        return _compare(left, named, right, bound, place)
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        when = self.when(choice, names)
+        return when if when in ("always", "never") else f"keep when {when}"
+
+    def when(self, choice: Choice, names: Sequence[str]) -> str:
+        """Return a comparison, or 'always' or 'never'."""
+        named = self.named(choice)
+        equal, bound = named.relation == "==", named.threshold
+        left = names[named.left] if names else "0"
+        if named.left == named.right:
+            if named.sign < 0 or not names:
+                return "always" if (bound == 0 if equal else bound >= 0) != named.negated else "never"
+            if equal and bound % 2:
+                return "always" if named.negated else "never"
+            terms, bound = [], bound // 2
+        else:
+            terms = [(-named.sign, names[named.right])]
+        if equal:
+            return f"{left} {'!=' if named.negated else '=='} {sum_of(terms, bound)}"
+        # below a sum, and below or at a difference or a number, whichever has the rounder number
+        if named.sign > 0 or bound == -1:
+            return f"{left} {'>=' if named.negated else '<'} {sum_of(terms, bound + 1)}"
+        return f"{left} {'>' if named.negated else '<='} {sum_of(terms, bound)}"
+
+
+def _linear(form: tuple[int, int, int], point: Point) -> int:
+    left, way, right = form
+    return point[left] + way * point[right]
+
+
+def _compare(left: Expr, named: CondChoice, right: Expr, bound: int, place: Place) -> Expr:
+    """Return `left relation right + bound`; `<= -1` reads as `< 0`."""
+    if named.relation == "==":
+        return Compare("!=" if named.negated else "==", left, total([right], place, bound), place)
+    strict = bound == -1 and not (isinstance(right, Const) and right.value != 0)
+    if strict:
+        return Compare(">=" if named.negated else "<", left, right, place)
+    return Compare(">" if named.negated else "<=", left, total([right], place, bound), place)
+
+
+FAMILY = TemplateFamily(
+    "cond",
+    "cond",
+    lambda size, arity, points, space: Cond(arity, points, space),
+    saved=lambda size, arity, points: Cond(arity, (), "3"),
+)

@@ -1,0 +1,92 @@
+"""Which templates a hole has in a space, and which template a solution's constants belong to.
+
+The table of holes (`templates/holes.py`) names families of templates; here the names get their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from symbolic.ir.program import Hole
+from templates import cond, naive, part, xform
+from templates.chooser import Choice
+from templates.holes import HOLE_FAMILIES, Point, Space
+from templates.template import Template, TemplateFamily
+from templates.words import atom
+
+FAMILIES: Final[dict[str, TemplateFamily]] = {
+    family.name: family for family in (xform.FAMILY, part.FAMILY, cond.FAMILY, naive.FAMILY)
+}
+
+
+def template(hole: Hole, points: Sequence[Point], space: Space, depth: Literal[0, 1, 2] = 0) -> Template:
+    """Return the template of a hole for the points at which it is asked; holes that are alike share it.
+
+    `depth` is that of the naive template, 0 for the families of the space.
+    """
+    if depth and hole.kind == naive.FAMILY.kind:
+        return naive.naive_xform(hole, tuple(points), depth)
+    return _template(hole.kind, hole.size, len(hole.arguments), tuple(points), space)
+
+
+@lru_cache(maxsize=256)
+def _template(kind: str, size: int, arity: int, points: tuple[Point, ...], space: Space) -> Template:
+    (name,) = HOLE_FAMILIES[kind].spaces[space]
+    made = FAMILIES[name].make(size, arity, points, space)
+    assert made is not None, f"a {kind} has no template in Space {space}"
+    return made
+
+
+# ---- from constants back to functions --------------------------------------------------------------------------
+
+ANY_SHIFT: Final[tuple[Point, ...]] = ((0, -1),)
+
+
+def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False) -> tuple[Template, Choice]:
+    """Return a hole's function, given its constants, and whether `k` alone is in range where it is the formula.
+
+    Raises ValueError for constants that are no function of the hole.
+    """
+    made = _reading(hole.kind, hole.size, len(hole.arguments), () if plain_k else ANY_SHIFT, _family(hole, constants))
+    try:
+        return made, made.parse(constants)
+    except ValueError as error:
+        raise ValueError(str(error).replace("the hole", hole.name)) from None
+
+
+def _family(hole: Hole, constants: Mapping[str, Any]) -> TemplateFamily:
+    """Return the family that constants belong to: the one that they name, or else the hole's own."""
+    for name in constants:
+        family = FAMILIES.get(name)
+        if family is not None and family.kind == hole.kind:
+            return family
+    return FAMILIES[HOLE_FAMILIES[hole.kind].spaces["1"][0]]
+
+
+@lru_cache(maxsize=256)
+def _reading(kind: str, size: int, arity: int, points: tuple[Point, ...], family: TemplateFamily) -> Template:
+    made = family.reading(size, arity, points)
+    if made is None:
+        raise ValueError(f"{family.name} has no functions for the hole, of size {size}")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What one hole became: `constants` are its template's, by name."""
+
+    hole: Hole
+    constants: Mapping[str, int]
+
+    def apply(self, arguments: Sequence[Any]) -> Any:
+        """Return the hole's values on lanes of its arguments."""
+        made, choice = function_of(self.hole, self.constants)
+        return made.apply(choice, arguments)
+
+    def words(self) -> str:
+        """Return what the hole does, in words."""
+        made, choice = function_of(self.hole, self.constants)
+        return made.words(choice, [atom(text) for text in self.hole.arguments])

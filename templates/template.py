@@ -1,0 +1,173 @@
+"""What a hole may become: the base class of all templates, and what they share.
+
+A template is made for one hole: its size, the points at which the kernel asks it, and a space (paper, section 5.4). It
+denotes a finite set of functions on those points. Constants that give the same behaviour at every point are kept once,
+the simplest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from symbolic.errors import Place
+from symbolic.ir.program import Expr
+from templates.chooser import Choice, Chooser, Columns
+from templates.functions import MOST_ROWS, Functions, Rows
+from templates.holes import Point as Point
+
+T = TypeVar("T")
+
+
+class Template:
+    """A finite space of functions from points to values."""
+
+    components: tuple[tuple[Any, ...], ...]
+    tabled: ClassVar[bool] = False
+    """Whether the simplest choice is found faster among its `functions` than by `simplest`."""
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        """Return the hole's value at a point, in whatever way the chooser computes."""
+        raise NotImplementedError
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        """Return the hole's values on lanes of arguments, for a choice that is made: the oracle of `at`."""
+        raise NotImplementedError
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        """Return the chosen function of these arguments as an index expression."""
+        raise NotImplementedError
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        """Return a choice as named numbers: what solution files keep of it."""
+        raise NotImplementedError
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        """Return the choice that has these constants, whatever a file says; ValueError where they are none."""
+        raise NotImplementedError
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        """Return what the chosen function of arguments of these names does, in words."""
+        raise NotImplementedError
+
+    def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+        """Return the choice with the simplest formula that has these values, or None. A value None is free.
+
+        Unless a template knows better, it is the first one of the least weight.
+        """
+        found = matching(self, points, values)
+        best = min(range(len(found)), key=lambda row: self.weight(found.choice(row)), default=None)
+        return None if best is None else found.choice(best)
+
+    def weight(self, choice: Choice) -> tuple[Any, ...]:
+        """Say how heavy a choice's formula is to read: tuples that are compared."""
+        return ()
+
+    def restricted(self) -> Template:
+        """Return the part of this space whose constants are those of most kernels: 0, 1, -1 and the sizes."""
+        return self
+
+    def functions(self, points: Sequence[Point]) -> Functions | None:
+        """Return all its functions on these points, or None if there are too many."""
+        return Rows.everything(self, points) if self.size() <= MOST_ROWS else None
+
+    def size(self) -> int:
+        """Return how many choices there are (not all of them distinct functions)."""
+        return int(np.prod([len(c) for c in self.components], dtype=np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFamily:
+    """Templates for one kind of hole; of a user, they are searched in Space 4 (docs/extend.md).
+
+    `make` gives the template for a hole's size, its number of arguments, the points at which it is asked and the space,
+    None where the family has nothing for such a hole. `saved` gives one that only reads constants back (`parse`) and
+    says what a choice is; unless given, `make` does. `second` gives, for the size, the number of arguments and the
+    points, the same functions written once more for `--certify`: an object with `groups`, `at` and `filled`
+    (templates/second); without it, no claim about a space that the family is in can be confirmed.
+    """
+
+    name: str
+    kind: str
+    make: Callable[[int, int, tuple[Point, ...], str], Template | None]
+    saved: Callable[[int, int, tuple[Point, ...]], Template | None] | None = None
+    second: Callable[[int, int, tuple[Point, ...]], Any] | None = None
+
+    def reading(self, size: int, arity: int, points: tuple[Point, ...]) -> Template | None:
+        """Return a template that reads constants back."""
+        return self.make(size, arity, points, "4") if self.saved is None else self.saved(size, arity, points)
+
+
+FEW = 64  # candidates that are compared one by one on all points, rather than point by point on all candidates
+
+
+def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Columns:
+    """Return all choices whose function has these values at these points (None is free)."""
+    rows = Columns.everything(of.components)
+    asked = [(p, v) for p, v in zip(points, values, strict=True) if v is not None]
+    for point, value in asked:
+        if len(rows) <= FEW:
+            break
+        column = of.at(rows, point)
+        if value not in column.values:
+            return rows.where(np.zeros(len(rows), np.bool_))
+        rows = rows.where(column.codes == column.values.index(value))
+    if not asked or not asked[0][0]:
+        return rows
+    lanes = [np.array(c, np.int64) for c in zip(*(p for p, _ in asked), strict=True)]
+    wanted = np.array([v for _, v in asked])
+    same = [bool((of.apply(rows.choice(row), lanes) == wanted).all()) for row in range(min(len(rows), FEW))]
+    return rows.where(np.array(same, np.bool_)) if len(rows) <= FEW else rows
+
+
+def by_size(n: int) -> list[int]:
+    """Return 0, 1, n-1 (that is -1), 2, n-2, ...: small factors first."""
+    return sorted(range(n), key=lambda c: (weight_of(c, n), c))
+
+
+def weight_of(c: int, n: int) -> int:
+    """Say how heavy a factor modulo n is to read: 0, 1 and -1 are light."""
+    near = min(c, n - c)
+    return 0 if near == 0 else 1 + (near > 1) + (c != near)
+
+
+def distinct(items: Sequence[Any], behaviour: Callable[[Any], Hashable]) -> tuple[Any, ...]:
+    """Keep the first item of each behaviour."""
+    seen: dict[Hashable, Any] = {}
+    for item in items:
+        seen.setdefault(behaviour(item), item)
+    return tuple(seen.values())
+
+
+def integers(constants: Mapping[str, object], names: Sequence[str]) -> list[int]:
+    """Return the numbers of these names; ValueError where one of them is none, or is too large."""
+    found = []
+    for name in names:
+        value = constants.get(name)
+        if type(value) is not int or abs(value) >= 1 << 31:
+            raise ValueError(f"{name} of the hole is {value!r}")
+        found.append(value)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """A chooser whose components start at an offset: for templates that are made of others."""
+
+    chooser: Any
+    start: int
+
+    def pick(self, component: int, table: Callable[[Any], Hashable]) -> Any:
+        return self.chooser.pick(component + self.start, table)
+
+    def both(self, function: Callable[[Any, Any], Hashable], a: Any, b: Any) -> Any:
+        return self.chooser.both(function, a, b)
+
+    def compare(self, a: Any, component: int) -> Any:
+        return self.chooser.compare(a, component + self.start)
+
+    def shared(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        return self.chooser.shared((self.start, key), build)

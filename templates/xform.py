@@ -1,0 +1,202 @@
+"""`?sw_xform(i, n, k)`: group(gs, rotate after fan), the paper's equations 5 to 7, in Spaces 1, 2 and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeVar
+
+from symbolic.errors import Place
+from symbolic.ir.program import Expr
+from templates.chooser import Choice, Chooser
+from templates.formula import binary, number, remainder, signed, times, total
+from templates.functions import Functions
+from templates.primitives import fan, rot, xform
+from templates.template import Point, Template, TemplateFamily, by_size, distinct, integers, weight_of
+from templates.words import grouped, near, sum_of
+from templates.xform_functions import MOST_SETS, WORD, Xforms, shift
+
+T = TypeVar("T")
+_NAMES = ("gs", "c_f", "d_f", "wrap", "c_r", "d_r", "c")
+
+
+@dataclass(frozen=True, slots=True)
+class XformChoice:
+    """The constants of one `?sw_xform`, by the paper's letters; `d_r` 0 leaves the term k // d_r out."""
+
+    gs: int
+    c_f: int
+    d_f: int
+    wrap: bool
+    c_r: int
+    d_r: int
+    c: int
+
+
+class Xform(Template):
+    """`?sw_xform(i, n, k)`.
+
+    Space 1 and 2: no grouping (gs = d_f = n), no wrap, no k // d_r. Space 3: every gs that divides n, every d_f
+    that divides gs with gs / d_f dividing c_f, both wraps, every d_r up to the extent of k.
+    """
+
+    tabled: ClassVar[bool] = True
+
+    def __init__(self, n: int, points: Sequence[Point], space: str) -> None:
+        self.n = n
+        whole = space not in ("1", "2")
+        shifts = sorted({shift(p) for p in points}) or [0]
+        indices = sorted({p[0] for p in points})
+        extent = max(shifts) + 1
+        self.k_is_index = min(shifts) >= 0 and extent <= n
+        shapes: list[tuple[int, int, int, bool]] = []
+        for gs in [n] + ([g for g in range(n - 1, 0, -1) if n % g == 0] if whole else []):
+            for d_f in [gs] + ([d for d in range(gs - 1, 0, -1) if gs % d == 0] if whole else []):
+                step = gs // d_f
+                wraps = (False, True) if whole and step > 1 else (False,)
+                shapes += [(gs, c_f, d_f, wrap) for wrap in wraps for c_f in by_size(gs) if c_f % step == 0]
+        rates = [(c_r, d_r) for d_r in [0] + (list(range(extent - 1, 0, -1)) if whole else []) for c_r in by_size(n)]
+        self.components = (
+            distinct(shapes, lambda s: tuple(self.behaviour(s, i) for i in indices)),
+            distinct(rates, lambda r: tuple(self.turn(r, k) for k in shifts)),
+            tuple(by_size(n)),
+        )
+
+    def restricted(self) -> Template:
+        found = copy(self)
+        shapes, rates, offsets = self.components
+        few = (0, 1, self.n - 1)
+        found.components = (
+            tuple((gs, c_f, d_f, wrap) for gs, c_f, d_f, wrap in shapes if min(c_f, gs - c_f) in (0, 1, gs // d_f)),
+            tuple((c_r, d_r) for c_r, d_r in rates if c_r in few),
+            tuple(c for c in offsets if c in few),
+        )
+        return found
+
+    def behaviour(self, shape: tuple[int, int, int, bool], i: int) -> tuple[int, int, int]:
+        """Return (base, m, f): the value at index i is base + (f + R) mod m."""
+        gs, c_f, d_f, wrap = shape
+        spread = fan(gs, c_f, d_f, i % gs)
+        m = gs // d_f if wrap else gs
+        return i // gs * gs + spread // m * m, m, spread % m
+
+    def turn(self, rate: tuple[int, int], k: int) -> int:
+        c_r, d_r = rate
+        return (k * c_r + (k // d_r if d_r else 0)) % self.n
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        i, k = point[0], shift(point)
+
+        def build() -> T:
+            turn = chooser.pick(1, lambda rate: self.turn(rate, k))
+            return chooser.both(lambda a, c: rot(self.n, a, c), turn, chooser.pick(2, lambda c: c))
+
+        amount = chooser.shared(k, build)
+        shape = chooser.pick(0, lambda s: self.behaviour(s, i))
+        return chooser.both(lambda s, r: s[0] + (s[2] + r) % s[1], shape, amount)
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        named = self.named(choice)
+        k = arguments[1] if len(arguments) > 1 else 0
+        amount = k * named.c_r + (k // named.d_r if named.d_r else 0) + named.c
+        return xform(named.gs, named.c_f, named.d_f, named.wrap, amount, arguments[0])
+
+    def named(self, choice: Choice) -> XformChoice:
+        (gs, c_f, d_f, wrap), (c_r, d_r), c = choice
+        return XformChoice(gs, c_f, d_f, wrap, c_r, d_r, c)
+
+    def weight(self, choice: Choice) -> tuple[Any, ...]:
+        """Order choices by how their formulas read; those of Space 1 come first."""
+        named = self.named(choice)
+        gs = named.gs
+        terms = [weight_of(named.c_f, gs), weight_of(named.c_r, gs), weight_of(named.c, gs)]
+        extra = (gs != self.n) + (named.d_f != gs) + named.wrap + (named.d_r != 0)
+        return (extra > 0, 4 * extra + sum(terms), named.c_f != 1, named.c, named.c_r, named.c_f, gs)
+
+    def functions(self, points: Sequence[Point]) -> Functions | None:
+        shapes, rates, _ = map(len, self.components)
+        shifts = len({shift(p) for p in points})
+        most = MOST_SETS if self.n <= WORD else MOST_SETS // 5
+        small = shapes * max(rates * shifts, len(points)) <= most
+        return Xforms.everything(self, points) if small else None
+
+    # -- how a choice reads ---------------------------------------------------------------------------------
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        return {name: int(v) for name, v in asdict(self.named(choice)).items()}
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        gs, c_f, d_f, wrap, c_r, d_r, c = integers(constants, _NAMES)
+        if gs < 1 or d_f < 1 or self.n % gs or gs % d_f or d_r < 0:
+            raise ValueError(f"gs = {gs}, d_f = {d_f}, d_r = {d_r} is no xform of size {self.n}")
+        return ((gs, c_f, d_f, bool(wrap)), (c_r, d_r), c)
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        named, n, i = self.named(choice), self.n, arguments[0]
+        k = arguments[1] if len(arguments) > 1 else number(0, place)
+        gs = named.gs
+        whole = gs == n
+        inner = i if whole else binary("%", i, number(gs, place))
+        m = gs // named.d_f if named.wrap else gs
+        spread = [
+            times(signed(named.c_f, gs), inner),
+            binary("//", inner, number(named.d_f, place)) if named.d_f != gs else None,
+        ]
+        amount = [times(signed(named.c_r % m, m), k), binary("//", k, number(named.d_r, place)) if named.d_r else None]
+        offset = named.c % m
+        if named.wrap:
+            inside = total(spread, place)
+            if not (named.c_f == 1 and named.d_f == gs):
+                inside = remainder(inside, gs)
+            start = binary("*", binary("//", inside, number(m, place)), number(m, place))
+            turned = remainder(total([binary("%", inside, number(m, place)), *amount], place, offset), m)
+            value = total([start, turned], place)
+        elif named.c_f == 1 and named.d_f == gs and not any(amount) and offset == 0:
+            value = inner
+        elif whole and not any(spread) and named.c_r == 1 and not named.d_r and offset == 0 and self.k_is_index:
+            value = k
+        else:
+            value = remainder(total([*spread, *amount], place, offset), gs)
+        if whole:
+            return value
+        return total([binary("*", binary("//", i, number(gs, place)), number(gs, place)), value], place)
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        named = self.named(choice)
+        gs, c_f, d_f = named.gs, named.c_f % named.gs, named.d_f
+        step, inner = gs // d_f, gs // d_f if named.wrap else gs
+        k, offset, spread = names[1] if len(names) > 1 else "", named.c, ""
+        if d_f == gs and c_f == 0 and inner == gs:
+            return grouped([f"broadcast element {_amount(named, k, offset, gs)}"], gs, self.n)
+        if d_f == gs and c_f == gs - 1 and gs > 2 and inner == gs:
+            spread, offset = "reverse", offset + 1
+        elif d_f == gs and c_f != 1 % gs:
+            spread = f"fan by {c_f}"
+        elif d_f < gs and c_f == step % gs:
+            spread = f"transpose a {d_f} x {step} matrix"
+        elif d_f < gs:
+            spread = f"fan by {c_f}, one further after every {d_f}"
+        amount = _amount(named, k, offset, inner)
+        turn = "" if amount == "0" else f"rotate by {amount}" + ("" if inner == gs else f" in groups of {inner}")
+        return grouped([part for part in (spread, turn) if part], gs, self.n)
+
+
+def _amount(named: XformChoice, k: str, offset: int, m: int) -> str:
+    """Return by how much to rotate modulo m: `k`, `-k`, `2 * k + 3`, `k // 4 + 1`."""
+    if m == 1:
+        return "0"
+    terms = []
+    if k:
+        terms.append((near(named.c_r, m), k))
+        if named.d_r:
+            terms.append((1, f"{k} // {named.d_r}"))
+    return sum_of([(factor, text) for factor, text in terms if factor], near(offset, m))
+
+
+FAMILY = TemplateFamily(
+    "xform",
+    "xform",
+    lambda size, arity, points, space: Xform(size, points, space),
+    saved=lambda size, arity, points: Xform(size, points, "1"),
+)
