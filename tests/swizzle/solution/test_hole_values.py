@@ -50,6 +50,6 @@ def test_a_naive_template_is_tabled_and_shown() -> None:
     tables = best.tables()
     for hole in best.holes:
         table = tables[hole.name]
-        names = dict(zip(table.arguments, table.points.T, strict=True))
-        assert (eval(hole.formula, names) == table.values).all()
+        for point, value in zip(table.points.tolist(), table.values.tolist(), strict=True):
+            assert eval(hole.formula, dict(zip(table.arguments, point, strict=True))) == value
     assert "svg" in best.show().svg
