@@ -247,6 +247,19 @@ def test_the_steps_are_logarithmic() -> None:
     assert "bit" not in print_cuda(optimize(gather(op("%", op("+", "j", op("*", LANE, 4)), 8)))).text
 
 
+@pytest.mark.parametrize("size", range(2, 18))
+def test_what_is_written_comes_back_by_as_few_steps(size: int) -> None:
+    """Every lane comes back to where it was, whatever its amount and whichever of its elements it wrote."""
+    for amount in (LANE, op("*", LANE, 2), op("*", LANE, 4), un("-", LANE)):
+        for when in (None, op("<", LANE, 20)):
+            program = scatter(op("%", op("+", "j", amount), size), size, when=when)
+            found = rotate_registers(simplify(program))
+            assert_same_run(program, found)
+            loops = [s for s in statements(found.body) if isinstance(s, ir.For) and s.variable.startswith("bit")]
+            steps = {int(evaluate(op("-", bits.start, bits.stop), {})) for bits in loops}
+            assert steps <= {(size - 1).bit_length()}
+
+
 @pytest.mark.skipif(not available_tools(), reason="neither NVRTC nor nvcc on this machine")
 @pytest.mark.parametrize("size", [5, 8, 16, 31])
 def test_a_rotation_takes_fewer_instructions_than_choices(size: int) -> None:
@@ -290,6 +303,38 @@ def test_a_copy_stays_where_both_are_needed() -> None:
         merged = merge_copies(program)
         assert sum(isinstance(stmt, ir.DeclareArray) for stmt in statements(merged.body)) == 2
         assert_same_run(program, merged)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_store_ends_the_life_of_what_it_overwrites_whole(size: int, reads: bool) -> None:
+    """After `p = a`, p is changed and read, then a is, or a from p: one name serves only where a has one element."""
+
+    def show(name: str, row: int) -> ir.Stmt:
+        return loop("j", size, store("y", op("+", "j", row * size), LANE, load(name, "j", dtype=I32)))
+
+    seven = ir.Const(7, I32, LANE.place)
+    changed = [store("p", 0, seven), show("p", 0), store("a", size - 1, op("+", load("x", 0, LANE, dtype=I32), seven))]
+    if reads:
+        changed = [store("a", 0, seven), store("a", size - 1, load("p", 0, dtype=I32)), show("a", 0)]
+    program = kernel(
+        "k",
+        [parameter("x", size, 32, dtype=I32), parameter("y", 2 * size, 32, role="inout", dtype=I32)],
+        [
+            array("a", size, dtype=I32),
+            array("p", size, dtype=I32),
+            loop("i", size, store("a", "i", load("x", "i", LANE, dtype=I32))),
+            loop("k", size, store("p", "k", load("a", "k", dtype=I32))),
+            *changed,
+            show("a", 1),
+        ],
+        block=(32, 1, 1),
+        grid=(1, 1, 1),
+    )
+    merged = merge_copies(program)
+    assert_same_run(program, merged)
+    arrays = sum(isinstance(stmt, ir.DeclareArray) for stmt in statements(merged.body))
+    assert arrays == (1 if size == 1 and not reads else 2)
 
 
 def test_arrays_are_declared_where_they_are_used() -> None:

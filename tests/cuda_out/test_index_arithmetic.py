@@ -290,3 +290,21 @@ def test_a_value_is_not_shared_past_a_change() -> None:
         *(branch(where_set, [store("y", p, data(num(n)))]) for n in (1, 2)),
     ]
     assert shared(*sides) == tuple(sides)
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 7])
+@pytest.mark.parametrize("low", [-2, -1, 0, 1])
+def test_remainders_at_the_edges_of_their_range(n: int, low: int) -> None:
+    """Python's value for each dividend; where it is below twice the divisor, and a name, there is no division left."""
+    from cuda_out.analysis.intervals import Range
+    from cuda_out.passes.strength import strong
+
+    for high in (n - 1, 2 * n - 2, 2 * n - 1, 2 * n, 2 * n + 1, 3 * n):
+        facts = {**WARPS, "r": Range(low, high)}
+        for dividend in (R, op("+", R, 0)):
+            for operator, python in (("%", int.__mod__), ("//", int.__floordiv__)):
+                found = strong(op(operator, dividend, n), facts)
+                for value in range(low, high + 1):
+                    assert evaluate(found, {"r": np.array([value])}) == python(value, n), (value, low, high)
+                subtracted = isinstance(found, ir.Select)
+                assert subtracted == (operator == "%" and dividend is R and low >= 0 and high < 2 * n)

@@ -74,3 +74,20 @@ def test_the_simplest_formula_reads_well(some: Hole, points: list[Point], functi
     choice = made.simplest(points, [function(*p) for p in points])
     assert choice is not None
     assert formula(some, made, choice) == text
+
+
+@pytest.mark.parametrize("extent", [2, 3, 4, 5])
+@pytest.mark.parametrize("low", [-1, 0, 1])
+def test_an_argument_that_is_an_index_needs_no_remainder(low: int, extent: int) -> None:
+    """`k` alone is read where it lies in 0..n-1 at every point, `k % n` where it does not."""
+    points = [(i, k) for i in range(4) for k in range(low, extent)]
+    some = hole("xform", 4, "i", "k")
+    made = template(some, points, "1")
+    for choice in itertools.product(*made.components):
+        if all(made.at(OneChoice(choice), (i, k)) == k % 4 for i, k in points):
+            text = formula(some, made, choice)
+            assert [eval(text, {"i": i, "k": k}) for i, k in points] == [k % 4 for _, k in points]
+            if text in ("k", "k % 4"):
+                assert text == ("k" if all(0 <= k < 4 for _, k in points) else "k % 4")
+                return
+    assert extent - low == 1  # then it is read as a number

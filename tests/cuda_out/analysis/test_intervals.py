@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -76,3 +77,23 @@ def test_an_empty_range_is_a_bug() -> None:
     with pytest.raises(AssertionError):
         Range(3, 2)
     assert Range(0, 3).meet(7, 9) == Range(0, 3)
+
+
+SHORT = [Range(low, high) for low in range(-5, 6) for high in range(low, 6)]
+
+
+@pytest.mark.parametrize("operator", ["&", "|", "^"])
+def test_bits_of_all_short_ranges(operator: str) -> None:
+    """Values are held; of numbers that are not negative, an `and` is below both, an `or` above, within their bits."""
+    compute = OPERATORS[operator]
+    for left, right in itertools.product(SHORT, repeat=2):
+        found = binary_range(operator, left, right)  # type: ignore[arg-type]
+        sides = [range(int(side.lo), int(side.hi) + 1) for side in (left, right)]
+        values = [compute(a, b) for a, b in itertools.product(*sides)]
+        assert found.lo <= min(values) and max(values) <= found.hi, (left, right)
+        if left.lo < 0 or right.lo < 0:
+            continue
+        bits = int(max(left.hi, right.hi)).bit_length()
+        lowest = max(left.lo, right.lo) if operator == "|" else 0
+        highest = min(left.hi, right.hi) if operator == "&" else (1 << bits) - 1
+        assert found == Range(lowest, highest), (left, right)

@@ -299,3 +299,21 @@ def test_every_value_is_a_multiple(seed: int) -> None:
     assert where_ is not None
     values = evaluate(expr, where_)
     assert (values == 0).all() if found == 0 else (values % found == 0).all()
+
+
+@pytest.mark.parametrize("read", ["e", 3, 0], ids=str)
+@pytest.mark.parametrize("written", ["e", 3, 0], ids=str)
+def test_what_a_loop_reads_again_is_not_loaded_before_it(written: Any, read: Any) -> None:
+    """A word that an earlier iteration wrote, in the array that it writes, is read with what was written."""
+    value = op("+", op("*", load("y", op("+", FOUR, read)), load("x", op("+", FOUR, "e"))), data(1.0))
+    other = store("z", op("+", FOUR, "e"), load("y", op("+", FOUR, "e")))
+    body = loop("e", 4, store("y", op("+", FOUR, written), value), other)
+    program = kernel(
+        "k",
+        [parameter("x", 128), parameter("y", 128, role="inout"), parameter("z", 128, role="out")],
+        [body],
+        block=(32, 1, 1),
+        grid=(1, 1, 1),
+    )
+    for changed in (vectorize(program), vectorize(simplify(program)), optimize(program)):
+        assert_same_run(program, changed)

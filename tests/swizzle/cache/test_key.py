@@ -131,3 +131,23 @@ def test_another_engine_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key_of(SKETCH)
     monkeypatch.setattr("swizzle.cache.key.engine", lambda: "another")
     assert key_of(SKETCH) != before
+
+
+@pytest.mark.parametrize(
+    ("text", "swapped", "alike"),
+    [
+        ("w[0] - x[i]", "x[i] - w[0]", False),
+        ("w[0] / x[i]", "x[i] / w[0]", False),
+        ("w[0] + x[i]", "x[i] + w[0]", True),
+        ("w[0] * x[i]", "x[i] * w[0]", True),
+        ("maximum(w[0], x[i])", "maximum(x[i], w[0])", True),
+        ("w[0] - x[i] / x[0]", "w[0] - x[0] / x[i]", False),
+        ("w[0] - x[i] * x[0]", "w[0] - x[0] * x[i]", True),
+    ],
+)
+def test_the_order_of_arguments_counts_where_it_matters(text: str, swapped: str, alike: bool) -> None:
+    """A difference and a quotient have a first argument; sums, products and maxima do not."""
+    one, other = (
+        re.sub(r"return .*", f"return [{each} for i in range(8)]", SKETCH, count=1) for each in (text, swapped)
+    )
+    assert (key_of(one) == key_of(other)) == alike

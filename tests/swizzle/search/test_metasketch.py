@@ -164,6 +164,23 @@ def test_an_interrupt_while_verifying_keeps_the_best(monkeypatch: pytest.MonkeyP
     assert len(found.solutions) == 1 and found.best.cost == {"accumulates": 1}
 
 
+def test_an_interrupt_while_verifying_leaves_the_optimum_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while an answer is verified that counting alone does not show to be the cheapest."""
+    sketch = kernel(SUM, spec=TWICE)
+    assert solve(sketch).optimal
+    pressed = []
+
+    def once(*arguments: Any) -> Any:
+        if not pressed:
+            pressed.append(True)
+            raise KeyboardInterrupt
+        return verify(*arguments)
+
+    monkeypatch.setattr("swizzle.search.reading.verify", once)
+    found = solve(sketch)
+    assert (found.status, found.optimal, found.reason) == ("sat", False, "interrupted")
+
+
 def test_an_interrupt_while_verifying_keeps_what_was_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C among many solutions to be verified leaves those that were."""
     runs = []

@@ -1,10 +1,17 @@
 """Races: what a barrier orders, and for whom."""
 
+import itertools
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from symbolic.algebra.numbers import Numbers
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
+from symbolic.machine.races import Access, races
 from tests.sketches import kernel
 
 HEAD = "t = cuda.threadIdx.x\ni = cuda.grid(1)\ns = cuda.shared.array(8, i32)\ns[t] = x[i]\n"
@@ -28,3 +35,42 @@ def test_barriers_order_those_who_pass_them(body: str) -> None:
     program = kernel(HEAD + body, arguments="x=i32[16], y=i32.out[16]", grid=2).program
     run = Machine(program, Numbers(), {"x": np.arange(16, dtype=np.int32)}).run()
     assert bool(run.violations) == CASES[body]
+
+
+SHAPE = LaunchShape((4, 1, 1), (2, 1, 1), 2)  # two blocks of two warps of two lanes
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_races_are_those_of_all_pairs(data: st.DataObject) -> None:
+    """In global memory blocks meet, whatever barriers each has passed; a cell of shared memory belongs to a block."""
+    between_blocks = data.draw(st.booleans())
+    accesses, single = [], []
+    epochs = st.integers(0, 1)
+    for number in range(data.draw(st.integers(1, 3))):
+        threads = sorted(data.draw(st.sets(st.integers(0, SHAPE.count - 1), max_size=4)))
+        writes = data.draw(st.booleans())
+        rows = []
+        for thread in threads:
+            cell = data.draw(st.integers(0, 2)) + (0 if between_blocks else 3 * (thread // SHAPE.block_threads))
+            block_epoch = data.draw(epochs)
+            rows.append((thread, cell, block_epoch, block_epoch + data.draw(epochs)))
+        columns = np.array(rows, np.int64).reshape(-1, 4).T
+        accesses.append(Access((number,), writes, *columns))
+        single += [(number, writes, *row) for row in rows]
+
+    def meet(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+        (_, writes, t, cell, block_epoch, warp_epoch), (_, also, u, place, block_other, warp_other) = one, other
+        if t == u or cell != place or not (writes or also):
+            return False
+        if t // SHAPE.block_threads == u // SHAPE.block_threads and block_epoch != block_other:
+            return False
+        return SHAPE.warp_base[t] != SHAPE.warp_base[u] or warp_epoch == warp_other
+
+    pairs = [(one, other) for one, other in itertools.combinations(single, 2) if meet(one, other)]
+    found = list(races(accesses, SHAPE, between_blocks))
+    assert {race.address for race in found} == {one[3] for one, _ in pairs}
+    known = {(one[0], one[2], one[3], other[0], other[2]) for pair in pairs for one, other in (pair, pair[::-1])}
+    for race in found:
+        key = (race.first.key[0], race.first_thread, race.address, race.second.key[0], race.second_thread)
+        assert key in known and race.first.key <= race.second.key

@@ -279,6 +279,13 @@ REFUSED = {
         "y[i] = x[i] * (16 * GX)",
         "the specification's y[0] is not that of the first block, moved",
     ),
+    "a stride of the declared grid": (
+        "[x[i] for i in range(16 * GX)]",
+        """for j in range(2):
+        if i + 32 * j < len(y):
+            y[i + 32 * j] = x[i + 32 * j]""",
+        "a block writes y[32], which belongs to a later block",
+    ),
     "something in the first ten elements only": (
         "[2 * x[i] if i < 10 else x[i] for i in range(16 * GX)]",
         """v = x[i]

@@ -1,0 +1,79 @@
+"""Accumulators: small cases of products and of counting, each in all assignments."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from symbolic.machine.accumulators import Entry, Reduced
+from symbolic.values.data import Need
+from symbolic.values.guard import TRUE, Guard
+from symbolic.values.vector import Encoding
+from tests.symbolic.assignments import assignments
+from tests.symbolic.values.test_data import HERE, ON, choice, lanes, new_encoding, two_way
+
+PRODUCTS = ["x y, x z", "x y, z 0", "x y, y x", "x 0, y 0"]
+
+
+def products(texts: list[str], certain: bool) -> tuple[Encoding, Reduced, list[Guard], Callable[[Sequence[bool]], int]]:
+    """Return a sum of products of two values each, the guards that decide it, and what it is by brute force."""
+    encoding = new_encoding()
+    guards, terms = encoding.guards, encoding.terms
+    value = {name: terms.atom("data", i) for i, name in enumerate("xyz")} | {"0": terms.const(0)}
+    inputs: list[Guard] = []
+    entries = []
+    for text in texts:
+        operands = []
+        for side in text.split(", "):
+            operand, free = two_way(guards, *(value[name] for name in side.split()))
+            operands.append(operand)
+            inputs += free or [guards.fresh()]
+        inputs.append(TRUE if certain else guards.fresh())
+        entries.append(Entry(ON if certain else choice(inputs[-1]), tuple(operands)))
+
+    def total(values: Sequence[bool]) -> int:
+        given, found = iter(values), []
+        for text in texts:
+            factors = [value[side.split()[0 if next(given) else 1]] for side in text.split(", ")]
+            if certain or next(given):
+                found.append(terms.apply("*", factors))
+        return terms.apply("+", found)
+
+    return encoding, Reduced(terms, "+", "*", entries, None, HERE), [g for g in inputs if g != TRUE], total
+
+
+@pytest.mark.parametrize("texts", [*([each] for each in PRODUCTS), *map(list, itertools.combinations(PRODUCTS, 2))])
+@pytest.mark.parametrize("certain", [False, True])
+def test_sums_of_products_are_asked_like_brute_force(texts: list[str], certain: bool) -> None:
+    """Each factor one of two, perhaps 0, which frees the other factor; every sum that can come out is asked for."""
+    _, _, inputs, total = products(texts, certain)
+    results = {values: total(values) for values in itertools.product((False, True), repeat=len(inputs))}
+    for wanted in sorted(set(results.values())):
+        encoding, reduced, inputs, again = products(texts, certain)
+        assert [again(values) for values in results] == list(results.values())  # terms have the same numbers
+        when = encoding.guards.fresh()
+        reduced.require(encoding, 0, wanted, (-when,))
+        for values, holds in assignments(encoding.guards, [when, *inputs]):
+            assert (holds is not None) == (not values[0] or results[values[1:]] == wanted), values
+
+
+@pytest.mark.parametrize("with_init", [False, True])
+@pytest.mark.parametrize("count", range(4))
+def test_need_is_the_fewest_entries_that_make_the_term(count: int, with_init: bool) -> None:
+    """The initial value is there without any entry."""
+    encoding = new_encoding()
+    guards, terms = encoding.guards, encoding.terms
+    x = [terms.atom("x", i) for i in range(4)]
+    init = terms.atom("start", 0) if with_init else None
+    entries = [Entry(choice(guards.fresh()), (lanes(each),), tag) for tag, each in enumerate(x)]
+    start = [init] if init is not None else []
+    wanted = terms.apply("+", [*start, *x[:count]])
+    fewest = min(
+        len(chosen)
+        for size in range(5)
+        for chosen in itertools.combinations(x, size)
+        if terms.apply("+", [*start, *chosen]) == wanted
+    )
+    assert Reduced(terms, "+", None, entries, init, HERE).need(0, wanted) == Need(fewest, (0, 1, 2, 3))
