@@ -1,7 +1,7 @@
 """Plant mutants and see which of them no test notices: `python bench/mutants.py --count 300 --seed 0`.
 
-The tree is copied to a temporary folder, and everything happens there. First the tests run once to find out which of them
-run which functions (kept beside the report, and renewed for test files that changed); then each mutant of a random
+The tree is copied to a temporary folder, and everything happens there. First the tests run once to find out which of
+them run which functions (kept beside the report, and renewed for test files that changed); then each mutant of a random
 sample meets the tests that run its function, up to the first failure. A mutant that makes them run too long counts as
 killed. Survivors are printed with what was changed; those that `mutants.json` explains count as equivalent.
 """
