@@ -182,7 +182,18 @@ def test_every_key_of_the_json_object_is_explained() -> None:
     explained = {row[0] for row in rows_below("| key | meaning |")}
     shown = set(re.findall(r'^  "(\w+)":', "".join(CONSOLES), re.MULTILINE)) - {"certificate"}
     assert shown <= explained
-    parts = ("proved", "floor", "left_open", "verified", "confirmed", "tried", "reason", "mismatch", "sizes")
+    parts = (
+        "cancelling",
+        "proved",
+        "floor",
+        "left_open",
+        "verified",
+        "confirmed",
+        "tried",
+        "reason",
+        "mismatch",
+        "sizes",
+    )
     extra = {"certificate." + key for key in parts}
     assert explained - shown == extra | {"all"}
 

@@ -63,6 +63,8 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                 lines.append(
                     f"  open    whether Space {space} has one of the same cost: --space {space} finds out, in time"
                 )
+            if "cancelling" in result.certificate:
+                lines.append("  open    whether one in which contributions cancel costs less: too many to be looked at")
             if all_solutions:
                 found = count(len(result.solutions), "distinct solution")
                 lines.append(f"  found   {found}; there may be more" if result.reason else f"  all     {found}")

@@ -167,7 +167,9 @@ def _accumulates(
     few = deficient({n: [u for u, use in enumerate(uses) if item in use.items] for n, item in enumerate(items)})
     if few:
         return _too_few(names, [items[n] for n in few], [use for use in uses if use.items & {items[n] for n in few}])
-    if LAWS[value.outer].idempotent:
+    if value.order.cancels:
+        idle = []
+    elif LAWS[value.outer].idempotent:
         idle = [u for u, use in enumerate(uses) if use.always and not use.items][:1]
     else:
         sure = [u for u, use in enumerate(uses) if use.always]

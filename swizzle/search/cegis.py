@@ -130,6 +130,11 @@ class Cegis:
                 different += [-self.holes.at(number, p).is_(v) for p, v in some]
         self.guards.add(different)
 
+    @property
+    def narrowed(self) -> bool:
+        """Say whether a filling may be right that the search does not look at."""
+        return self.shown.encoding.narrowed
+
     def evidence(self) -> dict[str, int]:
         """Return how much a proof took."""
         return {

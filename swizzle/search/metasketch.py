@@ -35,6 +35,7 @@ SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
+NARROWED = "fillings in which contributions to an accumulator cancel are too many to be looked at"
 
 
 class _Search:
@@ -53,6 +54,7 @@ class _Search:
         self.floor = 0
         self.left_open: list[SpaceName] = []
         self.reason = ""
+        self.narrowed = False  # a space is left that has fillings which were not looked at
         self.told = 0.0
         self.counterexamples = 0
         self.problem: Problem | None = None
@@ -165,6 +167,7 @@ class _Search:
                 return True
             self.all.append(candidate)
             self._tell_count(space)
+        self.narrowed |= tables.shown.encoding.narrowed
         evidence = {"looked_at": len(tables.shown.demands), "nodes": tables.nodes}
         self.claims.append(Claim(space, None, tuple(self.all), "tables", evidence))
         return True
@@ -244,6 +247,7 @@ class _Search:
     def _claim(
         self, space: SpaceName, cegis: SpaceSearch, at_most: int | None, known: tuple[Candidate, ...] = ()
     ) -> None:
+        self.narrowed |= isinstance(cegis, Cegis) and cegis.narrowed
         self.claims.append(Claim(space, at_most, known, self.solver, cegis.evidence()))
 
     # -- result ---------------------------------------------------------------------------------------------
@@ -258,6 +262,10 @@ class _Search:
             certificate["floor"] = f"accumulates that no filling can do without, by counting: {self.floor}"
         if self.best is not None and self.left_open:
             certificate["left_open"] = list(self.left_open)
+        if self.narrowed and self.best is not None and not self._at_floor():
+            certificate["cancelling"] = NARROWED
+        elif self.narrowed and self.best is None:
+            self.reason = self.reason or NARROWED
         solutions, verified = self._read(candidates) if candidates else ((), {})
         if solutions:
             certificate["verified"] = verified

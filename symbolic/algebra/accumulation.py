@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.terms import Term, Terms
@@ -21,10 +21,17 @@ class Clauses(Protocol):
 
     def add(self, clause: Iterable[int], /) -> None: ...
     def exactly(self, count: int, guards: Sequence[int], when: int, /) -> None: ...
+    def odd(self, guards: Sequence[int], when: int, is_odd: bool, /) -> None: ...
+
+
+Offer: TypeAlias = Sequence[Counter[Term]]
+"""Everything that one entry may contribute: the items of each possible value."""
 
 
 class Accumulation(ABC):
-    """The items of reductions by one operator."""
+    """The items of reductions by one operator; `cancels`: one contribution may take off what another one brings."""
+
+    cancels: ClassVar[bool] = False
 
     def __init__(self, terms: Terms, op: str) -> None:
         self.terms, self.op, self.law = terms, op, LAWS[op]
@@ -41,9 +48,21 @@ class Accumulation(ABC):
         """Return the reduction of some terms; None where there are none and the operator has no identity."""
         return None if not items and self.law.identity is None else self.terms.apply(self.op, items)
 
-    def may_hold(self, items: Counter[Term], wanted: Counter[Term]) -> bool:
-        """Say whether a contribution of these items spoils nothing."""
+    def may_hold(self, items: Counter[Term], wanted: Counter[Term], free: frozenset[Term]) -> bool:
+        """Say whether a contribution of these items spoils nothing; `free` may be taken off again."""
         return all(wanted[item] >= count for item, count in items.items())
+
+    def opposed(self, offers: Sequence[Offer]) -> frozenset[Term]:
+        """Return the items that may come in although nobody wants them, as other entries may take them off again."""
+        return frozenset()
+
+    def spare(self, capacity: int, wanted: Counter[Term]) -> bool:
+        """Say whether something may cancel where no more than so many items are contributed."""
+        return False
+
+    def strict(self) -> Accumulation:
+        """Return the same without cancelling: what it finds equal is equal, and there may be more."""
+        return self
 
     @abstractmethod
     def fewest(self, items: Counter[Term]) -> int | None:

@@ -13,7 +13,7 @@ from symbolic.algebra.terms import Term
 class Distinct(Accumulation):
     """An item is right when some contribution brings it."""
 
-    def may_hold(self, items: Counter[Term], wanted: Counter[Term]) -> bool:
+    def may_hold(self, items: Counter[Term], wanted: Counter[Term], free: frozenset[Term]) -> bool:
         return all(item in wanted for item in items)
 
     def fewest(self, items: Counter[Term]) -> int | None:

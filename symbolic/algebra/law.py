@@ -93,7 +93,7 @@ LAWS: dict[str, Law] = {
         Law("max", max, "set", "maximum", bound="least", infix=False),
         Law("&", operator.and_, "set", "bitwise_and", identity=-1, absorber=0, sign="&", words=("and",), floats=False),
         Law("|", operator.or_, "set", "bitwise_or", identity=0, absorber=-1, sign="|", words=("or",), floats=False),
-        Law("^", operator.xor, "bag", "bitwise_xor", identity=0, inverse=operator.xor, sign="⊕", words=("xor",),
+        Law("^", operator.xor, "parity", "bitwise_xor", identity=0, inverse=operator.xor, sign="⊕", words=("xor",),
             floats=False),
     )
 }  # fmt: skip

@@ -9,9 +9,10 @@ from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.bag import Bag
 from symbolic.algebra.distinct import Distinct
 from symbolic.algebra.law import LAWS, Order
+from symbolic.algebra.parity import Parity
 from symbolic.algebra.terms import Terms
 
-ORDERS: Final[Mapping[Order, type[Accumulation]]] = {"bag": Bag, "set": Distinct}
+ORDERS: Final[Mapping[Order, type[Accumulation]]] = {"bag": Bag, "set": Distinct, "parity": Parity}
 
 
 def accumulation(terms: Terms, op: str) -> Accumulation:

@@ -2,8 +2,8 @@
 
 A term is an int, its place in one table; equal terms are the same int, so no solver ever reasons about arithmetic
 on data. Operators that are commutative and associative hold their arguments as a sorted multiset (a set for the
-idempotent ones), flattened; constants are folded and identities dropped. Canonicalisation is sound and incomplete:
-`a * (b + c)` and `a * b + a * c` stay different, and `a ^ a` is not simplified, as in the paper.
+idempotent ones, those that are there an odd number of times for `^`), flattened; constants are folded and identities
+dropped. Canonicalisation is sound and incomplete: `a * (b + c)` and `a * b + a * c` stay different.
 """
 
 from __future__ import annotations
@@ -84,8 +84,10 @@ class Terms:
             return self.const(constant)
         if constant is not None and constant != law.identity:
             items.append(self.const(constant))
-        if law.idempotent:
+        if law.order == "set":
             items = list(set(items))
+        elif law.order == "parity":
+            items = [item for item, number in Counter(items).items() if number % 2]
         if not items:
             return self.const(law.identity)
         if len(items) == 1:

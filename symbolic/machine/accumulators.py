@@ -1,7 +1,8 @@
 """Accumulators under holes: one multiset of guarded entries (paper, section 4.2).
 
-An accumulator equals a term when each item of the term is contributed by exactly one of the entries that could, and no
-entry contributes anything else: cardinality over guards, no arithmetic.
+An accumulator equals a term when the items of the term are contributed as its operator's order asks for
+(`symbolic.algebra.accumulation`): by exactly one of the entries that could, by some, by an odd number; and no entry
+contributes anything else that stays. Cardinality and parity over guards, no arithmetic on data.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from symbolic.algebra.accumulation import Accumulation, Offer
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -34,6 +36,7 @@ from symbolic.values.data import (
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Encoding, Vector, conjunction, guard_at, reach
 
+OFFERS_LIMIT = 10_000  # values that entries may contribute, of which it is asked what cancels
 POSSIBLE_LIMIT = 256  # values of an accumulator that are enumerated, so that arithmetic can go on with them
 
 
@@ -44,6 +47,29 @@ class Entry:
     mask: Vector
     operands: tuple[DataVector, ...]
     tag: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The items that are wanted, and those that may come in all the same because they may be taken off again."""
+
+    order: Accumulation
+    wanted: Counter[Term]
+    free: frozenset[Term]
+
+    @property
+    def items(self) -> tuple[Term, ...]:
+        """Every item that may be contributed."""
+        return (*self.wanted, *sorted(self.free))
+
+    def fits(self, term: Term) -> bool:
+        """Say whether an entry may contribute a term."""
+        if term in self.wanted:
+            return True
+        simple = self.order.terms.nodes[term][0] not in (self.order.op, "const")
+        if simple and not self.order.cancels:
+            return False
+        return self.order.may_hold(self.order.items(term), self.wanted, self.free)
 
 
 class Reduced(Data):
@@ -60,6 +86,7 @@ class Reduced(Data):
         self.order = accumulation(terms, outer)
         self.inner = inner if any(len(e.operands) > 1 for e in entries) else None
         self.entries: tuple[Entry, ...] = ()
+        self._known_offers: dict[int, list[Offer] | None] = {}
         self.dissolved: tuple[Entry, ...] = ()
         for entry in entries:
             self._add(entry)
@@ -99,15 +126,15 @@ class Reduced(Data):
         init = () if self.init is None else (self.init,)
         found = set()
         for chosen in itertools.product(*parts):
-            whole = self.order.total((*init, *(c for c in chosen if c is not None)))
-            found.add(UNWRITTEN if whole is None else whole)
+            value = self.order.total((*init, *(c for c in chosen if c is not None)))
+            found.add(UNWRITTEN if value is None else value)
         if self.dissolved and self.order.law.identity is None:
             found.add(UNWRITTEN)
         return frozenset(found)
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
-        """A sum to which two entries always contribute, neither of them a number, is a sum."""
-        if self.outer not in ("+", "^"):
+        """A sum to which two entries always contribute, neither of them a number, is a sum if nothing cancels."""
+        if self.outer not in ("+", "^") or self._may_collapse(t):
             return None
         certain = 0
         for entry in self.entries:
@@ -115,6 +142,13 @@ class Reduced(Data):
             folding = {"const", self.inner if self.inner in ("&", "|") else "const"}
             certain += reach(entry.mask, t) == {True} and some is not None and not some & folding
         return frozenset((self.outer,)) if certain >= 2 else None
+
+    def _may_collapse(self, t: int) -> bool:
+        """Say whether so much may cancel that a sum is none any more."""
+        if not self.order.cancels:
+            return False
+        offers = self._offers(t)
+        return offers is None or bool(self.order.opposed(offers))
 
     def need(self, t: int, term: Term) -> Need | None:
         """An entry whose value is no reduction by `outer` itself brings one item at most."""
@@ -147,17 +181,17 @@ class Reduced(Data):
         return True
 
     def _require(self, encoding: Encoding, t: int, term: Term, when: Guard) -> None:
-        guards, terms, order = encoding.guards, self.terms, self.order
-        wanted = order.items(term) if term != UNWRITTEN else Counter({UNWRITTEN: 1})
+        guards, terms = encoding.guards, self.terms
         for entry in self.dissolved:
             self._require_some(encoding, entry, t, when)
         certain, open_entries = self._split(encoding, t)
+        goal = self._goal(encoding, t, term)
         settled = terms.apply(self.outer, certain) if certain else None
-        if settled is not None and order.absorbs(settled):
+        if settled is not None and goal.order.absorbs(settled):
             guards.add((-when, TRUE if settled == term else FALSE))
             return
-        uses: dict[Term, list[Guard]] = {item: [] for item in wanted}
-        for item, count in () if settled is None else order.items(settled).items():
+        uses: dict[Term, list[Guard]] = {item: [] for item in goal.items}
+        for item, count in () if settled is None else goal.order.items(settled).items():
             if item in uses:
                 uses[item] += [TRUE] * count
             else:
@@ -165,20 +199,68 @@ class Reduced(Data):
         partners: dict[Term, list[tuple[Term, Term]]] | None = None
         for entry, active in open_entries:
             if self._pairs(entry, t):
-                partners = partners or self._partners(wanted)
+                partners = partners or self._partners(goal.items)
                 self._use_pairs(encoding, entry, t, active, when, partners, uses)
                 continue
             fits = []
             if len(entry.operands) == 1:
-                able = frozenset(term for _, term in self._fitting(entry, t, wanted))
+                able = frozenset(term for _, term in self._fitting(entry, t, goal))
                 require_among(entry.operands[0], encoding, t, able, (-when, -active))
-            for guard, items in self._contributions(encoding, entry, t, wanted):
+            for guard, items in self._contributions(encoding, entry, t, goal):
                 fits.append(guard)
                 for item, count in items.items():
                     uses[item] += [guards.both(active, guard)] * count
             guards.add([-when, -active, *fits])
-        for item, count in wanted.items():
-            order.require(guards, count, uses[item], when)
+        for item, found in uses.items():
+            goal.order.require(guards, goal.wanted[item], found, when)
+
+    def _goal(self, encoding: Encoding, t: int, term: Term) -> Goal:
+        """Return what is to be contributed; where too much may cancel to be looked at, nothing may."""
+        order = self.order
+        if term == UNWRITTEN:
+            return Goal(order.strict(), Counter({UNWRITTEN: 1}), frozenset())
+        wanted = order.items(term)
+        if not order.cancels or not order.spare(self._capacity(t), wanted):
+            return Goal(order, wanted, frozenset())
+        offers = self._offers(t)
+        if offers is None:
+            encoding.narrowed = True
+            order = order.strict()
+            return Goal(order, order.items(term), frozenset())
+        return Goal(order, wanted, order.opposed(offers) - wanted.keys())
+
+    def _capacity(self, t: int) -> int:
+        """Return how many items are contributed at most, or a large number where that is not clear."""
+        found = 0 if self.init is None else len(self.order.items(self.init))
+        for entry in self.entries:
+            if True in reach(entry.mask, t):
+                values = possible(entry.operands[0], t) if len(entry.operands) == 1 else None
+                if values is not None:
+                    found += max(len(self.order.items(v)) for v in values)
+                else:
+                    found += 1 if self._pairs(entry, t) else OFFERS_LIMIT
+        return found
+
+    def _offers(self, t: int) -> list[Offer] | None:
+        """Return what each entry may contribute; None where that is too much to be looked at."""
+        if t in self._known_offers:
+            return self._known_offers[t]
+        found: list[Offer] | None = [] if self.init is None else [[self.order.items(self.init)]]
+        total = 0
+        for entry in self.entries:
+            if found is not None and True in reach(entry.mask, t):
+                sets = [possible(o, t) for o in entry.operands]
+                total += prod(OFFERS_LIMIT if s is None else len(s) for s in sets)
+                if total >= OFFERS_LIMIT:
+                    found = None
+                    continue
+                values = {
+                    self.terms.apply(self.inner, chosen) if self.inner and len(chosen) > 1 else chosen[0]
+                    for chosen in itertools.product(*(sorted(s) for s in sets if s is not None))
+                }
+                found.append([self.order.items(v) for v in sorted(values - {UNWRITTEN})])
+        self._known_offers[t] = found
+        return found
 
     def _split(self, encoding: Encoding, t: int) -> tuple[list[Term], list[tuple[Entry, Guard]]]:
         """Return the terms that are contributed for certain, and the other entries that may be active."""
@@ -260,21 +342,21 @@ class Reduced(Data):
         return chosen[0] if len(chosen) == 1 else self.terms.apply(self.inner or "", chosen)
 
     def _contributions(
-        self, encoding: Encoding, entry: Entry, t: int, wanted: Counter[Term]
+        self, encoding: Encoding, entry: Entry, t: int, goal: Goal
     ) -> Iterator[tuple[Guard, Counter[Term]]]:
         """Yield what an entry may contribute without spoiling the wanted term: the guard and the items."""
         guards, operands = encoding.guards, entry.operands
-        for chosen, term in self._fitting(entry, t, wanted):
+        for chosen, term in self._fitting(entry, t, goal):
             guard = TRUE
             for operand, value in zip(operands, chosen, strict=True):
                 guard = guards.both(guard, equals(operand, encoding, t, value))
                 if guard == FALSE:
                     break
             if guard != FALSE:
-                yield guard, self.order.items(term)
+                yield guard, goal.order.items(term)
 
-    def _fitting(self, entry: Entry, t: int, wanted: Counter[Term]) -> Iterator[tuple[tuple[Term, ...], Term]]:
-        """Yield the operand values whose product fits into the wanted multiset, with the product."""
+    def _fitting(self, entry: Entry, t: int, goal: Goal) -> Iterator[tuple[tuple[Term, ...], Term]]:
+        """Yield the operand values whose product fits into what is wanted, with the product."""
         terms, operands = self.terms, entry.operands
         sets = [possible(o, t) for o in operands]
         if len(operands) == 1:
@@ -283,9 +365,9 @@ class Reduced(Data):
                 some = kinds(terms, operands[0], t)
                 if some is None or some & {"const", self.outer}:
                     raise too_many(self.place)
-            for term in wanted if only is None else only:
+            for term in goal.items if only is None else only:
                 self._refuse_constant(term)
-                if self._fits(term, wanted):
+                if goal.fits(term):
                     yield (term,), term
             return
         assert self.inner is not None
@@ -294,15 +376,8 @@ class Reduced(Data):
         for chosen in itertools.product(*(sorted(s) for s in sets if s is not None)):
             term = terms.apply(self.inner, chosen)
             self._refuse_constant(term)
-            if self._fits(term, wanted):
+            if goal.fits(term):
                 yield chosen, term
-
-    def _fits(self, term: Term, wanted: Counter[Term]) -> bool:
-        if term in wanted:
-            return True
-        if self.terms.nodes[term][0] not in (self.outer, "const"):
-            return False
-        return self.order.may_hold(self.order.items(term), wanted)
 
     def _factors(self, item: Term) -> set[tuple[Term, Term]]:
         """Return the ordered pairs whose product by `inner` is an item, for values that do not fold."""

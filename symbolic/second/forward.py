@@ -76,6 +76,14 @@ def exactly(count: int, formulas: Sequence[FNode]) -> FNode:
     return both(least, no(reached[count + 1])) if count + 1 < len(reached) else least
 
 
+def is_odd(formulas: Sequence[FNode]) -> FNode:
+    """Return 'an odd number of these hold'."""
+    found = get_env().formula_manager.FALSE()
+    for formula in formulas:
+        found = some_of((both(found, no(formula)), both(no(found), formula)))
+    return found
+
+
 class Lazy:
     """A value for each thread, computed once when it is asked for."""
 

@@ -21,9 +21,10 @@ from symbolic.algebra.law import LAWS
 from symbolic.algebra.numbers import conversion
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms, binary, unary
 from symbolic.ir.program import DeclareAccumulator, DType
-from symbolic.second.forward import NotCovered, both, exactly, no, some_of
+from symbolic.second.forward import NotCovered, both, exactly, is_odd, no, some_of
 
 MOST_PRODUCTS = 50_000
+MOST_CONTRIBUTIONS = 20_000  # to a parity; beyond that nothing is said to cancel, in the search neither
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +156,16 @@ class TermValues:
 
     def _bag_is(self, bag: Bag, term: Term) -> FNode:
         terms, law = self.terms, LAWS[bag.outer]
+        if any(not isinstance(key, int) for _, operands in bag.entries for o in operands for key in o):
+            return self._true
+        if law.order == "parity" and self._contributions(bag) <= MOST_CONTRIBUTIONS:
+            return self._parity_is(bag, term)
         wanted = terms.multiset(term, bag.outer)
         uses: dict[Term, list[FNode]] = {item: [] for item in wanted}
         rules: list[FNode] = []
         if bag.init is not None:
             rules.append(self._use(terms.multiset(bag.init, bag.outer), self._true, uses, bag.outer))
         for active, operands in bag.entries:
-            if any(not isinstance(key, int) for o in operands for key in o):
-                return self._true
             fits = []
             for product, ways in self._products_of(bag.inner, operands).items():
                 if terms.is_const(product) and terms.items(product, bag.outer):
@@ -178,6 +181,34 @@ class TermValues:
         for item, count in wanted.items():
             rules.append(some_of(uses[item]) if law.idempotent else exactly(count, uses[item]))
         return both(*rules)
+
+    def _parity_is(self, bag: Bag, term: Term) -> FNode:
+        """Say that what is wanted comes in an odd number of times, and everything else an even one."""
+        terms, outer = self.terms, bag.outer
+        wanted = set(terms.items(term, outer))
+        uses: dict[Term, list[FNode]] = {item: [] for item in wanted}
+        for item in () if bag.init is None else terms.items(bag.init, outer):
+            uses.setdefault(item, []).append(self._true)
+        rules: list[FNode] = []
+        for active, operands in bag.entries:
+            fits = []
+            for product, ways in self._products_of(bag.inner, operands).items():
+                items = terms.items(product, outer)
+                if any(terms.is_const(item) for item in items):
+                    return self._true  # numbers fold, so items are not counted one by one
+                if product != UNWRITTEN:
+                    some = some_of(both(*(o[k] for o, k in zip(operands, keys, strict=True))) for keys in ways)
+                    fits.append(some)
+                    for item in items:
+                        uses.setdefault(item, []).append(both(active, some))
+            rules.append(some_of((no(active), *fits)))
+        if any(terms.is_const(item) for item in wanted) and bag.entries:
+            return self._true
+        return both(*rules, *(is_odd(found) if item in wanted else no(is_odd(found)) for item, found in uses.items()))
+
+    def _contributions(self, bag: Bag) -> int:
+        """Return in how many ways something may join a bag."""
+        return sum(prod(len(o) for o in operands) for _, operands in bag.entries)
 
     def _use(self, items: Counter[Term], when: FNode, uses: dict[Term, list[FNode]], outer: str) -> FNode:
         for item, count in items.items():

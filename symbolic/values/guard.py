@@ -215,6 +215,38 @@ class Guards:
         if len(totals) > count:
             self.add([-when, -totals[count]])
 
+    def odd(self, guards: Sequence[Guard], when: Guard = TRUE, is_odd: bool = True) -> None:
+        """Require, where `when` holds, that an odd number of these hold, or an even one; a guard twice is none.
+
+        The sums so far are a chain of new guards, each defined by four clauses.
+        """
+        odd_ones: set[Guard] = set()
+        for guard in guards:
+            is_odd ^= guard < 0
+            odd_ones ^= {abs(guard)}
+        if TRUE in odd_ones:
+            odd_ones.remove(TRUE)
+            is_odd = not is_odd
+        sums = [guard for guard in dict.fromkeys(map(abs, guards)) if guard in odd_ones]
+        if not sums:
+            if is_odd:
+                self.add([-when])
+            return
+        before = sums[0]
+        for guard in sums[1:-1]:
+            before = self._sum(before, guard)
+        last = sums[-1] if len(sums) > 1 else FALSE
+        for a, b in ((before, last), (-before, -last)) if is_odd else ((before, -last), (-before, last)):
+            self.add([-when, a, b])
+
+    def _sum(self, a: Guard, b: Guard) -> Guard:
+        """Return a new guard 'one of these holds, and not the other'."""
+        found = self.fresh()
+        for x, y in ((a, b), (-a, -b)):
+            self.add([-found, x, y])
+            self.add([found, x, -y])
+        return found
+
     def counter(self, guards: Sequence[Guard], limit: int) -> list[Guard]:
         """Return guards t where t[j] holds exactly when at least j + 1 of these hold, for j < limit."""
         totals: list[Guard] = []

@@ -73,6 +73,8 @@ class Mapped(Data):
         some = kinds(terms, self.operands[position], t)
         if self.op not in ("+", "*", "^") or folds or some is None or some & {"const", self.op}:
             return None
+        if self.op == "^" and some & {op for op, _ in known}:
+            return None  # the operands may be one term, and cancel
         return frozenset((self.op,))
 
     def _find_possible(self, t: int) -> Possible:

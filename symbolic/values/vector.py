@@ -28,7 +28,8 @@ class Encoding:
     (`memo` for steering values, `equal` for questions about data).
 
     `hole(h, point)` gives the union of values that hole `h` may take at a point (a tuple of its arguments).
-    `active` notes every accumulate that was looked at: what ran, for which thread, under which guard.
+    `active` notes every accumulate that was looked at: what ran, for which thread, under which guard. `narrowed` says
+    that some requirement is stronger than it should be, so that there may be fillings which the guards do not allow.
     """
 
     guards: Guards
@@ -37,6 +38,7 @@ class Encoding:
     memo: dict[Deferred, dict[int, Union]] = field(default_factory=dict)
     equal: dict[Any, dict[tuple[int, Term], Guard]] = field(default_factory=dict)
     active: list[tuple[Any, int, Guard]] = field(default_factory=list)
+    narrowed: bool = False
 
 
 class Deferred:

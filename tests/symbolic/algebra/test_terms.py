@@ -31,6 +31,17 @@ def test_multiplicity_counts_for_sums_and_not_for_minima() -> None:
     assert terms.apply("min", (x, x)) == x and terms.apply("|", (x, x)) == x
 
 
+def test_two_of_a_kind_cancel_in_a_parity() -> None:
+    """x ^ x is 0, x ^ y ^ x is y, however it is grouped; what was never written cancels with nothing."""
+    terms = Terms()
+    x, y, z = (terms.atom("x", i) for i in range(3))
+    xor = lambda *args: terms.apply("^", args)  # noqa: E731
+    assert xor(x, x) == terms.const(0) and xor(x, y, x) == y
+    assert xor(xor(x, y), xor(y, z)) == xor(x, z)
+    assert xor(x, terms.const(5), x, terms.const(5), y) == y
+    assert xor(UNWRITTEN, UNWRITTEN) == UNWRITTEN
+
+
 def test_identities_and_annihilators_fold() -> None:
     """0 and 1 vanish where they do nothing, 0 swallows a product, constants meet."""
     terms = Terms()

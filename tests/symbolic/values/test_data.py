@@ -46,7 +46,9 @@ def two_way(guards: Guards, a: int, b: int) -> tuple[DataVector, list[Guard]]:
 @given(st.data())
 def test_random_accumulators_agree_with_brute_force(data: st.DataObject) -> None:
     """The requirement holds in just those assignments in which the reduction is the wanted term."""
-    outer, inner = data.draw(st.sampled_from([("+", "*"), ("+", None), ("min", "+"), ("^", "&"), ("max", None)]))
+    outer, inner = data.draw(
+        st.sampled_from([("+", "*"), ("+", None), ("min", "+"), ("^", "&"), ("^", None), ("max", None)])
+    )
     encoding = new_encoding()
     guards, terms = encoding.guards, encoding.terms
     pool = [terms.atom("x", i) for i in range(3)]
@@ -57,7 +59,7 @@ def test_random_accumulators_agree_with_brute_force(data: st.DataObject) -> None
     inputs: list[Guard] = []
     entries: list[tuple[Guard, list[tuple[int, int, Guard]]]] = []
     built = []
-    for _ in range(data.draw(st.integers(1, 3))):
+    for _ in range(data.draw(st.integers(1, 4 if outer == "^" else 3))):
         active = TRUE
         if data.draw(st.booleans()):
             active = guards.fresh()

@@ -128,3 +128,19 @@ def test_counter_counts_up_to_its_limit() -> None:
     for values, holds in assignments(guards, inputs):
         assert holds is not None
         assert [holds(t) for t in totals] == [sum(values) > j for j in range(3)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_parities_agree_with_counting(data: st.DataObject) -> None:
+    """An odd number, or an even one: of guards, their negations, conjunctions, constants and repetitions."""
+    guards = Guards()
+    a, b, c, when = (guards.fresh() for _ in range(4))
+    pool = [a, -a, b, -b, c, TRUE, FALSE, guards.both(a, b), -guards.both(b, c), guards.any([a, c])]
+    chosen = data.draw(st.lists(st.sampled_from(pool), max_size=6))
+    is_odd = data.draw(st.booleans())
+    guards.odd(chosen, when, is_odd)
+    for values, holds in assignments(guards, [a, b, c, when]):
+        x, y, z, asked = values
+        truth = dict(zip(pool, [x, not x, y, not y, z, True, False, x and y, not (y and z), x or z], strict=True))
+        assert (holds is not None) == (not asked or sum(truth[g] for g in chosen) % 2 == is_odd)

@@ -1,0 +1,93 @@
+"""Accumulators in which contributions cancel: the search finds every filling that is right, and no other one.
+
+Brute force runs the concrete machine on every filling; the second reading, which shares no code, confirms that there
+are no more.
+"""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from swizzle.problem.problem import Problem, live_accumulates
+from swizzle.search.metasketch import solve
+from swizzle.solution.solution import Limits
+from symbolic.machine import accumulators
+from tests.differential.random_sketches import what_runs
+from tests.differential.test_search_against_brute_force import functions
+from tests.sketches import kernel
+
+PARITY = """
+i = cuda.laneid
+a = accumulator(i32, outer="^")
+a.accumulate(x[i])
+a.accumulate(x[?sw_xform(i, 4)], when=?sw_cond(i))
+a.accumulate(x[?sw_xform(i, 4)])
+y[i] = a.value
+"""
+MASKED = """
+i = cuda.laneid
+a = accumulator(i32, outer="^", inner="&")
+for k in range(2):
+    a.accumulate(x[?sw_xform(i, 4, k)], x[k])
+a.accumulate(x[?sw_xform(i, 4)], x[1], when=?sw_cond(i))
+y[i] = a.value
+"""
+
+
+def compare(body: str, spec: str, space: Any) -> str:
+    """Compare the solutions found with those of brute force; return the status."""
+    sketch = kernel(body, spec=spec, arguments="x=i32[4], y=i32.out[4]", block=4, warp_size=4)
+    problem = Problem.of(sketch.program, sketch.spec)
+    made = problem.templates(space)
+    each = [functions(t, p) for t, p in zip(made, problem.points, strict=True)]
+    right = {}
+    for choices in itertools.product(*each):
+        run, wrong = problem.candidate(made, choices)
+        if not run.violations and not wrong:
+            right[what_runs(sketch.program, made, choices)] = len(live_accumulates(run))
+    found = solve(sketch, Limits(space=space, all_solutions=True, certify=True))
+    assert len(found.solutions) == len(right)
+    assert found.status == ("sat" if right else "unsat")
+    assert sorted(s.cost["accumulates"] for s in found.solutions) == sorted(right.values())
+    assert {c["verdict"] for c in found.certificate.get("confirmed", ())} <= {"confirmed"}
+    best = solve(sketch, Limits(space=space))
+    assert best.status == found.status
+    if right:
+        assert best.optimal and best.best.cost["accumulates"] == min(right.values())
+    return found.status
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        ("[v for v in x]", "sat"),  # what is not wanted comes in twice
+        ("[0 for v in x]", "sat"),
+        ("[x[0], x[1], x[1] ^ x[2], x[3]]", "unsat"),
+        ("[x[i] ^ x[3 - i] ^ x[0] for i in range(4)]", "sat"),
+        ("[x[i] + x[0] for i in range(4)]", "unsat"),
+    ],
+)
+def test_parities(spec: str, status: str) -> None:
+    """An item counts if it comes in an odd number of times."""
+    assert compare(PARITY, spec, "1") == status
+
+
+@pytest.mark.parametrize(
+    "spec", ["[x[i] & x[1] for i in range(4)]", "[x[0] & x[3] for i in range(4)]", "[x[1] for i in range(4)]"]
+)
+def test_parities_of_conjunctions(spec: str) -> None:
+    """Products cancel as wholes."""
+    compare(MASKED, spec, "1")
+
+
+def test_too_many_contributions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where cancelling is too much to be looked at, what is found is right, and 'none' is not claimed."""
+    monkeypatch.setattr(accumulators, "OFFERS_LIMIT", 2)
+    arguments = "x=i32[4], y=i32.out[4]"
+    plain = kernel(PARITY, spec="[x[i] ^ x[3 - i] for i in range(4)]", arguments=arguments, block=4, warp_size=4)
+    found = solve(plain, Limits(space="1"))
+    assert found.status == "sat" and found.solutions
+    cancels = kernel(PARITY, spec="[0 for v in x]", arguments=arguments, block=4, warp_size=4)
+    found = solve(cancels, Limits(space="1"))
+    assert found.status == "unknown" and "cancel" in found.reason
