@@ -39,7 +39,7 @@ TESTS = ("tests/symbolic", "tests/templates", "tests/swizzle/cache", "tests/diff
 TESTS += (*(f"tests/{folder}" for folder in FOLDERS[2:5]), "tests/cuda_out/analysis")
 TESTS += ("tests/cuda_out/test_barrel.py", "tests/cuda_out/test_passes.py", "tests/cuda_out/test_index_arithmetic.py")
 MEMORY = 8 << 30  # bytes that the tests of a mutant may use
-SLOWER = 4  # times what its tests took when they were mapped (and 20 s) is when a mutant has run too long
+SLOWER = 4  # times what its tests took when they were mapped, and the patience: then a mutant has run too long
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -56,6 +56,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="keep what the report has")
     parser.add_argument("--retry", action="store_true", help="keep what the report has, but meet survivors again")
     parser.add_argument("--budget", type=float, default=20, help="seconds of tests for a mutant (default: 20)")
+    parser.add_argument("--patience", type=float, default=20, help=f"seconds, and {SLOWER} times its tests' own")
     return parser.parse_args(given)
 
 
@@ -73,7 +74,7 @@ def main(given: Sequence[str] | None = None) -> int:
         for number, mutant in enumerate(chosen, 1):
             before = report.get(mutant.key, {}).get("outcome")
             if before is None or (options.retry and before in ("survived", "not covered")):
-                report[mutant.key] = meet(tree, mutant, known, options.budget)
+                report[mutant.key] = meet(tree, mutant, known, options)
                 options.report.write_text(json.dumps(report, indent=1) + "\n")
             if mutant.key in explained and report[mutant.key]["outcome"] != "killed":
                 report[mutant.key]["outcome"] = "equivalent"
@@ -109,9 +110,9 @@ def summary(chosen: Sequence[Mutant], report: Mapping[str, Any]) -> int:
     return 1 if alive else 0
 
 
-def meet(tree: Path, mutant: Mutant, known: Mapping[str, Any], budget: float) -> dict[str, Any]:
+def meet(tree: Path, mutant: Mutant, known: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Run the tests of a mutant's function with the mutant planted in the copied tree."""
-    tests = covering(dict(known), mutant.file, mutant.function, budget)
+    tests = covering(dict(known), mutant.file, mutant.function, options.budget)
     started = time.monotonic()
     about = {"file": mutant.file, "line": mutant.line, "function": mutant.function, "tests": len(tests)}
     outcome = "not covered"
@@ -122,7 +123,7 @@ def meet(tree: Path, mutant: Mutant, known: Mapping[str, Any], budget: float) ->
         path.write_text(mutant.source)
         os.utime(path, (before.st_atime, before.st_mtime + 10_000))  # so that the original's bytecode is not its own
         try:
-            outcome = _outcome(tree, tests, 20 + SLOWER * seconds)
+            outcome = _outcome(tree, tests, options.patience + SLOWER * seconds)
         finally:
             path.write_text(text)
             os.utime(path, (before.st_atime, before.st_mtime))
@@ -174,7 +175,7 @@ def _copied(root: Path) -> Iterator[Path]:
 
 def _mapped(tree: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Return which tests run which functions; what is not known yet is found out."""
-    path = options.report.with_name(f"{options.report.stem}-map.json")
+    path = options.report.with_name("mutants-map.json")
     files: list[str] = []
     for each in options.tests:
         found = [tree / each] if each.endswith(".py") else sorted((tree / each).rglob("test_*.py"))
