@@ -38,13 +38,16 @@ from swizzle.solution.solution import Drawn, Explained, Limits, Result, Solution
 from symbolic.errors import SwizzleError
 
 if TYPE_CHECKING:
+    from swizzle.costs.cost import Cost, Filled
     from swizzle.search.metasketch import solve
     from swizzle.solution.hole_values import HoleValues
 
 __all__ = [
     "Accumulator",
     "ArrayType",
+    "Cost",
     "ElementType",
+    "Filled",
     "Limits",
     "Result",
     "Sketch",
@@ -116,4 +119,8 @@ def __getattr__(name: str) -> Any:
         from swizzle.search.metasketch import solve
 
         return solve
+    if name in ("Cost", "Filled"):
+        from swizzle.costs import cost
+
+        return getattr(cost, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,19 +27,24 @@ SECONDS = 300.0  # for each claim, where the caller sets no limit
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """No filling in this space costs `at_most` or less (None: none exists at all), besides those `known`."""
+    """No filling in this space costs `at_most` or less (None: none exists at all), besides those `known`.
+
+    `cost` is what the bound is about.
+    """
 
     space: SpaceName
     at_most: int | None
     known: tuple[Candidate, ...]
     solver: Engine
     evidence: Mapping[str, int]
+    cost: str = "accumulates"
 
     def text(self) -> str:
         """Return the claim in words."""
+        some = "no filling" if self.at_most is None else f"no filling costs {self.at_most} or less"
         if self.known:
-            return f"no filling besides those found: {len(self.known)}"
-        return "no filling exists" if self.at_most is None else f"no filling costs {self.at_most} or less"
+            return f"{some}{' ' if self.at_most is None else ', '}besides those found: {len(self.known)}"
+        return f"{some} exists" if self.at_most is None else some
 
     def as_json(self) -> dict[str, Any]:
         return {"space": self.space, "claim": self.text(), "solver": self.solver, **self.evidence}
@@ -74,6 +79,8 @@ def _confirm(problem: Problem, claim: Claim, deadline: float | None) -> dict[str
 
 def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) -> str:
     """Return why a claim is not confirmed, '' where it is; a claim that is wrong is a bug of ours."""
+    if claim.at_most is not None and claim.cost != "accumulates":
+        return f"a bound on {claim.cost} is not followed"
     from swizzle.audit.second_opinion import SecondOpinion
     from symbolic.second.forward import NotCovered
 

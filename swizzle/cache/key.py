@@ -66,6 +66,8 @@ IRRELEVANT_LIMITS: Final = frozenset({"timeout"})
 ENGINE_FOLDERS: Final = (
     "symbolic",
     "templates",
+    "cuda_out/analysis",  # what is printed is what some costs are counted on
+    "cuda_out/passes",
     *(f"swizzle/{room}" for room in ("specs", "problem", "costs", "audit", "search", "solution", "cache")),
 )
 

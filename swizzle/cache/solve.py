@@ -15,8 +15,10 @@ from typing import Any, TypeAlias
 
 from swizzle.cache.entries import cache_folder, read_entry, write_entry
 from swizzle.cache.key import key
+from swizzle.costs.cost import Filled
+from swizzle.costs.goal import Goal
+from swizzle.costs.registry import costs_of
 from swizzle.problem.many import by_function, costs
-from swizzle.problem.problem import live_accumulates
 from swizzle.search.metasketch import solve as search
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
@@ -45,9 +47,9 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
         return solve_filled(sketch, limits, progress, solve)
     started = time.monotonic()
     try:
-        meaning = Meaning.of(sketch.program, sketch.spec)
+        goal, meaning = Goal.of(costs_of(limits.cost)), Meaning.of(sketch.program, sketch.spec)
         folder, name = cache_folder(), key(sketch, meaning, limits)
-        kept = _restored(sketch, meaning, read_entry(folder, name), started)
+        kept = _restored(sketch, meaning, goal, read_entry(folder, name), started)
     except KeyboardInterrupt:
         spent = {"total": time.monotonic() - started}
         return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason="interrupted")
@@ -87,6 +89,7 @@ def _content(sketch: Sketch, result: Result) -> dict[str, Any]:
         "status": result.status,
         "space": result.space,
         "optimal": result.optimal,
+        "proved": dict(result.proved),
         "reason": result.reason,
         "certificate": dict(result.certificate),
         "solutions": [
@@ -106,7 +109,9 @@ def _hole(sketch: Sketch, number: int, hole: HoleFormula) -> dict[str, Any]:
     return {"constants": dict(hole.constants), "plain_k": plain}
 
 
-def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | None, started: float) -> Result | None:
+def _restored(
+    sketch: Sketch, meaning: Meaning, goal: Goal, content: Mapping[str, Any] | None, started: float
+) -> Result | None:
     """Return the answer that an entry holds, its solutions verified now; None where it holds none."""
     if content is None:
         return None
@@ -120,18 +125,21 @@ def _restored(sketch: Sketch, meaning: Meaning, content: Mapping[str, Any] | Non
         solutions = tuple(completed(solution, sketch) for solution in refilled)
         status, space, optimal = content["status"], content["space"], content["optimal"]
         fits = status == ("sat" if solutions else "unsat") and isinstance(optimal, bool)
-        if not fits or space not in (None, "1", "2", "3") or not _hold(kept, refilled, meaning):
+        if not fits or space not in (None, "1", "2", "3") or not _hold(kept, refilled, meaning, goal):
             return None
         certificate, reason = dict(content["certificate"]), str(content["reason"])
+        proved = {str(name): value is True for name, value in content["proved"].items()}
     except Exception:  # whatever a file from elsewhere holds, it is no reason to fail
         return None
     now = time.monotonic()
     seconds = {"total": now - started, "interpret": interpreted - started, "search": 0.0, "verify": now - interpreted}
     warp_size = sketch.program.warp_size
-    return Result(sketch.name, status, space, optimal, solutions, warp_size, seconds, certificate, reason, True, sketch)
+    return Result(
+        sketch.name, status, space, optimal, solutions, warp_size, seconds, certificate, reason, True, proved, sketch
+    )
 
 
-def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning) -> bool:
+def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning, goal: Goal) -> bool:
     """Verify solutions for all inputs on the concrete machine, and count what they cost.
 
     The first one runs as its own program, the others as the sketch whose holes give what their formulas do.
@@ -149,6 +157,16 @@ def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning)
     def answer(some: Sequence[tuple[Template, Choice]], number: int, lanes: Sequence[Lanes]) -> Any:
         return printed_values(*some[number], lanes)
 
-    others = costs(sketch, meaning, functions, partial(by_function, answer))
-    found = [len(live_accumulates(run)) if right else None, *others]
-    return [cost for cost, _ in kept] == [{"accumulates": cost} for cost in found]
+    of_copies = goal.lowered.of_copies
+    found = [of_copies(run, 1)[0] if right else None]
+    found += costs(sketch, meaning, functions, partial(by_function, answer), of_copies)
+    return all(
+        lowered is not None and cost == goal.by_name(lowered, _counted(solution, meaning, goal))
+        for lowered, solution, (cost, _) in zip(found, solutions, kept, strict=True)
+    )
+
+
+def _counted(solution: Solution, meaning: Meaning, goal: Goal) -> list[int]:
+    """Return the costs of a solution that are counted on what is printed."""
+    filled = Filled(solution.program, lambda program: run_canonical(program, meaning.terms))
+    return [cost.of_run(filled) for cost in goal.counted]

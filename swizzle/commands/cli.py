@@ -68,6 +68,10 @@ def _kinds(context: click.Context, option: click.Parameter, value: str | None) -
     return words
 
 
+def _names(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in value.split(","))
+
+
 def _sketch_arguments(command: Any) -> Any:
     """Add what every command takes: FILE[:SKETCH] and -D."""
     define = click.option(
@@ -97,6 +101,14 @@ def cli() -> None:
     "--space",
     type=click.Choice(["1", "2", "3", "all"]),
     help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, the first answer wins.",
+)
+@click.option(
+    "--cost",
+    metavar="NAMES",
+    default="accumulates",
+    show_default=True,
+    callback=_names,
+    help="What is to be small, separated by commas, the most important first (docs/solving.md).",
 )
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")

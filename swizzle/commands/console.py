@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 from swizzle.solution.solution import Progress
-from swizzle.solution.words import count
+from swizzle.solution.words import cost_text, count
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -43,7 +43,7 @@ def headline(progress: Progress) -> str:
     if progress.doing not in (f"{progress.counterexamples} counterexamples", counterexamples):
         parts.append(progress.doing)
     if progress.best_cost is not None:
-        parts.append(f"best {count(progress.best_cost, 'accumulate')}")
+        parts.append(f"best {cost_text(progress.best_cost)}")
     if progress.counterexamples:
         parts.append(counterexamples)
     return " · ".join(parts)
@@ -97,7 +97,7 @@ class View(threading.Thread):
         seconds = f"{time.monotonic() - self.started:.1f} s"
         if latest is None:
             return "reading the sketch", " · ".join(filter(None, (seconds, held)))
-        best = "no solution yet" if latest.best_cost is None else f"best {count(latest.best_cost, 'accumulate')}"
+        best = "no solution yet" if latest.best_cost is None else f"best {cost_text(latest.best_cost)}"
         tried = f"{count(self.candidates, 'candidate')}, {count(latest.counterexamples, 'counterexample')}"
         parts = (seconds, best, tried, held)
         return f"Space {latest.space} · {latest.doing}", " · ".join(filter(None, parts))

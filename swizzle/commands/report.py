@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from textwrap import indent
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from typing_extensions import assert_never
 
 from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.solution.solution import Result, Solution, Status
-from swizzle.solution.words import cost_text, count, given_text, optimality
+from swizzle.solution.words import cost_text, count, given_text, optimality, proved_by_name
 
 MISMATCH: Final = "mismatch"
 """The key of a certificate under which a wrong kernel without holes has the lines that say what is wrong."""
@@ -28,6 +29,7 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
         "space": result.space,
         "optimal": result.optimal,
         "cost": dict(best.cost) if best else {},
+        "proved": proved_by_name(result),
         "solutions": len(result.solutions),
         "holes": holes_as_json(best.holes) if best else [],
         "warp_size": result.warp_size,
@@ -58,7 +60,8 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
         case "sat":
             lines = [f"{result.sketch}: solved, verified for all inputs"]
             lines += _solution_lines(result.best)
-            lines.append(f"  cost    {cost_text(result.best.cost)}, {optimality(result, every_space)}")
+            for title, line in zip_longest(["cost"], optimality(result, every_space), fillvalue=""):
+                lines.append(f"  {title:<7} {line}")
             for space in result.certificate.get("left_open", ()):
                 lines.append(
                     f"  open    whether Space {space} has one of the same cost: --space {space} finds out, in time"

@@ -17,6 +17,7 @@ from swizzle.commands.console import news, wants_colour
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
+from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import EMITTERS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_whole
 from swizzle.search.metasketch import solve as search
@@ -47,6 +48,7 @@ class SolveArguments:
     template: TemplateName = "paper"
     no_canonical: bool = False
     quiet: bool = False
+    cost: Sequence[str] = ("accumulates",)
     emit: Sequence[str] | None = None
     fill: Sequence[Path] = ()
 
@@ -140,10 +142,12 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
         light=not arguments.no_light,
         template=arguments.template,
         canonical=not arguments.no_canonical,
+        cost=tuple(arguments.cost),
     )
+    others = any(cost not in OURS.values() for cost in costs_of(limits.cost))  # whose code is in no key
     compared = limits.template != "paper" or not limits.canonical  # nobody asks that twice, and nothing keeps it
     with news(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as hear:
-        if arguments.no_cache or compared or not sketch.program.holes:
+        if arguments.no_cache or compared or others or not sketch.program.holes:
             result = search(sketch, limits, progress=hear)
         else:
             result = remember(sketch, limits, hear)

@@ -18,7 +18,7 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
-from swizzle.solution.words import cost_text, optimality
+from swizzle.solution.words import optimality
 from symbolic.ir.program import Program
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _whence(hole: HoleFormula, program: Program) -> str:
 
 def proved(result: Result, every_space: bool) -> list[str]:
     """Return what is claimed of a result's best solution; `every_space` says that all spaces were searched."""
-    cost = f"Cost: {cost_text(result.best.cost)}, {optimality(result, every_space)}."
+    cost = f"Cost: {'; '.join(optimality(result, every_space))}."
     return ["Verified for all inputs against the specification.", cost]
 
 

@@ -19,6 +19,7 @@ from symbolic.algebra.terms import UNWRITTEN
 from symbolic.ir.program import Program
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import HoleFunction
+from symbolic.machine.run import Run
 from symbolic.values.vector import Lanes, Vector
 from templates.chooser import Choice
 from templates.holes import Point
@@ -34,17 +35,21 @@ def costs(
     meaning: Meaning,
     fillings: Sequence[Filling],
     side_by_side: Callable[[Sequence[Filling]], HoleFunction],
+    of_copies: Callable[[Run, int], Sequence[int]],
 ) -> list[int | None]:
-    """Return how many accumulate statements each filling keeps, None if it is not right for all inputs.
+    """Return what each filling costs, None if it is not right for all inputs.
 
-    `side_by_side` answers the holes of some fillings, for copies of the grid in their order. A run names only the first
-    thread that breaks a rule; where one does, each half of the fillings is run on its own.
+    `side_by_side` answers the holes of some fillings, for copies of the grid in their order; `of_copies` says what each
+    of the copies costs. A run names only the first thread that breaks a rule; where one does, each half of the fillings
+    is run on its own.
     """
 
     def halves() -> list[int | None]:
         middle = copies // 2
         return [
-            c for half in (fillings[:middle], fillings[middle:]) for c in costs(program, meaning, half, side_by_side)
+            cost
+            for half in (fillings[:middle], fillings[middle:])
+            for cost in costs(program, meaning, half, side_by_side, of_copies)
         ]
 
     copies = len(fillings)
@@ -60,13 +65,7 @@ def costs(
         memory = run.memories[name]
         got = np.where(memory.written, memory.data, UNWRITTEN)
         right &= (got.reshape(copies, -1) == np.array(wanted)).all(axis=1)
-    live: dict[int, Lanes] = {}
-    for entry in run.accumulated:
-        assert isinstance(entry.mask, np.ndarray), "a filling leaves no predicate open"
-        on = np.asarray(entry.mask.reshape(copies, -1).any(axis=1))
-        live[id(entry.statement)] = on | live.get(id(entry.statement), on)
-    cost = sum((on.astype(np.int64) for on in live.values()), np.zeros(copies, np.int64))
-    return [c if r else None for c, r in zip(cost.tolist(), right.tolist(), strict=True)]
+    return [c if r else None for c, r in zip(of_copies(run, copies), right.tolist(), strict=True)]
 
 
 def by_function(answer: Callable[[Filling, int, list[Lanes]], Any], fillings: Sequence[Filling]) -> HoleFunction:
@@ -102,9 +101,9 @@ class Many:
         """Return what chosen functions give."""
         return self.values(lambda number, arguments: templates[number].apply(choices[number], arguments))
 
-    def costs(self, fillings: Sequence[Values]) -> list[int | None]:
-        """Return how many accumulate statements each filling keeps, None if it is not right for all inputs."""
-        return costs(self.problem.program, self.meaning, fillings, self._by_table)
+    def costs(self, fillings: Sequence[Values], of_copies: Callable[[Run, int], Sequence[int]]) -> list[int | None]:
+        """Return what each filling costs, None if it is not right for all inputs."""
+        return costs(self.problem.program, self.meaning, fillings, self._by_table, of_copies)
 
     def _by_table(self, fillings: Sequence[Values]) -> HoleFunction:
         """Return what looks each copy's holes up in its tables."""

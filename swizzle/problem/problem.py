@@ -17,7 +17,7 @@ from swizzle.specs.verify import Mismatch, compare, run_canonical
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Accumulate, Program
+from symbolic.ir.program import Program
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
 from symbolic.machine.memory import Snapshot, hit_at
@@ -258,15 +258,6 @@ class Problem:
         for entry in self.run.accumulated:
             found.setdefault(id(entry.statement), []).append(entry)
         return found
-
-
-def live_accumulates(run: Run) -> dict[int, Accumulate]:
-    """Return the accumulate statements of a hole-free run whose predicate holds somewhere."""
-    return {
-        id(entry.statement): entry.statement
-        for entry in run.accumulated
-        if isinstance(entry.mask, np.ndarray) and entry.mask.any()
-    }
 
 
 def _points_asked(arguments: Sequence[Lanes], mask: Vector) -> set[Point]:

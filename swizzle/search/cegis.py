@@ -9,19 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import numpy as np
-
+from swizzle.costs.accumulates import ACCUMULATES
+from swizzle.costs.cost import BoundedCost
 from swizzle.problem.candidate import Candidate, NoFilling, Stats
 from swizzle.problem.demands import Shown
 from swizzle.problem.open_holes import OpenHoles
-from swizzle.problem.problem import Problem, live_accumulates
-from symbolic.machine.run import Run
+from swizzle.problem.problem import Problem
 from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Chosen, Excluded
-from symbolic.values.guard import FALSE, Guard, Guards
-from symbolic.values.vector import guard_at
+from symbolic.values.guard import Guard, Guards
 from templates.holes import Space
 from templates.template import matching
 
@@ -44,9 +42,10 @@ class Cegis:
         *,
         light: bool = False,
         wider: Space | None = None,
+        cost: BoundedCost = ACCUMULATES,
     ) -> None:
         """`light` looks at the part of the space that `Template.restricted` keeps; `wider` is where it may go on."""
-        self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
+        self.problem, self.space, self.deadline, self.news, self.cost = problem, space, deadline, news, cost
         self.guards = Guards(deadline)
         self.wider = wider
         whole = problem.templates(space)
@@ -55,14 +54,12 @@ class Cegis:
         self.holes = OpenHoles(self.guards, problem.program.holes, templates, later)
         self.stats = Stats()
         self.solver = GuardSolver(self.guards, solver)
-        self._dead = {statement: self.guards.fresh() for statement in problem.accumulates()}
-        self._noted = 0
-        live = [-g for g in self._dead.values()]
-        self._at_least = self.guards.counter(live, len(live)) if live else []
+        self.name: SolverName = solver
+        self._bound = cost.bound(problem, self.guards)
         self._waiting = problem.first_demands()
         self.shown = Shown(problem, self.guards, self.holes.at, self._waiting[:1])
         del self._waiting[:1]
-        self._note_active()
+        self._bound.look(self.shown.encoding)
 
     def __enter__(self) -> Cegis:
         return self
@@ -84,10 +81,11 @@ class Cegis:
             self._show_waiting()
 
     def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
-        """Find a filling that keeps at most this many accumulate statements, or say that none exists."""
+        """Find a filling of at most this cost, or say that none exists."""
         assumptions = self.holes.assumptions
-        if at_most is not None and at_most < len(self._at_least):
-            assumptions.append(-self._at_least[at_most])
+        bound = None if at_most is None else self._bound.at_most(at_most)
+        if bound is not None:
+            assumptions.append(bound)
         while True:
             started = time.monotonic()
             left = None if self.deadline is None else self.deadline - started
@@ -105,10 +103,11 @@ class Cegis:
             choices = self.holes.chosen(answer.holds)
             run, wrong = self.problem.candidate(self.holes.templates, choices)
             refuted = self.shown.refute(run, [(m.array, m.address) for m in wrong], near=at_most is None)
-            self._note_active()
-            cost = len(live_accumulates(run))
+            self._bound.look(self.shown.encoding)
+            cost = self.cost.of_copies(run, 1)[0]
             if not refuted and at_most is not None and cost > at_most:
-                refuted = self._refute_cost(run, answer.holds)
+                self._bound.refute(run, answer.holds, self.shown.encoding)
+                refuted = True
             self.stats.seconds_checking += time.monotonic() - started
             if not refuted:
                 return Candidate(self.space, choices, cost)
@@ -148,27 +147,4 @@ class Cegis:
     def _show_waiting(self) -> None:
         """Look at the next of the first demands; that the ones before it cannot be met is often proved already."""
         self.shown.look_at(self._waiting.pop(0))
-        self._note_active()
-
-    def _note_active(self) -> None:
-        """A dead accumulate is active for no thread that was looked at."""
-        for entry, _, guard in self.shown.encoding.active[self._noted :]:
-            self.guards.add((-self._dead[id(entry.statement)], -guard))
-        self._noted = len(self.shown.encoding.active)
-
-    # -- counterexamples ------------------------------------------------------------------------------------
-
-    def _refute_cost(self, run: Run, holds: Callable[[Guard], bool]) -> bool:
-        """A statement that the solver called dead runs for a thread it was not shown: show it."""
-        entries = self.problem.accumulates()
-        for entry in run.accumulated:
-            statement = id(entry.statement)
-            if not holds(self._dead[statement]) or not isinstance(entry.mask, np.ndarray) or not entry.mask.any():
-                continue
-            thread = int(np.flatnonzero(entry.mask)[0])
-            for twin in entries[statement]:
-                guard = guard_at(twin.mask, self.shown.encoding, thread)
-                if guard != FALSE:
-                    self.guards.add((-self._dead[statement], -guard))
-            return True
-        raise AssertionError("a candidate costs more than the solver was told, for no reason found")
+        self._bound.look(self.shown.encoding)

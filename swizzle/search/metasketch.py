@@ -1,37 +1,38 @@
 """Search: the spaces from small to large (metasketch order, paper section 5.4), the cost lowered until a proof.
 
-In each space: find a filling, then ask for a cheaper one until none exists. The first space with an answer wins;
-`--space all` goes on to Space 3 and proves the optimum there.
+The plan (`plan.py`) gives each space to an engine (`engine.py`). It finds a filling, then is asked for a cheaper one
+until none exists. Costs that no solver can bound are counted on every solution of the space, one after the other, until
+one is found that no other can undercut. The first space with an answer wins; `--space all` goes on to the last and
+proves the optimum there.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import Any, Literal
 
 from swizzle.audit.certificate import Claim, confirm, confirm_equal
-from swizzle.costs.floor import floor
+from swizzle.costs.goal import Goal
+from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.problem import Problem
 from swizzle.search.cegis import Cegis
+from swizzle.search.engine import Engine
 from swizzle.search.plan import Plan
 from swizzle.search.reading import Reading
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import solve_filled
-from swizzle.solution.solution import Limits, Progress, Result, Solution, SpaceName, Status, TemplateName
+from swizzle.solution.solution import Limits, Named, Progress, Result, Solution, SpaceName, Status, TemplateName
 from swizzle.specs.specification import Meaning
 from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SolverName, quickest_boolean
 from symbolic.values.guard import OutOfTime
 from templates.holes import SPACES
 
-if TYPE_CHECKING:
-    from swizzle.audit.paper.uncanonical import Uncanonical
-
-SpaceSearch: TypeAlias = "Cegis | Uncanonical"
 News = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
@@ -43,6 +44,8 @@ class _Search:
 
     def __init__(self, sketch: Sketch, limits: Limits, news: News | None, meaning: Meaning | None) -> None:
         self.sketch, self.limits, self.news, self.meaning = sketch, limits, news, meaning
+        self.goal = Goal.of(costs_of(limits.cost), limits.canonical)
+        self.every = limits.all_solutions or bool(self.goal.counted)
         quickest: SolverName = quickest_boolean() if limits.canonical else "z3"
         self.solver: SolverName = quickest if limits.solver == "auto" else limits.solver
         self.started = time.monotonic()
@@ -51,27 +54,60 @@ class _Search:
         self.best: Candidate | None = None
         self.all: list[Candidate] = []
         self.claims: list[Claim] = []
-        self.floor = 0
+        self.floors: tuple[int, ...] = ()  # of the cost that is lowered, then of those that are counted
+        self.lowered = False  # whether nothing is cheaper in the space that was searched last, by the cost lowered
         self.left_open: list[SpaceName] = []
         self.reason = ""
         self.narrowed = False  # a space is left that has fillings which were not looked at
         self.told = 0.0
         self.counterexamples = 0
         self.problem: Problem | None = None
+        self.reading: Reading | None = None
         self.tables: Tables | None = None
         self.plan: Plan | None = None
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
         if self.news is not None:
-            cost = self.best.cost if self.best else None
-            self.news(Progress(space, doing, cost, self.counterexamples, time.monotonic() - self.started))
+            best = None if self.best is None else self.goal.by_name(*self._split(self._rank(self.best)))
+            self.news(Progress(space, doing, best, self.counterexamples, time.monotonic() - self.started))
 
-    def _tell_count(self, space: SpaceName) -> None:
+    def _tell_count(self, space: SpaceName, count: int) -> None:
         """Tell how many fillings were found, a few times a second."""
         if time.monotonic() - self.told >= BETWEEN_COUNTS:
             self.told = time.monotonic()
-            self.tell(space, f"fillings so far: {len(self.all)}")
+            self.tell(space, f"fillings so far: {count}")
+
+    # -- costs ----------------------------------------------------------------------------------------------
+
+    def _rank(self, candidate: Candidate) -> tuple[int, ...]:
+        """Return what a candidate costs, the cost that is lowered first."""
+        assert self.reading is not None
+        return (candidate.cost, *self.reading.counted(candidate))
+
+    @staticmethod
+    def _split(rank: tuple[int, ...]) -> tuple[int, Sequence[int]]:
+        return rank[0], rank[1:]
+
+    def _at_floor(self) -> bool:
+        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
+        return self.best is not None and self.best.cost == self.floors[0]
+
+    def _at_all_floors(self) -> bool:
+        """Say whether no filling of any space can be cheaper than the best."""
+        return self._at_floor() and self.best is not None and self._rank(self.best) == self.floors
+
+    def _proved(self, done: bool) -> dict[str, bool]:
+        """Say of each cost whether it is proved minimal; `done`: every question was answered for certain."""
+        if self.best is None:
+            return {}
+        values = self.goal.by_name(*self._split(self._rank(self.best)))
+        floors = self.goal.by_name(*self._split(self.floors))
+        found: dict[str, bool] = {}
+        for name in values:
+            by_search = done or (self.goal.lowers and not found and self.lowered and self.limits.space != "all")
+            found[name] = all(found.values()) and (values[name] == floors[name] or by_search)
+        return found
 
     # -- spaces ---------------------------------------------------------------------------------------------
 
@@ -81,16 +117,19 @@ class _Search:
         last: SpaceName = "1"
         try:
             self.tell("1", "interpreting the sketch")
-            self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
-            self.problem.naive = NAIVE_DEPTH[self.limits.template]
-            self.floor = floor(self.problem) if self.limits.canonical else 0
+            problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
+            problem.naive = NAIVE_DEPTH[self.limits.template]
+            costs = (self.goal.lowered, *self.goal.counted)
+            self.floors = tuple(cost.floor(problem) if self.limits.canonical else 0 for cost in costs)
+            self.reading = Reading(self.sketch, problem, None if self.limits.canonical else self.solver, self.goal)
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
-            self.plan = Plan(self.problem, self.limits, self.floor)
+            most = self.goal.lowered.most(problem)
+            self.plan = Plan(problem, replace(self.limits, all_solutions=self.every), self.floors[0], most)
             for space in self.plan.spaces:
                 last = space
                 done = self._search_space(space)
-                if self.best is not None and (self.limits.space != "all" or not done):
+                if self.best is not None and (self.limits.space != "all" or not done or self._is_settled()):
                     optimal = done
                     break
                 if not done:
@@ -109,19 +148,23 @@ class _Search:
         self.seconds["search"] = time.monotonic() - started
         return self._result(last, optimal)
 
+    def _is_settled(self) -> bool:
+        """Say whether no other filling of this or any space needs to be counted."""
+        return bool(self.goal.counted) and not self.limits.all_solutions and self._at_all_floors()
+
     def _search_space(self, space: SpaceName) -> bool:
         """Search one space, light parts first; return whether its question was answered for certain."""
         assert self.plan is not None
-        self.counterexamples = 0
+        self.counterexamples, self.lowered = 0, False
         for part in self.plan.light_parts(space):
             self.tell(space, "light constants: building the space")
-            with self._cegis(part, light=True) as light:
+            with closing(self._engine(part, light=True)) as light:
                 if isinstance(self._lower(light), Unknown):
                     return False
             if self._at_floor():
                 return True
         self.tell(space, "building the space")
-        if self.best is None and self.plan.suits_tables(space):
+        if (self.best is None or self.goal.counted) and self.plan.suits_tables(space):
             try:
                 return self._search_tables(space)
             except TooManyNodes:
@@ -141,35 +184,35 @@ class _Search:
     def _search_by_solver(self, space: SpaceName) -> bool:
         """Search one space by a solver; return whether its question was answered for certain."""
         with ExitStack() as stack:
-            cegis = self._whole(space)
-            stack.enter_context(cegis)
-            answer = self._lower(cegis)
+            engine = self._whole(space)
+            stack.enter_context(closing(engine))
+            answer = self._lower(engine)
             if isinstance(answer, Unknown):
                 return False
+            self.lowered = True
             if isinstance(answer, NoFilling):
-                self._claim(space, cegis, None if self.best is None else self.best.cost - 1)
-            if isinstance(cegis, Cegis) and cegis.wider is not None:
-                self._keep(cegis)
+                self._claim(space, engine, None if self.best is None else self.best.cost - 1)
+            if isinstance(engine, Cegis) and engine.wider is not None:
+                self._keep(engine)
                 stack.pop_all()
-            if self.limits.all_solutions and self.best is not None:
-                return self._enumerate(space, cegis)
+            if self.every and self.best is not None:
+                return self._enumerate(space, engine)
             return True
 
     def _search_tables(self, space: SpaceName) -> bool:
-        """Search one space by function tables; return True, as it is answered for certain."""
+        """Search one space by function tables, where no filling changes the cost that is lowered."""
         assert self.problem is not None and self.plan is not None
         if self.tables is None:
-            self.tables = Tables(self.problem, self.deadline, self._table_news)
-        tables = self.tables
-        for candidate in tables.candidates(space, self.plan.node_limit(space, tables.values)):
-            self.best = self.best or candidate
-            if not self.limits.all_solutions:
-                return True
-            self.all.append(candidate)
-            self._tell_count(space)
-        self.narrowed |= tables.shown.encoding.narrowed
-        evidence = {"looked_at": len(tables.shown.demands), "nodes": tables.nodes}
-        self.claims.append(Claim(space, None, tuple(self.all), "tables", evidence))
+            self.tables = Tables(self.problem, self.deadline, self._table_news, self.goal.lowered)
+        engine = self.tables.engine(space, self.plan.node_limit(space, self.tables.values))
+        self.lowered = True
+        if self.every:
+            return self._enumerate(space, engine)
+        answer = engine.find()
+        if isinstance(answer, NoFilling):
+            self._claim(space, engine, None)
+        else:
+            self.best = answer
         return True
 
     def _table_news(self, doing: str) -> None:
@@ -177,14 +220,16 @@ class _Search:
         self.counterexamples = self.tables.counterexamples
         self.tell(self.tables.space, doing)
 
-    def _whole(self, space: SpaceName) -> SpaceSearch:
+    # -- engines --------------------------------------------------------------------------------------------
+
+    def _whole(self, space: SpaceName) -> Engine:
         """Return the search of a whole space: that of the space before, going on, where it can."""
         if self.kept is not None and self.kept.wider == space:
             cegis, self.kept = self.kept, None
             cegis.widen()
             return cegis
         assert self.plan is not None
-        return self._cegis(space, wider=self.plan.wider(space))
+        return self._engine(space, wider=self.plan.wider(space))
 
     def _keep(self, cegis: Cegis | None) -> None:
         """Keep a search for the next space, or end the one that is kept."""
@@ -192,29 +237,26 @@ class _Search:
             self.kept.close()
         self.kept = cegis
 
-    def _cegis(self, space: SpaceName, light: bool = False, wider: SpaceName | None = None) -> SpaceSearch:
+    def _engine(self, space: SpaceName, light: bool = False, wider: SpaceName | None = None) -> Engine:
         assert self.problem is not None
 
         def news(doing: str) -> None:
             self.counterexamples += 1
             self.tell(space, doing)
 
+        here = (self.problem, space, self.solver, self.deadline, news)
         if self.limits.canonical:
-            return Cegis(self.problem, space, self.solver, self.deadline, news, light=light, wider=wider)
+            return Cegis(*here, light=light, wider=wider, cost=self.goal.lowered)
         from swizzle.audit.paper.uncanonical import Uncanonical
 
-        return Uncanonical(self.problem, space, self.solver, self.deadline, news, light=light)
+        return Uncanonical(*here, light=light, cost=self.goal.lowered)
 
-    def _at_floor(self) -> bool:
-        """Say whether no filling of any space can be cheaper than the best."""
-        return self.best is not None and self.best.cost == self.floor
-
-    def _lower(self, cegis: SpaceSearch) -> NoFilling | Unknown | None:
+    def _lower(self, engine: Engine) -> NoFilling | Unknown | None:
         """Look for cheaper and cheaper fillings; return why there is no more, None at the floor."""
         while not self._at_floor():
             bound = None if self.best is None else self.best.cost - 1
-            self.tell(cegis.space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
-            answer = cegis.find(bound)
+            self.tell(engine.space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
+            answer = engine.find(bound)
             if isinstance(answer, Unknown):
                 self.reason = self._why(answer)
             if not isinstance(answer, Candidate):
@@ -222,44 +264,49 @@ class _Search:
             self.best = answer
         return None
 
-    def _enumerate(self, space: SpaceName, cegis: SpaceSearch) -> bool:
-        """Find every distinct filling of the space, cheapest or not."""
+    def _enumerate(self, space: SpaceName, engine: Engine) -> bool:
+        """Look at every distinct filling of the space, or at those that the costs which are counted decide between."""
         found: list[Candidate] = []
-        while True:
-            answer = cegis.find()
+        while not self._is_settled():
+            few = self.goal.lowers and not self.limits.all_solutions and self.best is not None
+            at_most = self.best.cost if few and self.best is not None else None
+            answer = engine.find(at_most)
             if isinstance(answer, Unknown):
                 self.reason = self._why(answer)
                 self.all = found
                 return False
             if isinstance(answer, NoFilling):
-                self._claim(space, cegis, None, tuple(found))
-                self.all = sorted(found, key=lambda c: c.cost)
+                self._claim(space, engine, at_most, tuple(found))
+                self.all = sorted(found, key=self._rank)
                 return True
             found.append(answer)
             self.all = found
-            self._tell_count(space)
-            cegis.forbid(answer)
+            if self.best is None or self._rank(answer) < self._rank(self.best):
+                self.best = answer
+            self._tell_count(space, len(found))
+            engine.forbid(answer)
+        return True
 
     def _why(self, answer: Unknown) -> str:
         late = self.deadline is not None and time.monotonic() >= self.deadline
         return f"timeout after {self.limits.timeout:g} s" if late else answer.reason
 
-    def _claim(
-        self, space: SpaceName, cegis: SpaceSearch, at_most: int | None, known: tuple[Candidate, ...] = ()
-    ) -> None:
-        self.narrowed |= isinstance(cegis, Cegis) and cegis.narrowed
-        self.claims.append(Claim(space, at_most, known, self.solver, cegis.evidence()))
+    def _claim(self, space: SpaceName, engine: Engine, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
+        self.narrowed |= engine.narrowed
+        name = self.goal.lowered.name
+        self.claims.append(Claim(space, at_most, known, engine.name, engine.evidence(), name))
 
     # -- result ---------------------------------------------------------------------------------------------
 
     def _result(self, last: SpaceName, optimal: bool) -> Result:
         started = time.monotonic()
-        candidates = self.all or ([self.best] if self.best else [])
-        if self.best is not None and self.all and self.best.cost < self.all[0].cost:
-            candidates = [self.best, *self.all]
+        candidates = [self.best] if self.best else []
+        if self.best is not None and self.all and self.limits.all_solutions:
+            dearer = self._rank(self.best) < self._rank(self.all[0])
+            candidates = [self.best, *self.all] if dearer else self.all
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
-        if self.best is not None and self.best.cost == self.floor:
-            certificate["floor"] = f"accumulates that no filling can do without, by counting: {self.floor}"
+        if at_floor := self._counted_least():
+            certificate["floor"] = at_floor
         if self.best is not None and self.left_open:
             certificate["left_open"] = list(self.left_open)
         if self.narrowed and self.best is not None and not self._at_floor():
@@ -277,32 +324,33 @@ class _Search:
                 certificate["tried"] = confirm_equal(self.problem, solutions, self.sketch.spec)
         status: Status = "sat" if solutions else ("unknown" if self.reason else "unsat")
         self.seconds["total"] = time.monotonic() - self.started
+        proved = self._proved(optimal and not self.reason)
         return Result(
             sketch=self.sketch.name,
             status=status,
             space=self._space_of_best(last),
-            optimal=self._at_floor() or (optimal and not self.reason),
+            optimal=bool(proved) and all(proved.values()),
             solutions=solutions,
             warp_size=self.sketch.program.warp_size,
             seconds=dict(self.seconds),
             certificate=certificate,
             reason=self.reason,
+            proved=proved if len(proved) > 1 else {},
             posed=self.sketch,
         )
 
     def _read(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
         """Return candidates as solutions, and what was verified of them; after Ctrl-C those that were read, or one."""
-        assert self.problem is not None
-        reading = Reading(self.sketch, self.problem, None if self.limits.canonical else self.solver)
+        assert self.reading is not None
         solutions: list[Solution] = []
         verified: Mapping[str, Any] = {}
         try:
-            for some, about in reading.solutions(candidates):
+            for some, about in self.reading.solutions(candidates):
                 solutions, verified = [*solutions, *some], about
         except KeyboardInterrupt:
             self.reason = self.reason or "interrupted"
             if not solutions:
-                some, verified = next(reading.solutions(candidates[:1]))
+                some, verified = next(self.reading.solutions(candidates[:1]))
                 solutions += some
         return tuple(solutions), verified
 
@@ -310,26 +358,47 @@ class _Search:
         """Return the space that the answer speaks of: the one asked for, or where the best was found."""
         return last if self.best is None or self.limits.space in SPACES else self.best.space
 
+    def _counted_least(self) -> str:
+        """Say which costs of the best are as small as counting allows."""
+        if self.best is None:
+            return ""
+        values = self.goal.by_name(*self._split(self._rank(self.best)))
+        floors = self.goal.by_name(*self._split(self.floors))
+        return "; ".join(
+            f"{name} that no filling can do without, by counting: {least}"
+            for name, least in floors.items()
+            if values[name] == least
+        )
+
     def _counted(self, last: SpaceName) -> list[Claim]:
         """Return the claim that counting makes: nothing costs less than the best."""
-        if not self._at_floor() or not self.floor or self.best is None:
+        if not self._at_floor() or not self.floors[0] or self.best is None:
             return []
         space = "3" if self.limits.space == "all" else self._space_of_best(last)
-        return [Claim(space, self.floor - 1, (), "counting", {})]
+        return [Claim(space, self.floors[0] - 1, (), "counting", {}, self.goal.lowered.name)]
 
 
 def solve(
-    sketch: Sketch, limits: Limits | None = None, progress: News | None = None, meaning: Meaning | None = None
+    sketch: Sketch,
+    limits: Limits | None = None,
+    progress: News | None = None,
+    meaning: Meaning | None = None,
+    *,
+    cost: Sequence[str | Named] | None = None,
 ) -> Result:
     """Fill the holes of a sketch so that it equals its specification, at the least cost.
 
+    `cost` is what is to be small, the most important first: names, or costs of one's own; in place of `limits.cost`.
     The sketches that it is filled from are solved first. `meaning` is the specification's, where it is known already.
     Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
     Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
+    limits = limits or Limits()
+    limits = limits if cost is None else replace(limits, cost=tuple(cost))
     if sketch.filled_from:
-        return solve_filled(sketch, limits or Limits(), progress, solve)
-    search = _Search(sketch, limits or Limits(), progress, meaning)
+        costs_of(limits.cost)  # a mistake in it is found before the sources are solved
+        return solve_filled(sketch, limits, progress, solve)
+    search = _Search(sketch, limits, progress, meaning)
     if search.limits.canonical:
         return search.run()
     from swizzle.audit.paper.uncanonical import not_covered

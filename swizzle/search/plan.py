@@ -21,9 +21,9 @@ OF_SMALL_SPACE = 20_000_000  # values at points, times nodes, before a small spa
 class Plan:
     """The order of one search; it remembers which light parts were due."""
 
-    def __init__(self, problem: Problem, limits: Limits, floor: int) -> None:
-        """`floor` is what every filling of every space costs at least."""
-        self.problem, self.limits, self.floor = problem, limits, floor
+    def __init__(self, problem: Problem, limits: Limits, floor: int, most: int) -> None:
+        """`floor` is what every filling of every space costs at least, `most` what none exceeds."""
+        self.problem, self.limits, self.floor, self.most = problem, limits, floor, most
         self.spaces = self._spaces()
         self._light_done: set[SpaceName] = set()
 
@@ -67,13 +67,12 @@ class Plan:
         They are at their best where data is only moved: what is required of a point is then a clause of a few values.
         They tell functions apart at all points, so they list too much where a hole decides whether another is asked.
         """
-        accumulates = len(self.problem.accumulates())
-        large = space == "3" or self.limits.all_solutions or (not accumulates and self._constants(space) >= LARGE)
+        large = space == "3" or self.limits.all_solutions or (not self.most and self._constants(space) >= LARGE)
         return (
             self.limits.canonical
             and large
             and not (self.limits.all_solutions and self.problem.branches)
-            and self.floor == accumulates
+            and self.floor == self.most
         )
 
     def may_stay_open(self, space: SpaceName) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from swizzle.costs.cost import Filled
+from swizzle.costs.goal import DEFAULT, Goal
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.many import Many, Values
 from swizzle.problem.problem import Problem
@@ -15,7 +17,8 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed
 from swizzle.solution.solution import Solution
 from swizzle.specs.specification import Meaning
-from swizzle.specs.verify import verify
+from swizzle.specs.verify import run_canonical, verify
+from symbolic.ir.program import Program
 from symbolic.solve.engines import SolverName
 from templates.chooser import Choice
 from templates.formula import fill, formula, printed_values
@@ -30,9 +33,10 @@ TOGETHER = 64  # solutions that are verified in one run
 class Reading:
     """Makes solutions of candidates."""
 
-    def __init__(self, sketch: Sketch, problem: Problem, solver: SolverName | None) -> None:
+    def __init__(self, sketch: Sketch, problem: Problem, solver: SolverName | None, goal: Goal = DEFAULT) -> None:
         """`solver` decides whether data is equal; None: canonical terms do."""
-        self.sketch, self.problem, self.solver = sketch, problem, solver
+        self.sketch, self.problem, self.solver, self.goal = sketch, problem, solver, goal
+        self._counted: dict[Candidate, tuple[int, ...]] = {}
         self._templates = {space: problem.templates(space) for space in SPACES}
         self._many = Many(problem)
         self._simplest_of: dict[Template, Simplest] = {}
@@ -44,6 +48,22 @@ class Reading:
             chosen = [self._chosen(candidate) for candidate in some]
             solutions = [self._solution(c, functions) for c, functions in zip(some, chosen, strict=True)]
             yield solutions, self._verify(some, solutions, chosen)
+
+    def counted(self, candidate: Candidate) -> tuple[int, ...]:
+        """Return the costs that are counted on what is printed, by the simplest formulas."""
+        if not self.goal.counted:
+            return ()
+        if candidate not in self._counted:
+            chosen = self._chosen(candidate)
+            self._count(candidate, fill(self.sketch.program, [t for t, _ in chosen], [c for _, c in chosen]))
+        return self._counted[candidate]
+
+    def _count(self, candidate: Candidate, program: Program) -> tuple[int, ...]:
+        """Count the costs of a candidate, whose program is known, once."""
+        if candidate not in self._counted:
+            filled = Filled(program, lambda whole: run_canonical(whole, self.problem.terms))
+            self._counted[candidate] = tuple(cost.of_run(filled) for cost in self.goal.counted)
+        return self._counted[candidate]
 
     def _chosen(self, candidate: Candidate) -> list[Chosen]:
         """Return, of each of a candidate's functions, the template and the choice with the simplest formula."""
@@ -71,7 +91,8 @@ class Reading:
             for h, (t, c) in zip(program.holes, chosen, strict=True)
         )
         whole = fill(program, [t for t, _ in chosen], [c for _, c in chosen])
-        return completed(Solution(whole, holes, {"accumulates": candidate.cost}, program, self.sketch), self.sketch)
+        cost = self.goal.by_name(candidate.cost, self._count(candidate, whole))
+        return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
 
     # -- verification ---------------------------------------------------------------------------------------
 
@@ -92,7 +113,7 @@ class Reading:
                 for number, (candidate, now) in enumerate(zip(candidates, printed, strict=True))
                 if number and not (candidate.values is not None and all(map(np.array_equal, candidate.values, now)))
             ]
-            costs = self._many.costs([printed[number] for number in new])
+            costs = self._many.costs([printed[number] for number in new], self.goal.lowered.of_copies)
             equal = verdict.equal and costs == [candidates[number].cost for number in new]
         else:
             equal = all(self._equal_by_solver(solution) for solution in solutions)

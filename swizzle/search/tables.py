@@ -15,15 +15,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.problem.candidate import Candidate
+from swizzle.costs.accumulates import ACCUMULATES
+from swizzle.costs.cost import BoundedCost
+from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.demands import Shown
 from swizzle.problem.many import Many
 from swizzle.problem.open_holes import free_union
-from swizzle.problem.problem import Problem, live_accumulates
+from swizzle.problem.problem import Problem
 from swizzle.search.projection import Projector, Spot
 from symbolic.solve.propagate import Propagation
 from symbolic.values.guard import Guard, Guards, OutOfTime
@@ -95,8 +98,14 @@ class _Asked:
 class Tables:
     """The search; a context manager. What is required of threads is kept from one space to the next."""
 
-    def __init__(self, problem: Problem, deadline: float | None, news: Callable[[str], None]) -> None:
-        self.problem, self.deadline, self.news = problem, deadline, news
+    def __init__(
+        self,
+        problem: Problem,
+        deadline: float | None,
+        news: Callable[[str], None],
+        cost: BoundedCost = ACCUMULATES,
+    ) -> None:
+        self.problem, self.deadline, self.news, self.cost = problem, deadline, news, cost
         self.nodes = self._reached = self.counterexamples = 0  # in this space; of nodes, those that are leaves
         self.holes = problem.program.holes
         self.sizes = [len(family_of(hole).values(hole)) for hole in self.holes]
@@ -125,6 +134,10 @@ class Tables:
     def close(self) -> None:
         """Free the engine that propagates; more than once is fine."""
         self._propagation.close()
+
+    def engine(self, space: Space, node_limit: int | None = None) -> TablesOfSpace:
+        """Return the search of one space; that of the space before is over."""
+        return TablesOfSpace(self, space, node_limit)
 
     def candidates(self, space: Space, node_limit: int | None = None) -> Iterator[Candidate]:
         """Yield every filling in a space that is right, once as a function on the points that run; then no more.
@@ -287,7 +300,7 @@ class Tables:
         """Run a filling for all threads; return its cost, None if it is wrong, which is shown then."""
         run, wrong = self.problem.candidate(self.templates, choices)
         if not self.shown.refute(run, [(m.array, m.address) for m in wrong]):
-            return len(live_accumulates(run))
+            return self.cost.of_copies(run, 1)[0]
         self.counterexamples += 1
         self.news("looking for a filling")
         return None
@@ -300,7 +313,9 @@ class Tables:
         """
         leaves, self._leaves = self._leaves, []
         fillings = [self._many.chosen(self.templates, _choices(left)) for left in leaves]
-        costs = [self._cost(_choices(leaves[0]))] if len(leaves) == 1 else self._many.costs(fillings)
+        costs = (
+            [self._cost(_choices(leaves[0]))] if len(leaves) == 1 else self._many.costs(fillings, self.cost.of_copies)
+        )
         self._together = 1 if None in costs else min(TOGETHER, 2 * len(leaves))
         for left, values, cost in zip(leaves, fillings, costs, strict=True):
             key = tuple(some.tobytes() for some in values)
@@ -370,6 +385,38 @@ class Tables:
         given = node.left[number].given(asked.places[lines], allowed)
         node.holds += (-asked.guards[lines][allowed & ~given]).tolist()
         node.allowed[values] = given
+
+
+class TablesOfSpace:
+    """The engine of one space; it finds each filling once, whether it is forbidden or not."""
+
+    name: Final = "tables"
+
+    def __init__(self, tables: Tables, space: Space, node_limit: int | None) -> None:
+        self.space, self._tables = space, tables
+        self._candidates = tables.candidates(space, node_limit)
+
+    @property
+    def narrowed(self) -> bool:
+        """Say whether a filling may be right that the tables do not look at."""
+        return self._tables.shown.encoding.narrowed
+
+    def find(self, at_most: int | None = None) -> Candidate | NoFilling:
+        """Return the next filling of at most this cost; raises what `Tables.candidates` does."""
+        for candidate in self._candidates:
+            if at_most is None or candidate.cost <= at_most:
+                return candidate
+        return NoFilling()
+
+    def forbid(self, candidate: Candidate) -> None:
+        """What was found is not found again."""
+
+    def evidence(self) -> dict[str, int]:
+        """Return how much a proof took."""
+        return {"looked_at": len(self._tables.shown.demands), "nodes": self._tables.nodes}
+
+    def close(self) -> None:
+        """The tables are kept for the next space."""
 
 
 def _choices(left: Sequence[Functions]) -> tuple[Choice, ...]:

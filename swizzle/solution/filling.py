@@ -94,7 +94,7 @@ def solve_filled(sketch: Sketch, limits: Limits, progress: News | None, solve: S
 
 def _for_a_source(limits: Limits) -> Limits:
     """Return the limits for a sketch of which one solution is wanted, with its constants."""
-    return replace(limits, space=None, all_solutions=False, certify=False, template="paper", canonical=True)
+    return Limits(timeout=limits.timeout, solver=limits.solver, light=limits.light)
 
 
 def _left(limits: Limits, started: float) -> Limits:

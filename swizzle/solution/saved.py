@@ -19,6 +19,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.refill import is_plain_k, refill
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
+from swizzle.solution.words import proved_by_name
 from symbolic.errors import SwizzleError
 
 FORMAT = "swizzle solution 1"
@@ -41,6 +42,7 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
         "space": result.space,
         "optimal": result.optimal,
         "cost": dict(best.cost),
+        "proved": proved_by_name(result),
         "holes": holes,
     }
     return json.dumps(content, indent=2) + "\n"

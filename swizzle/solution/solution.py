@@ -24,6 +24,12 @@ TemplateName: TypeAlias = Literal["paper", "naive-1", "naive-2"]
 SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]
 
 
+class Named(Protocol):
+    """A cost that is no name: `swizzle.costs.cost.Cost`."""
+
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
@@ -31,7 +37,8 @@ class Limits:
     `solver` 'auto' is Glucose. `light` tries the constants of most kernels
     first where there are many. `template` is what a `?sw_xform` becomes: the paper's equation 5, or equation 1 to a
     depth of 1 or 2; without `canonical` a solver decides whether data is equal (docs/solving.md, 'The paper's
-    comparison')."""
+    comparison'). `cost` is what is to be small, the most important first: names, or costs of one's own
+    (docs/extend.md)."""
 
     space: Literal["1", "2", "3", "all"] | None = None
     all_solutions: bool = False
@@ -41,24 +48,25 @@ class Limits:
     light: bool = True
     template: TemplateName = "paper"
     canonical: bool = True
+    cost: tuple[str | Named, ...] = ("accumulates",)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One line of news from a running search."""
+    """One line of news from a running search; `best_cost` is what the best so far costs, most important cost first."""
 
     space: SpaceName
     doing: str
-    best_cost: int | None
+    best_cost: Mapping[str, int] | None
     counterexamples: int
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """One filled sketch: `program` has no holes. `cost["accumulates"]` counts the accumulate statements whose
-    predicate is not statically false (paper, section 4.3). `sketch` is the program as it was, holes open; `posed` is
-    the sketch with its specification, where `solve` made the solution."""
+    """One filled sketch: `program` has no holes. `cost` has what was asked to be small, by name: `accumulates` counts
+    the accumulate statements whose predicate is not statically false (paper, section 4.3). `sketch` is the program as
+    it was, holes open; `posed` is the sketch with its specification, where `solve` made the solution."""
 
     program: Program
     holes: tuple[HoleFormula, ...]
@@ -108,7 +116,8 @@ class Result:
     """The answer to a solve job.
 
     `space` is where the best solution was found (or the last space searched); `optimal` says that no cheaper
-    solution exists in that space (or, for `--space all`, in any). `seconds` has total, interpret, search, verify.
+    solution exists in that space (or, for `--space all`, in any); of several costs, `proved` says it of each, among
+    the solutions that are best in those before it. `seconds` has total, interpret, search, verify.
     `certificate` says in words and numbers what was proved and how; `posed` is the sketch that was solved.
     `cached`: no search ran, an earlier one had.
     """
@@ -123,6 +132,7 @@ class Result:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     cached: bool = False
+    proved: Mapping[str, bool] = field(default_factory=dict)
     posed: Sketch | None = field(default=None, repr=False, compare=False)
 
     def explain(self, *, timeout: float | None = None) -> Explained:

@@ -30,8 +30,18 @@ def cost_text(cost: Mapping[str, int]) -> str:
     return ", ".join(count(number, noun.removesuffix("s")) for noun, number in cost.items())
 
 
-def optimality(result: Result, every_space: bool) -> str:
-    """Return 'proved minimal in Space 1', or what else is known of the cost of the best solution."""
+def proved_by_name(result: Result) -> dict[str, bool]:
+    """Say of each cost of a result's best solution whether it is proved minimal."""
+    return {name: result.proved.get(name, result.optimal) for name in result.best.cost} if result.solutions else {}
+
+
+def optimality(result: Result, every_space: bool) -> list[str]:
+    """Return '3 accumulates, proved minimal in Space 1', or what else is known, for each cost of the best solution."""
     where = "over all spaces" if every_space else f"in Space {result.space}"
     given = f", {given_text(result.best.sources)}" if result.best.sources else ""
-    return f"{'' if result.optimal else 'not '}proved minimal {where}{given}"
+    found: list[str] = []
+    for name, is_proved in proved_by_name(result).items():
+        proved = "" if is_proved else "not "
+        found.append(f"{cost_text({name: result.best.cost[name]})}, {proved}proved minimal {where}{given}")
+        where, given = "among these", ""
+    return found

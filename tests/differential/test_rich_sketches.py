@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.problem.problem import Problem, live_accumulates
+from swizzle.costs.accumulates import live_accumulates
+from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from swizzle import load
-from swizzle.problem.problem import Problem, live_accumulates
+from swizzle.costs.accumulates import live_accumulates
+from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from swizzle.specs.verify import verify

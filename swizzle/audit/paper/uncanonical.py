@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from swizzle.costs.accumulates import ACCUMULATES
+from swizzle.costs.cost import BoundedCost
 from swizzle.problem.candidate import Candidate, NoFilling, Stats
-from swizzle.problem.problem import Problem, live_accumulates
+from swizzle.problem.problem import Problem
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import inputs
 from symbolic.errors import SwizzleError
@@ -70,9 +72,12 @@ class Uncanonical:
         news: Callable[[str], None],
         *,
         light: bool = False,
+        cost: BoundedCost = ACCUMULATES,
     ) -> None:
-        self.problem, self.space, self.deadline, self.news = problem, space, deadline, news
+        """`cost` counts a filling; the encoding bounds accumulates only."""
+        self.problem, self.space, self.deadline, self.news, self.cost = problem, space, deadline, news, cost
         self.name: SolverName = solver
+        self.narrowed = False
         whole = problem.templates(space)
         self.templates = [t.restricted() for t in whole] if light else whole
         self.choosers = [Formulas(t) for t in self.templates]
@@ -96,6 +101,10 @@ class Uncanonical:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the solver; more than once is fine."""
         self.solver.close()
 
     def evidence(self) -> dict[str, int]:
@@ -116,7 +125,7 @@ class Uncanonical:
             model = answer.model
             choices = tuple(tuple(g.chosen(model) for g in c.groups) for c in self.choosers)
             run, _ = self.problem.candidate(self.templates, choices)
-            cost = len(live_accumulates(run))
+            cost = self.cost.of_copies(run, 1)[0]
             shown = len(self._threads) + len(self._cells) + len(self._readings)
             if run.violations:
                 for violation in run.violations[:2]:

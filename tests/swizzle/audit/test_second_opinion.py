@@ -11,8 +11,9 @@ import pytest
 from swizzle.audit.certificate import Claim, confirm, confirm_equal
 from swizzle.audit.random_check import disagreement
 from swizzle.audit.second_opinion import SecondOpinion
+from swizzle.costs.accumulates import live_accumulates
 from swizzle.problem.candidate import Candidate
-from swizzle.problem.problem import Problem, live_accumulates
+from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from swizzle.specs.specification import outputs
@@ -128,7 +129,7 @@ def test_wrong_claims_are_refuted() -> None:
 def test_a_search_that_errs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A floor that is one too high ends the search at a filling that is not the cheapest; `--certify` says so."""
     _, sketch, _ = claims_about("[x[i] + x[(i + 1) % 8] for i in range(8)]")
-    monkeypatch.setattr("swizzle.search.metasketch.floor", lambda problem: 3)
+    monkeypatch.setattr("swizzle.costs.accumulates.floor", lambda problem: 3)
     monkeypatch.setattr("swizzle.search.metasketch._Search._at_floor", lambda self: self.best is not None)
     with pytest.raises(AssertionError, match="the second opinion refutes"):
         solve(sketch, Limits(space="1", certify=True))

@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 
 
 SEARCHING = Progress("1", "searching", None, 0, 0.25)
-LOWERING = Progress("2", "lowering the cost", 5, 3, 1.5)
+LOWERING = Progress("2", "lowering the cost", {"accumulates": 5}, 3, 1.5)
 
 
 def test_a_headline_says_space_doing_cost_and_counterexamples() -> None:
@@ -74,7 +74,7 @@ def test_the_view_counts_candidates() -> None:
     seen = [(0, None), (1, None), (3, None), (3, 6), (4, 6), (4, 5), (0, 5), (2, 5)]
     tried = []
     for counterexamples, cost in seen:
-        view.hear(Progress("1", "searching", cost, counterexamples, 0.1))
+        view.hear(Progress("1", "searching", cost and {"accumulates": cost}, counterexamples, 0.1))
         tried.append(view.candidates)
     assert tried == [0, 1, 3, 4, 5, 6, 6, 8]
     doing, state = view.lines()
@@ -98,5 +98,8 @@ def test_colour_is_for_terminals_that_want_it(
 def test_counterexamples_are_said_once() -> None:
     """The search's own count of them is not repeated, and one is not several."""
     assert headline(Progress("1", "1 counterexamples", None, 1, 0.1)) == "Space 1 · 1 counterexample"
-    assert headline(Progress("1", "3 counterexamples", 5, 3, 0.1)) == "Space 1 · best 5 accumulates · 3 counterexamples"
+    assert (
+        headline(Progress("1", "3 counterexamples", {"accumulates": 5}, 3, 0.1))
+        == "Space 1 · best 5 accumulates · 3 counterexamples"
+    )
     assert headline(Progress("1", "searching", None, 0, 0.1)) == "Space 1 · searching"

@@ -25,7 +25,7 @@ UNSAT = Result("shift", "unsat", "3", False, (), 32, SECONDS)
 UNKNOWN = Result("shift", "unknown", "2", False, (), 32, SECONDS, reason="timeout after 5 s")
 
 KEYS = [
-    *("sketch", "status", "space", "optimal", "cost", "solutions"),
+    *("sketch", "status", "space", "optimal", "cost", "proved", "solutions"),
     *("holes", "warp_size", "seconds", "cached", "certificate", "files"),
 ]
 

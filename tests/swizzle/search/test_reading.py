@@ -32,9 +32,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     costs = Many.costs
 
-    def counting(self: Many, fillings: list[Values]) -> list[int | None]:
+    def counting(self: Many, fillings: list[Values], of_copies: Any) -> list[int | None]:
         counts.append(len(fillings))
-        return costs(self, fillings)
+        return costs(self, fillings, of_copies)
 
     monkeypatch.setattr(Many, "costs", counting)
     return counts

@@ -3,7 +3,7 @@
 import pytest
 
 from swizzle import maximum
-from swizzle.costs.floor import floor
+from swizzle.costs.accumulates import floor
 from swizzle.problem.problem import Problem
 from tests.sketches import kernel
 

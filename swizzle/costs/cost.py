@@ -1,0 +1,106 @@
+"""The contract of a cost: a number of a filled kernel, to be as small as possible.
+
+Every cost counts on a kernel without open holes (`of_run`). One that a solver can bound while holes are open is a
+`BoundedCost`: it is lowered to a proof inside the search. Any other is counted on one solution after the other, and
+proved minimal where it meets its `floor`, or where the solutions are all there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from swizzle.problem.problem import Problem
+from symbolic.ir.program import Program
+from symbolic.machine.run import Run
+from symbolic.values.guard import Guard, Guards
+from symbolic.values.vector import Encoding
+
+
+class Filled:
+    """A kernel whose holes are filled, as a cost sees it; what is not asked for is not worked out."""
+
+    def __init__(self, program: Program, run: Callable[[Program], Run]) -> None:
+        """`program` has no holes, `run` gives what the machine leaves behind of it."""
+        self.program = program
+        self._run = run
+
+    @cached_property
+    def run(self) -> Run:
+        """The run of the whole grid, on canonical terms."""
+        return self._run(self.program)
+
+
+class Cost:
+    """What is to be as small as possible. `name` is a plural noun, which `--cost` and JSON know it by."""
+
+    name: str
+
+    def of_run(self, filled: Filled) -> int:
+        """Return the cost of a kernel without open holes."""
+        raise NotImplementedError
+
+    def floor(self, problem: Problem) -> int:
+        """Return what every right filling costs at least, by counting; 0 where nothing is known."""
+        return 0
+
+
+class Bound(Protocol):
+    """A cost in the encoding of one search: guards that weigh, and what bounds their sum."""
+
+    def at_most(self, most: int) -> Guard | None:
+        """Return the guard 'it costs so much at most'; None where every filling does."""
+
+    def look(self, encoding: Encoding) -> None:
+        """Take in what was added to the encoding since the last look."""
+
+    def refute(self, run: Run, holds: Callable[[Guard], bool], encoding: Encoding) -> None:
+        """Rule out a model that claimed a lower cost than its run has."""
+
+
+class BoundedCost(Cost):
+    """A cost that a solver can bound while holes are open. It depends on the run alone, not on formulas."""
+
+    def of_copies(self, run: Run, copies: int) -> Sequence[int]:
+        """Return the cost of each of several launches that ran side by side."""
+        raise NotImplementedError
+
+    def of_run(self, filled: Filled) -> int:
+        return self.of_copies(filled.run, 1)[0]
+
+    def most(self, problem: Problem) -> int:
+        """Return what no filling can exceed; where this is the floor, no filling changes the cost."""
+        raise NotImplementedError
+
+    def bound(self, problem: Problem, guards: Guards) -> Bound:
+        """Return the cost in a search's encoding: `at_most` of the contract."""
+        raise NotImplementedError
+
+
+class _Unbounded:
+    """The bound of what costs nothing."""
+
+    def at_most(self, most: int) -> Guard | None:
+        return None
+
+    def look(self, encoding: Encoding) -> None:
+        """There is nothing to look at."""
+
+    def refute(self, run: Run, holds: Callable[[Guard], bool], encoding: Encoding) -> None:
+        raise AssertionError("nothing costs more than nothing")
+
+
+class Nothing(BoundedCost):
+    """Nothing: what a search lowers where none of the costs asked for can be bounded."""
+
+    name = "nothing"
+
+    def of_copies(self, run: Run, copies: int) -> Sequence[int]:
+        return [0] * copies
+
+    def most(self, problem: Problem) -> int:
+        return 0
+
+    def bound(self, problem: Problem, guards: Guards) -> Bound:
+        return _Unbounded()

@@ -1,0 +1,46 @@
+"""The costs of one search in the order of their weight: the first decides, the next one among its best, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from swizzle.costs.accumulates import ACCUMULATES
+from swizzle.costs.cost import BoundedCost, Cost, Nothing
+
+_NOTHING: Final = Nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """`lowered` is bounded inside the search; `counted` are counted on one solution after the other."""
+
+    lowered: BoundedCost
+    counted: tuple[Cost, ...] = ()
+
+    @staticmethod
+    def of(costs: Sequence[Cost], canonical: bool = True) -> Goal:
+        """Return the goal of some costs; a search without canonical terms bounds accumulates only."""
+        first = costs[0]
+        if isinstance(first, BoundedCost) and (canonical or first is ACCUMULATES):
+            return Goal(first, tuple(costs[1:]))
+        return Goal(_NOTHING, tuple(costs))
+
+    @property
+    def lowers(self) -> bool:
+        """Whether any cost is bounded inside the search."""
+        return self.lowered is not _NOTHING
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """All costs, in their order."""
+        return (self.lowered, *self.counted) if self.lowers else self.counted
+
+    def by_name(self, lowered: int, counted: Sequence[int]) -> Mapping[str, int]:
+        """Return what each cost is, by its name."""
+        values = (lowered, *counted) if self.lowers else counted
+        return {cost.name: value for cost, value in zip(self.costs, values, strict=True)}
+
+
+DEFAULT: Final = Goal(ACCUMULATES)
