@@ -12,7 +12,6 @@ import pytest
 
 from swizzle import maximum, minimum, solve
 from swizzle.commands.cli import execute
-from swizzle.frontend.calls import MAX_SIZES
 from swizzle.language.element_types import MAX_ELEMENTS
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
@@ -22,7 +21,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.chooser import Columns, OneChoice
 from templates.cond import Cond
-from templates.holes import SPACES, Point
+from templates.holes import HOLE_FAMILIES, SPACES, Point
 from templates.naive import naive_xform
 from templates.part import Part
 from templates.template import Template
@@ -151,7 +150,7 @@ def test_the_naive_template_has_as_many_functions() -> None:
 def test_the_limits_are_those_of_the_front_end() -> None:
     """The table of sizes has the numbers that the front end enforces."""
     shown = [int(limit) for _, limit in re.findall(r"^\| ([^|]+) \| (\d+) \|$", PAGE, re.MULTILINE)[:6]]
-    holes = [MAX_SIZES["xform"], MAX_SIZES["part"]]
+    holes = [HOLE_FAMILIES[kind].largest for kind in ("xform", "part")]
     assert shown == [*holes, MAX_THREADS, MAX_GRID_THREADS, MAX_SHARED, MAX_ELEMENTS]
 
 

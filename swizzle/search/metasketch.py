@@ -105,7 +105,8 @@ class _Search:
         floors = self.goal.by_name(*self._split(self.floors))
         found: dict[str, bool] = {}
         for name in values:
-            by_search = done or (self.goal.lowers and not found and self.lowered and self.limits.space != "all")
+            before_counting = bool(self.goal.counted) and self.goal.lowers and not found and self.lowered
+            by_search = done or (before_counting and self.limits.space != "all")
             found[name] = all(found.values()) and (values[name] == floors[name] or by_search)
         return found
 

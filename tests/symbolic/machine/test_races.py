@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from symbolic.algebra.numbers import Numbers
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
-from symbolic.machine.races import Access, races
+from symbolic.machine.races import Touched, races
 from tests.sketches import kernel
 
 HEAD = "t = cuda.threadIdx.x\ni = cuda.grid(1)\ns = cuda.shared.array(8, i32)\ns[t] = x[i]\n"
@@ -56,7 +56,7 @@ def test_races_are_those_of_all_pairs(data: st.DataObject) -> None:
             block_epoch = data.draw(epochs)
             rows.append((thread, cell, block_epoch, block_epoch + data.draw(epochs)))
         columns = np.array(rows, np.int64).reshape(-1, 4).T
-        accesses.append(Access((number,), writes, *columns))
+        accesses.append(Touched(number, writes, *columns))
         single += [(number, writes, *row) for row in rows]
 
     def meet(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
@@ -72,5 +72,5 @@ def test_races_are_those_of_all_pairs(data: st.DataObject) -> None:
     assert {race.address for race in found} == {one[3] for one, _ in pairs}
     known = {(one[0], one[2], one[3], other[0], other[2]) for pair in pairs for one, other in (pair, pair[::-1])}
     for race in found:
-        key = (race.first.key[0], race.first_thread, race.address, race.second.key[0], race.second_thread)
+        key = (race.first.key, race.first_thread, race.address, race.second.key, race.second_thread)
         assert key in known and race.first.key <= race.second.key

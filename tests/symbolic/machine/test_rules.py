@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from symbolic.algebra.terms import Terms
-from symbolic.ir.program import Barrier
+from symbolic.ir.program import Barrier, Program
+from symbolic.ir.sites import Sites
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.rules import Rules
 from symbolic.machine.run import Run
@@ -28,7 +29,9 @@ def test_all_of_a_group_or_none_get_there(thread: int, conditional: bool) -> Non
     on, when = [guards.fresh() for _ in range(SHAPE.count)], guards.fresh()
     mask = Deferred(lambda encoding, t: boolean(on[t]), lambda t: frozenset((False, True)))
     run = Run(SHAPE, {}, [], [], {})
-    Rules(SHAPE, run, 1).all_present(Barrier("warp", HERE), mask, SHAPE.warp_base, "lanes of the warp")
+    barrier = Barrier("warp", HERE)
+    sites = Sites(Program("only", (), (barrier,), (), (SHAPE.count, 1, 1), (1, 1, 1), 3, HERE))
+    Rules(sites, SHAPE, run, 1).all_present(barrier, mask, SHAPE.warp_base, "lanes of the warp")
     (obligation,) = run.obligations.values()
     if conditional:
         obligation(encoding, thread, when)
