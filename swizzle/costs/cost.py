@@ -13,6 +13,7 @@ from typing import Protocol
 
 from swizzle.problem.problem import Problem
 from symbolic.ir.program import Program
+from symbolic.machine.accesses import WarpAccess
 from symbolic.machine.run import Run
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.vector import Encoding
@@ -30,6 +31,13 @@ class Filled:
     def run(self) -> Run:
         """The run of the whole grid, on canonical terms."""
         return self._run(self.program)
+
+    @cached_property
+    def accesses(self) -> Sequence[WarpAccess]:
+        """Every access of every warp to global and shared memory, in the widths that are printed."""
+        from cuda_out.passes.accesses import printed_accesses
+
+        return printed_accesses(self.program)
 
 
 class Cost:

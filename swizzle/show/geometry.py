@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swizzle.show.access import BANKS, WORD, Access
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, Strip
+from symbolic.machine.accesses import BANKS, WarpAccess
 
 CHARACTER = 6.3  # of a fixed-width font of 10 px, rounded up
 LINE_HEIGHT = 12
@@ -69,13 +69,12 @@ def clipped(text: str, most: int = LONGEST_TITLE) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def memory_lines(access: Access) -> list[tuple[int, dict[int, list[int]]]]:
+def memory_lines(access: WarpAccess) -> list[tuple[int, dict[int, list[int]]]]:
     """Return the 128-byte lines (or rows of banks) that an access touches: which lanes want each of the 32 words."""
     lines: dict[int, dict[int, list[int]]] = {}
     for lane, cell in enumerate(access.cells):
         if cell < 0:
             continue
-        first = cell * access.size // WORD
-        for word in range(first, first + max(1, access.size // WORD)):
+        for word in access.words(cell):
             lines.setdefault(word // BANKS, {}).setdefault(word % BANKS, []).append(lane)
     return sorted(lines.items())

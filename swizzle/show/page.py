@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.show.access import Access
 from swizzle.show.code import cuda_lines, sketch_lines
 from swizzle.show.geometry import clipped, geometry
 from swizzle.show.holes import HoleTable
@@ -26,6 +25,7 @@ from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, Strip, panels
 from swizzle.show.rows import Row, Source, Trace
 from swizzle.show.scene import Scene, labels_for
+from symbolic.machine.accesses import WarpAccess
 
 HERE = Path(__file__).parent
 LARGEST = 1_800_000
@@ -196,7 +196,7 @@ class _Warp:
             return [rows.pop(), -1]
         return [rows.pop() if everywhere else -1 - self._set(source.row), self._set(lanes)]
 
-    def _access(self, access: Access) -> dict[str, Any]:
+    def _access(self, access: WarpAccess) -> dict[str, Any]:
         return {
             "array": access.array,
             "memory": access.memory,

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from swizzle.show.access import Access
 from swizzle.show.rows import Lanes, Row, Trace
 from symbolic.errors import Place
 from symbolic.ir.layout import cell_name
+from symbolic.machine.accesses import WarpAccess
 
 WHOLE_ARRAY = 8  # registers: a larger local array is shown where it is touched
 
@@ -133,13 +133,13 @@ class _Layout:
 
     # -- registers ------------------------------------------------------------------------------------------
 
-    def _file(self, access: Access) -> _Registers:
+    def _file(self, access: WarpAccess) -> _Registers:
         if access.array not in self.files:
             size = (int(np.prod(access.shape, dtype=np.int64)), self.trace.lanes)
             self.files[access.array] = _Registers(access.shape, np.full(size, -1), np.full(size, -1))
         return self.files[access.array]
 
-    def _write(self, row: Row, access: Access) -> None:
+    def _write(self, row: Row, access: WarpAccess) -> None:
         file = self._file(access)
         for lane, cell in enumerate(access.cells):
             if cell >= 0:
@@ -147,7 +147,7 @@ class _Layout:
                 file.written.setdefault(cell, set()).add(lane)
         file.shown = False
 
-    def _read(self, row: Row, access: Access, rows: Sequence[Row]) -> None:
+    def _read(self, row: Row, access: WarpAccess, rows: Sequence[Row]) -> None:
         """Show the array as it stands, with marks for all reads up to its next change."""
         file = self._file(access)
         if file.shown:

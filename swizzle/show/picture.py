@@ -78,7 +78,7 @@ def picture_of(
     Raises SwizzleError for a block or a warp that is not there, and for a kernel that breaks a rule of the language.
     """
     fillings = fillings_of(solution)
-    whole = block_trace(solution.sketch or solution.program, spec, fillings, block, warp)
+    whole = block_trace(solution.sketch or solution.program, spec, fillings, block, warp, solution.program)
     found = whole.warp(warp)
     laid = panels(found)
     tables = tuple(

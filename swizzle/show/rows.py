@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.show.access import Access
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Program
+from symbolic.machine.accesses import WarpAccess
 from symbolic.machine.launch_shape import LaunchShape
 
 Lanes: TypeAlias = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ class Row:
     terms: Lanes
     sources: tuple[Source, ...]
     holes: tuple[int, ...] = ()
-    access: Access | None = None
+    access: WarpAccess | None = None
     accumulator: str = ""
 
 

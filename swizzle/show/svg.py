@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from swizzle.show.access import BANKS, Access
 from swizzle.show.canvas import INK, MONO, SANS, Canvas, number
 from swizzle.show.colours import CHROMA, LIGHT, NEUTRAL, STROKE_CHROMA, STROKE_LIGHT, fill_of, oklch, stroke_of
 from swizzle.show.geometry import (
@@ -31,6 +30,7 @@ from swizzle.show.labels import ARC, FIRST_HUE, Tone
 from swizzle.show.panels import Panel, Strip
 from swizzle.show.scene import Scene
 from symbolic.ir.layout import cell_name
+from symbolic.machine.accesses import BANKS, WarpAccess
 
 MARGIN = 16
 ELEMENT = "element"
@@ -161,7 +161,7 @@ class _Drawing:
 
     # -- memory ---------------------------------------------------------------------------------------------
 
-    def _memory(self, title: str, access: Access) -> None:
+    def _memory(self, title: str, access: WarpAccess) -> None:
         verb = "stores to" if access.writes else "loads from"
         what = f"{verb} {access.array}, {access.memory}: {access.summary()}"
         self.canvas.text(MARGIN, self.y + 10, what, size=10.5, family=SANS)

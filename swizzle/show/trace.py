@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from swizzle.show.rows import BlockTrace, Trace, require_number
+from cuda_out.passes.accesses import Spot, printed_widths
+from swizzle.show.rows import BlockTrace, Row, Trace, require_number
 from swizzle.show.tracer import Tracer
 from swizzle.specs.specification import postcondition
 from swizzle.specs.verify import compare
@@ -37,8 +39,11 @@ def block_trace(
     fillings: Sequence[Filling] = (),
     block: int = 0,
     warp: int = 0,
+    printed: Program | None = None,
 ) -> BlockTrace:
     """Run a kernel and return what one block moves; `fillings` say what each hole became.
+
+    `printed` is the kernel without holes: then accesses are as wide as the vectors that are printed.
 
     Raises SwizzleError for a block or a warp that is not there, before it runs anything, and for a kernel that breaks a
     rule of the language.
@@ -63,8 +68,16 @@ def block_trace(
     run = tracer.run()
     if run.violations:
         raise run.violations[0].error()
+    rows = tuple(tracer.rows if printed is None else _as_wide_as(printed_widths(printed), tracer.rows))
     wrong: dict[tuple[str, int], int] = {}
     if spec is not None:
         wanted = postcondition(program, spec, terms)
         wrong = {(bad.array, bad.address): bad.wanted for bad in compare(program, run, wanted)}
-    return BlockTrace(program, terms, block, tuple(tracer.rows), tuple(asked), wrong)
+    return BlockTrace(program, terms, block, rows, tuple(asked), wrong)
+
+
+def _as_wide_as(widths: Mapping[Spot, int], rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows whose accesses move as many elements at once as is printed."""
+    for row in rows:
+        width = widths.get((row.access.array, row.access.writes, row.place), 1) if row.access else 1
+        yield replace(row, access=replace(row.access, width=width)) if row.access and width > 1 else row

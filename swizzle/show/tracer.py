@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import assert_never
 
-from swizzle.show.access import Access, Memory, bytes_of
 from swizzle.show.leaves import Threads, Top, alias, same
 from swizzle.show.rows import Kind, Lanes, Row, Source
 from swizzle.specs.specification import symbolic_inputs
@@ -40,6 +39,7 @@ from symbolic.ir.program import (
 from symbolic.ir.sites import Site
 from symbolic.ir.text import python_text
 from symbolic.ir.walk import children, rewrite_expression
+from symbolic.machine.accesses import Memory, WarpAccess, bytes_of
 from symbolic.machine.machine import HoleFunction, Machine
 from symbolic.values.vector import Vector
 
@@ -210,7 +210,7 @@ class Tracer(Machine):
         value: Lanes,
         on: npt.NDArray[np.bool_],
         nodes: Sequence[Expr],
-        access: Access | None = None,
+        access: WarpAccess | None = None,
         accumulator: str = "",
     ) -> Threads:
         """Keep a row and return it as a source for others."""
@@ -242,13 +242,13 @@ class Tracer(Machine):
         )
         return Threads(np.where(on, number, -1), self.threads)
 
-    def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[Access, Lanes]:
+    def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[WarpAccess, Lanes]:
         """Return the block's access, and the address of each thread of the block (-1 where it is off)."""
         memory = self.memories[node.array]
         indices = tuple(self.index(i, mask) for i in node.indices)
         cells: Any = np.where(self._mine(mask), self._mine(flat_index(memory.shape, indices)), -1)
         address = np.where(cells >= 0, cells + self._mine(memory.base), -1)
-        found = Access(
+        found = WarpAccess(
             node.array,
             self.kinds[node.array],
             writes,

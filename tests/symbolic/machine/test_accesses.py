@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle.show.access import Access, bytes_of
 from symbolic.ir.program import DType
+from symbolic.machine.accesses import WarpAccess, bytes_of
 
 
-def access(cells: list[int], memory: str = "global", size: int = 4) -> Access:
-    return Access("x", memory, False, (1 << 12,), size, tuple(cells))  # type: ignore[arg-type]
+def access(cells: list[int], memory: str = "global", size: int = 4) -> WarpAccess:
+    return WarpAccess("x", memory, False, (1 << 12,), size, tuple(cells))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,53 @@ def test_turns_are_what_a_simple_memory_takes(cells: list[int], size: int) -> No
     found = access(cells, "shared", size)
     assert found.passes == turns
     assert bool(found.clashes) == (turns > 1)
+
+
+def turns_of(lanes: list[range], banks: int) -> int:
+    """What one phase takes of a memory that serves, each turn, at most one word of each bank."""
+    waiting, turns = {word for words in lanes for word in words}, 0
+    while waiting:
+        served: dict[int, int] = {}
+        for word in sorted(waiting):
+            served.setdefault(word % banks, word)
+        waiting -= set(served.values())
+        turns += 1
+    return turns
+
+
+@given(
+    st.lists(st.integers(-1, 100), min_size=1, max_size=32),
+    st.sampled_from([(2, 1), (2, 2), (2, 4), (4, 1), (4, 2), (4, 4), (8, 1), (8, 2)]),
+    st.sampled_from([1, 4, 8, 32]),
+    st.sampled_from([4, 8]),
+)
+def test_wide_accesses_go_in_phases(vectors: list[int], shape: tuple[int, int], banks: int, word: int) -> None:
+    """Lanes go together that fill the banks once; a vector is known by any of its elements."""
+    size, width = shape
+    phases, full = [list[range]()], max(1, banks * word // max(size * width, word))
+    for lane, vector in enumerate(vectors):
+        if lane and lane % full == 0:
+            phases.append([])
+        if vector >= 0:
+            first = vector * size * width
+            phases[-1].append(range(first // word, (first + size * width - 1) // word + 1))
+    cells = tuple(vector * width + lane % width if vector >= 0 else -1 for lane, vector in enumerate(vectors))
+    found = WarpAccess("x", "shared", False, (1 << 12,), size, cells, width, banks, word)
+    assert found.passes == sum(turns_of(phase, banks) for phase in phases)
+    assert found.least_passes == sum(bool(phase) for phase in phases)
+    touched = {vector * size * width + byte for vector in vectors if vector >= 0 for byte in range(size * width)}
+    assert found.sectors == len({byte // 32 for byte in touched})
+    assert found.lines == len({byte // 128 for byte in touched})
+    assert found.least_sectors == -(-len(touched) // 32)
+
+
+def test_a_quarter_of_a_warp_fills_the_banks_with_float4() -> None:
+    """Neighbouring float4 are four turns and no conflict; rows of 32 words apart, each quarter meets in four banks."""
+    side_by_side = WarpAccess("x", "shared", False, (1024,), 4, tuple(range(0, 128, 4)), 4)
+    below = WarpAccess("x", "shared", False, (1024,), 4, tuple(range(0, 1024, 32)), 4)
+    assert (side_by_side.passes, side_by_side.least_passes) == (4, 4)
+    assert side_by_side.summary() == "no bank conflict, 16 bytes a lane at once"
+    assert below.summary() == "bank conflict: 32 turns instead of 4, 16 bytes a lane at once"
 
 
 def test_registers_cost_nothing() -> None:

@@ -1,9 +1,10 @@
-"""What one warp's access costs in memory: sectors and lines of global memory, banks of shared memory.
+"""What one warp's access takes of memory: sectors and lines of global memory, banks of shared memory.
 
 Global memory moves in sectors of 32 bytes, four to a line of 128. Shared memory has 32 banks, each one word of 4
 bytes wide; lanes that want the same word are served together (broadcast), lanes that want different words of one
-bank wait for each other. Elements of 8 bytes are served for half a warp at a time. Arrays count as aligned to a
-line; what is said of shared memory holds wherever an array begins.
+bank wait for each other. A warp is served in phases of as many lanes as fill the banks once: all of it where a lane
+moves up to 4 bytes, half a warp at a time where it moves 8, a quarter where it moves 16 (`float4`). Arrays count as
+aligned to a line; what is said of shared memory holds wherever an array begins.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ def bytes_of(dtype: DType) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """One access of one warp: which element of `array` each lane wants, -1 where a lane is off."""
+class WarpAccess:
+    """One access of one warp: which element of `array` each lane wants, -1 where a lane is off.
+
+    Where `width` is not 1, each lane moves so many neighbouring elements at once: the aligned group that its element is
+    one of. `banks` and `word` are the hardware's.
+    """
 
     array: str
     memory: Memory
@@ -35,6 +40,14 @@ class Access:
     shape: tuple[int, ...]
     size: int
     cells: tuple[int, ...]
+    width: int = 1
+    banks: int = BANKS
+    word: int = WORD
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes a lane moves."""
+        return self.size * self.width
 
     @property
     def wanted(self) -> list[int]:
@@ -43,17 +56,17 @@ class Access:
     @property
     def sectors(self) -> int:
         """How many 32-byte sectors the warp touches."""
-        return len({cell * self.size // SECTOR for cell in self.wanted})
+        return len({cell // self.width * self.bytes // SECTOR for cell in self.wanted})
 
     @property
     def lines(self) -> int:
         """How many 128-byte lines the warp touches."""
-        return len({cell * self.size // LINE for cell in self.wanted})
+        return len({cell // self.width * self.bytes // LINE for cell in self.wanted})
 
     @property
     def least_sectors(self) -> int:
         """How many sectors as many different elements take where they lie side by side."""
-        return -(-len(set(self.wanted)) * self.size // SECTOR)
+        return -(-len({cell // self.width for cell in self.wanted}) * self.bytes // SECTOR)
 
     @property
     def passes(self) -> int:
@@ -75,21 +88,24 @@ class Access:
         banks = (bank for lanes in self._served_together() for bank in self._banks(lanes).items())
         return frozenset(bank for bank, words in banks if len(words) > 1)
 
+    def words(self, cell: int) -> range:
+        """Return the words of memory that a lane moves which wants an element."""
+        first = cell // self.width * self.bytes // self.word
+        return range(first, first + max(1, self.bytes // self.word))
+
     def _served_together(self) -> list[Sequence[int]]:
-        half = BANKS * WORD // self.size
-        if self.size <= WORD:
-            return [self.cells]
-        return [self.cells[start : start + half] for start in range(0, len(self.cells), half)]
+        lanes = max(1, self.banks * self.word // max(self.bytes, self.word))
+        return [self.cells[start : start + lanes] for start in range(0, len(self.cells), lanes)]
 
     def _banks(self, cells: Sequence[int]) -> dict[int, set[int]]:
-        words = {c * self.size // WORD + part for c in cells if c >= 0 for part in range(max(1, self.size // WORD))}
         banks: dict[int, set[int]] = {}
-        for word in words:
-            banks.setdefault(word % BANKS, set()).add(word)
+        for word in {word for cell in cells if cell >= 0 for word in self.words(cell)}:
+            banks.setdefault(word % self.banks, set()).add(word)
         return banks
 
     def summary(self) -> str:
         """Say in one line what the access costs."""
+        at_once = f", {self.bytes} bytes a lane at once" if self.width > 1 else ""
         if not self.wanted:
             return "no lane is on"
         if self.memory == "local":
@@ -98,11 +114,11 @@ class Access:
             cost = f"{_count(self.sectors, 'sector')} of 32 bytes in {_count(self.lines, 'line')} of 128"
             least = self.least_sectors
             best = "as few as possible" if self.sectors == least else f"{least} would do side by side"
-            return f"{cost}: {best}"
+            return f"{cost}: {best}{at_once}"
         if self.passes == self.least_passes:
-            most = max(Counter(self.wanted).values())
-            return "no bank conflict" + (f", {most} lanes share a word" if most > 1 else "")
-        return f"bank conflict: {self.passes} turns instead of {self.least_passes}"
+            most = max(Counter(cell // self.width for cell in self.wanted).values())
+            return "no bank conflict" + (f", {most} lanes share a word" if most > 1 else "") + at_once
+        return f"bank conflict: {self.passes} turns instead of {self.least_passes}{at_once}"
 
 
 def _count(number: int, noun: str) -> str:

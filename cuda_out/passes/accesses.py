@@ -1,0 +1,111 @@
+"""What the warps of a printed kernel move at once: the machine's addresses, in the widths of the printed text.
+
+The passes make vectors of neighbouring words (`cuda_out.passes.vectors`), so what the sketch moves word by word may be
+one `float4` in the end. The optimized program is run as it is printed, on no data: data never steers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cuda_out.passes.pipeline import optimize
+from cuda_out.passes.vectors import Vector, arrays_in_memory, vector_accesses
+from symbolic.errors import Place
+from symbolic.ir.program import DeclareArray, DType, For, Load, Parameter, Program, Stmt, Store
+from symbolic.machine.accesses import WarpAccess, bytes_of
+from symbolic.machine.machine import Machine
+from symbolic.values.vector import Lanes
+from symbolic.values.vector import Vector as Steering
+
+Spot: TypeAlias = tuple[str, bool, Place]  # an array, whether it is written, and where in the sketch
+
+
+def printed_accesses(program: Program) -> list[WarpAccess]:
+    """Return every access of every warp to global and shared memory, as a program without holes is printed."""
+    listener = _run(program)
+    size, threads = program.warp_size, listener.shape.block_threads
+    warps = [slice(a, min(a + size, b + threads)) for b in range(0, listener.shape.count, threads)
+             for a in range(b, b + threads, size)]  # fmt: skip
+    found = []
+    for (array, writes, _), width, cells in listener.heard:
+        declared = listener.far[array]
+        memory = "global" if isinstance(declared, Parameter) else "shared"
+        every = cells.tolist()
+        for lanes in warps:
+            own = tuple(every[lanes])
+            if max(own) >= 0:
+                found.append(
+                    WarpAccess(array, memory, writes, declared.shape, bytes_of(declared.dtype), own, width)  # type: ignore[arg-type]
+                )
+    return found
+
+
+def printed_widths(program: Program) -> dict[Spot, int]:
+    """Return how many elements each access moves at once, where that is the same whenever it is made."""
+    found: dict[Spot, int] = {}
+    for spot, width, _ in _run(program).heard:
+        found[spot] = width if found.get(spot, width) == width else 1
+    return found
+
+
+def _run(program: Program) -> _Listener:
+    listener = _Listener(optimize(program))
+    listener.run()
+    return listener
+
+
+class _NoData:
+    """An algebra in which all data is nothing."""
+
+    def blank(self, size: int, dtype: DType) -> Lanes:
+        return np.zeros(size, np.bool_)
+
+    def constant(self, value: Any, dtype: DType) -> Any:
+        return np.False_
+
+    def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes:
+        return a
+
+    def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
+        return a
+
+    def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
+        return a
+
+    def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
+        return np.zeros(1, np.bool_)
+
+
+class _Listener(Machine):
+    """The machine, keeping what each access to memory asks of all threads: its cells, -1 where a thread is off."""
+
+    def __init__(self, program: Program) -> None:
+        inputs = {p.name: np.zeros(int(np.prod(p.shape, dtype=np.int64)), np.bool_) for p in program.parameters}
+        super().__init__(program, _NoData(), inputs)
+        self.far: dict[str, Parameter | DeclareArray] = arrays_in_memory(program)
+        self.heard: list[tuple[Spot, int, Lanes]] = []
+        self._vectors = vector_accesses(program)
+        self._vector: Vector | None = None
+
+    def execute(self, statement: Stmt, mask: Steering) -> None:
+        vector = self._vectors.get(statement) if isinstance(statement, For) else None
+        if vector is None:
+            super().execute(statement, mask)
+            return
+        before = len(self.heard)
+        self._vector = vector
+        super().execute(statement, mask)
+        self._vector = None
+        del self.heard[before + 1 :]  # one access moves what the loop moves word by word
+
+    def _address(self, node: Load | Store, mask: Steering) -> Steering:
+        address = super()._address(node, mask)
+        if node.array in self.far:
+            assert isinstance(address, np.ndarray) and isinstance(mask, np.ndarray), "a filling leaves nothing open"
+            cells = np.where(mask & (address >= 0), address - self.memories[node.array].base, -1)
+            width = self._vector.width if self._vector is not None else 1
+            self.heard.append(((node.array, isinstance(node, Store), node.place), width, cells))
+        return address
