@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from swizzle.costs.accumulates import ACCUMULATES
+from swizzle.costs.conflicts import Conflicts
 from swizzle.costs.cost import Cost
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 
-OURS: Final = {cost.name: cost for cost in (ACCUMULATES,)}
+OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts())}
 
 
 def cost_named(name: str) -> Cost:

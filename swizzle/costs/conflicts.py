@@ -1,0 +1,24 @@
+"""Bank conflicts: the turns of shared memory beyond the least, over every access of every warp of the grid.
+
+They are counted on the kernel as it is printed, with vectors as wide as they are there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from swizzle.costs.cost import Cost, Filled
+from symbolic.machine.accesses import BANKS, WORD
+
+
+class Conflicts(Cost):
+    """How many turns lanes wait for each other, in a memory of `banks` banks, each `word` bytes wide."""
+
+    name = "conflicts"
+
+    def __init__(self, banks: int = BANKS, word: int = WORD) -> None:
+        self.banks, self.word = banks, word
+
+    def of_run(self, filled: Filled) -> int:
+        shared = [replace(a, banks=self.banks, word=self.word) for a in filled.accesses if a.memory == "shared"]
+        return sum(access.passes - access.least_passes for access in shared)
