@@ -8,10 +8,11 @@ from typing import Any, Final
 from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.costs.conflicts import Conflicts
 from swizzle.costs.cost import Cost
+from swizzle.costs.sectors import Sectors
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 
-OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts())}
+OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors())}
 
 
 def cost_named(name: str) -> Cost:
