@@ -13,9 +13,9 @@ from typing import Final, Literal, TypeAlias
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Hole
 
-Space: TypeAlias = Literal["1", "2", "3"]
+Space: TypeAlias = Literal["1", "2", "3", "4"]
 Point: TypeAlias = tuple[int, ...]
-SPACES: Final[tuple[Space, ...]] = ("1", "2", "3")
+SPACES: Final[tuple[Space, ...]] = ("1", "2", "3", "4")
 LARGEST_ARGUMENT: Final = 10_000
 """Of a condition, whose constant ranges over all sums and differences."""
 
@@ -93,7 +93,7 @@ _XFORM: Final = HoleFamily(
     arguments=(Argument("i", "index"), Argument("n", "size"), Argument("k", "index", default=0)),
     gives=DType.INDEX,
     largest=1024,  # a block's threads
-    spaces=dict.fromkeys(SPACES, ("xform",)),
+    spaces={"1": ("xform",), "2": ("xform",), "3": ("xform",), "4": ("xform", "xor")},
     moves=True,
 )
 _PART: Final = HoleFamily(

@@ -11,33 +11,52 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from symbolic.ir.program import Hole
-from templates import cond, naive, part, xform
+from templates import cond, naive, part, xform, xor
 from templates.chooser import Choice
-from templates.holes import HOLE_FAMILIES, Point, Space
+from templates.either import Either
+from templates.holes import HOLE_FAMILIES, SPACES, Point, Space
 from templates.template import Template, TemplateFamily
 from templates.words import atom
 
 FAMILIES: Final[dict[str, TemplateFamily]] = {
-    family.name: family for family in (xform.FAMILY, part.FAMILY, cond.FAMILY, naive.FAMILY)
+    family.name: family for family in (xform.FAMILY, part.FAMILY, cond.FAMILY, xor.FAMILY, naive.FAMILY)
 }
 
 
-def template(hole: Hole, points: Sequence[Point], space: Space, depth: Literal[0, 1, 2] = 0) -> Template:
+def template(
+    hole: Hole,
+    points: Sequence[Point],
+    space: Space,
+    depth: Literal[0, 1, 2] = 0,
+    families: tuple[TemplateFamily, ...] = (),
+) -> Template:
     """Return the template of a hole for the points at which it is asked; holes that are alike share it.
 
-    `depth` is that of the naive template, 0 for the families of the space.
+    `depth` is that of the naive template, 0 for the families of the space; `families` join the last space.
     """
     if depth and hole.kind == naive.FAMILY.kind:
         return naive.naive_xform(hole, tuple(points), depth)
-    return _template(hole.kind, hole.size, len(hole.arguments), tuple(points), space)
+    return _template(hole.kind, hole.size, len(hole.arguments), tuple(points), space, families)
 
 
 @lru_cache(maxsize=256)
-def _template(kind: str, size: int, arity: int, points: tuple[Point, ...], space: Space) -> Template:
-    (name,) = HOLE_FAMILIES[kind].spaces[space]
-    made = FAMILIES[name].make(size, arity, points, space)
-    assert made is not None, f"a {kind} has no template in Space {space}"
-    return made
+def _template(
+    kind: str, size: int, arity: int, points: tuple[Point, ...], space: Space, families: tuple[TemplateFamily, ...]
+) -> Template:
+    names = HOLE_FAMILIES[kind].spaces
+    if space != SPACES[-1]:
+        (own,) = names[space]
+        made = FAMILIES[own].make(size, arity, points, space)
+        assert made is not None, f"a {kind} has no template in Space {space}"
+        return made
+    before = SPACES[-2]
+    some = [FAMILIES[name] for name in names[space] if name not in names[before]]
+    some += [family for family in families if family.kind == kind]
+    more = [(family.name, made) for family in some if (made := family.make(size, arity, points, space)) is not None]
+    whole = _template(kind, size, arity, points, before, ())
+    if not more:
+        return whole
+    return Either([*names[before], *(name for name, _ in more)], [whole, *(made for _, made in more)])
 
 
 # ---- from constants back to functions --------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from swizzle.specs.verify import compare, run_canonical
 from symbolic.values.vector import Lanes
 from templates.chooser import Choice
 from templates.formula import printed_values
+from templates.holes import SPACES
 from templates.registry import function_of
 from templates.template import Template
 
@@ -125,7 +126,7 @@ def _restored(
         solutions = tuple(completed(solution, sketch) for solution in refilled)
         status, space, optimal = content["status"], content["space"], content["optimal"]
         fits = status == ("sat" if solutions else "unsat") and isinstance(optimal, bool)
-        if not fits or space not in (None, "1", "2", "3") or not _hold(kept, refilled, meaning, goal):
+        if not fits or space not in (None, *SPACES) or not _hold(kept, refilled, meaning, goal):
             return None
         certificate, reason = dict(content["certificate"]), str(content["reason"])
         proved = {str(name): value is True for name, value in content["proved"].items()}

@@ -22,6 +22,7 @@ from swizzle.commands.help import CACHE, CHECK, RUN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.startup import work_begins
 from swizzle.solution.version import __version__
+from templates.holes import SPACES
 
 if TYPE_CHECKING:
     from symbolic.errors import SwizzleError
@@ -99,7 +100,7 @@ def cli() -> None:
 )
 @click.option(
     "--space",
-    type=click.Choice(["1", "2", "3", "all"]),
+    type=click.Choice([*SPACES, "all"]),
     help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, the first answer wins.",
 )
 @click.option(
@@ -188,7 +189,7 @@ def run(context: click.Context, /, **options: Any) -> int:
 
 @cli.command("explain", epilog=EPILOG, short_help="Say why a sketch has no solution, and what would help.")
 @_sketch_arguments
-@click.option("--space", type=click.Choice(["1", "2", "3", "all"]), help="Explain one space. Default: all of them.")
+@click.option("--space", type=click.Choice([*SPACES, "all"]), help="Explain one space. Default: all of them.")
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
 @click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")

@@ -12,7 +12,7 @@ from swizzle.commands.console import news
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import load_all, load_one
 from swizzle.explain.explain import explain as explained
-from swizzle.solution.solution import Limits, SolverChoice
+from swizzle.solution.solution import Limits, SolverChoice, SpaceName
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ExplainArguments:
 
     target: str
     overrides: Mapping[str, int] = field(default_factory=dict)
-    space: Literal["1", "2", "3", "all"] | None = None
+    space: SpaceName | Literal["all"] | None = None
     timeout: float | None = None
     solver: SolverChoice = "auto"
     json_object: bool = False

@@ -24,7 +24,7 @@ from swizzle.search.metasketch import solve as search
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from, shares_a_hole
 from swizzle.solution.saved import load_saved, saved_text
-from swizzle.solution.solution import Limits, Result, SolverChoice, TemplateName
+from swizzle.solution.solution import Limits, Result, SolverChoice, SpaceName, TemplateName
 from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
 from symbolic.machine.launch_shape import require_hardware_warp
@@ -37,7 +37,7 @@ class SolveArguments:
     target: str
     overrides: Mapping[str, int] = field(default_factory=dict)
     output: Path | None = None
-    space: Literal["1", "2", "3", "all"] | None = None
+    space: SpaceName | Literal["all"] | None = None
     all_solutions: bool = False
     timeout: float | None = None
     solver: SolverChoice = "auto"

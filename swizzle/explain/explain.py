@@ -76,6 +76,8 @@ def _explained(
     mark = time.monotonic()
     try:
         problem = Problem.of(sketch.program, sketch.spec, deadline)
+        if space == "3" and limits.space is None and problem.has_more("4", "3"):
+            limits = replace(limits, space="3")  # which was searched alone, as there is more
         found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, news)
         seconds["blame"] = time.monotonic() - mark
         mark = time.monotonic()

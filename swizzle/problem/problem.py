@@ -126,6 +126,11 @@ class Problem:
         holes = zip(self.program.holes, self.points, strict=True)
         return [template(hole, points, space, self.naive) for hole, points in holes]
 
+    def has_more(self, space: Space, before: Space) -> bool:
+        """Say whether a space has functions that another one before it has not."""
+        here, there = self.templates(space), self.templates(before)
+        return [made.components for made in here] != [made.components for made in there]
+
     def require(self, encoding: Encoding, demand: Demand, unless: tuple[Guard, ...] = ()) -> None:
         """Require, unless one of these guards holds, what a demand says of every right filling."""
         memory, seen = self.run.memories[demand.array], self.finals[demand.array]

@@ -2,7 +2,7 @@
 
 The plan (`plan.py`) gives each space to an engine (`engine.py`). It finds a filling, then is asked for a cheaper one
 until none exists. Costs that no solver can bound are counted on every solution of the space, one after the other, until
-one is found that no other can undercut. The first space with an answer wins; `--space all` goes on to the last and
+one is found that no other can undercut. The first space with an answer wins; `--space all` goes on to the last one and
 proves the optimum there.
 """
 
@@ -371,11 +371,16 @@ class _Search:
             if values[name] == least
         )
 
+    def _widest(self) -> SpaceName:
+        """Return the last space: 3 where no hole has anything more in Space 4."""
+        assert self.plan is not None
+        return max("3", *self.plan.spaces)
+
     def _counted(self, last: SpaceName) -> list[Claim]:
         """Return the claim that counting makes: nothing costs less than the best."""
         if not self._at_floor() or not self.floors[0] or self.best is None:
             return []
-        space = "3" if self.limits.space == "all" else self._space_of_best(last)
+        space = self._widest() if self.limits.space == "all" else self._space_of_best(last)
         return [Claim(space, self.floors[0] - 1, (), "counting", {}, self.goal.lowered.name)]
 
 

@@ -6,12 +6,13 @@ so the plan is the same on every machine. (Which of equally good fillings a solv
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Limits, SpaceName
 from templates.holes import SPACES
 
+LIGHT: Final[tuple[SpaceName, ...]] = ("1", "2")  # the spaces that have a light part worth a search of its own
 WORTH_IT = 1.5  # times the constants of its light part, from which on a space is searched in two steps
 LARGE = 128  # constants of all holes together, from which on a space is not small
 NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead
@@ -41,14 +42,14 @@ class Plan:
         return found
 
     def light_parts(self, space: SpaceName) -> list[SpaceName]:
-        """Return the spaces up to this one, but for Space 3, whose light part is to be searched before the whole.
+        """Return the spaces up to this one, of those in LIGHT, whose light part is to be searched before the whole.
 
         An answer there ends the search only if no filling of any space is cheaper.
         """
         if self.limits.all_solutions or not self.limits.light:
             return []
-        found = [part for part in SPACES[: SPACES.index(space)] if part not in self._light_done]
-        if space != "3" and self._worth_a_light_part(space):
+        found = [part for part in LIGHT if part < space and part not in self._light_done]
+        if space in LIGHT and self._worth_a_light_part(space):
             found.append(space)
         self._light_done |= {space, *found}
         return found
@@ -67,7 +68,7 @@ class Plan:
         They are at their best where data is only moved: what is required of a point is then a clause of a few values.
         They tell functions apart at all points, so they list too much where a hole decides whether another is asked.
         """
-        large = space == "3" or self.limits.all_solutions or (not self.most and self._constants(space) >= LARGE)
+        large = space not in LIGHT or self.limits.all_solutions or (not self.most and self._constants(space) >= LARGE)
         return (
             self.limits.canonical
             and large
@@ -81,7 +82,7 @@ class Plan:
         A filling of either costs the same, as no filling changes the cost; that a small space has none is not worth
         a long proof.
         """
-        return space != "3" and "3" in self.spaces and not self.limits.all_solutions
+        return space in LIGHT and "3" in self.spaces and not self.limits.all_solutions
 
     def node_limit(self, space: SpaceName, values: int) -> int:
         """Return after how many nodes a search by tables ends, which has so many values of holes at points."""

@@ -23,7 +23,7 @@ from symbolic.solve.engines import SolverName
 from templates.chooser import Choice
 from templates.formula import fill, formula, printed_values
 from templates.functions import Simplest
-from templates.holes import SPACES, Point
+from templates.holes import Point, Space
 from templates.template import Template
 
 Chosen = tuple[Template, Choice]
@@ -37,7 +37,7 @@ class Reading:
         """`solver` decides whether data is equal; None: canonical terms do."""
         self.sketch, self.problem, self.solver, self.goal = sketch, problem, solver, goal
         self._counted: dict[Candidate, tuple[int, ...]] = {}
-        self._templates = {space: problem.templates(space) for space in SPACES}
+        self._templates: dict[Space, list[Template]] = {}
         self._many = Many(problem)
         self._simplest_of: dict[Template, Simplest] = {}
 
@@ -67,6 +67,8 @@ class Reading:
 
     def _chosen(self, candidate: Candidate) -> list[Chosen]:
         """Return, of each of a candidate's functions, the template and the choice with the simplest formula."""
+        if candidate.space not in self._templates:
+            self._templates[candidate.space] = self.problem.templates(candidate.space)
         templates, choices = self._templates[candidate.space], candidate.choices
         if candidate.values is None or self.problem.branches:  # else no point is free
             answers = self.problem.answers(templates, choices)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from symbolic.ir.program import Program
+from templates.holes import Space
 
 if TYPE_CHECKING:
     from swizzle.solution.hole_values import HoleValues
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
-SpaceName: TypeAlias = Literal["1", "2", "3"]
+SpaceName: TypeAlias = Space
 TemplateName: TypeAlias = Literal["paper", "naive-1", "naive-2"]
 SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]
 
@@ -33,14 +34,14 @@ class Named(Protocol):
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
-    'all' goes on to Space 3 and proves the optimum there. `timeout` in seconds of wall time, None for none.
+    'all' goes on to the last one and proves the optimum there. `timeout` in seconds of wall time, None for none.
     `solver` 'auto' is Glucose. `light` tries the constants of most kernels
     first where there are many. `template` is what a `?sw_xform` becomes: the paper's equation 5, or equation 1 to a
     depth of 1 or 2; without `canonical` a solver decides whether data is equal (docs/solving.md, 'The paper's
     comparison'). `cost` is what is to be small, the most important first: names, or costs of one's own
     (docs/extend.md)."""
 
-    space: Literal["1", "2", "3", "all"] | None = None
+    space: SpaceName | Literal["all"] | None = None
     all_solutions: bool = False
     timeout: float | None = None
     solver: SolverChoice = "auto"

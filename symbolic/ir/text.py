@@ -24,7 +24,7 @@ from symbolic.ir.program import (
 
 _SELECT, _OR, _AND, _NOT, _COMPARE, _ATOM = 1, 2, 3, 4, 5, 20
 _BINARY = {"|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "/": 11, "//": 11, "%": 11}
-_UNARY = 12
+_ARITHMETIC, _UNARY = 10, 12
 
 
 def python_text(node: Expr, program: Program | None = None) -> str:
@@ -62,6 +62,9 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
             return f"{op}({listed((left, right))})", _ATOM
         case Binary(op, left, right):
             level = _BINARY[op]
+            if op in ("&", "|", "^"):  # Python needs no parentheses around shifts and other bits, readers do
+                chained = isinstance(left, Binary) and left.op == op
+                return f"{at_least(level if chained else _ARITHMETIC, left)} {op} {at_least(_ARITHMETIC, right)}", level
             return f"{at_least(level, left)} {op} {at_least(level + 1, right)}", level
         case Compare(op, left, right):
             return f"{at_least(_COMPARE + 1, left)} {op} {at_least(_COMPARE + 1, right)}", _COMPARE

@@ -8,10 +8,14 @@ from typing import Literal
 
 from symbolic.ir.program import Hole
 from templates.second.cond import CondHole
+from templates.second.either import EitherHole
 from templates.second.groups import Description, Point
 from templates.second.naive import NaiveHole
 from templates.second.part import PartHole
 from templates.second.xform import XformHole
+from templates.second.xor import XorHole
+
+POWERS = frozenset(2**exponent for exponent in range(1, 31))
 
 
 def hole_of(
@@ -25,7 +29,10 @@ def hole_of(
         case "xform" if naive:
             return NaiveHole(hole, points, naive, deadline)
         case "xform":
-            return XformHole(hole.size, points, space)
+            parts: list[Description] = [XformHole(hole.size, points, space)]
+            if space == "4" and hole.size in POWERS and all(k >= 0 for _, *shift in points for k in shift):
+                parts.append(XorHole(hole.size, points))
+            return parts[0] if len(parts) == 1 else EitherHole(parts)
         case "cond":
             return CondHole(len(hole.arguments), points, space)
         case "part":

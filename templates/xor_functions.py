@@ -1,0 +1,239 @@
+"""The maps of `templates/xor.py` as affine subspaces: the solutions of linear equations over bits.
+
+Output bit r at a point is the parity of the *features* of the point, 1 and the bits of its arguments, that are chosen
+for r. So the unknowns are bits, one for each output bit and feature, and 'the value at this point is v' is one linear
+equation for each output bit. All maps that satisfy some equations are kept as the equations in reduced echelon form:
+Gaussian elimination, a step for each point.
+
+Of several allowed values only the affine hull is linear. So a set may hold maps that have a value outside: it is never
+too small, which keeps 'none' sound. And it is exact where it matters. What was allowed is remembered at each point, and
+the hull is taken anew of those of the allowed values that the maps left still have, until nothing changes: so where one
+allowed value is left, every map of the set has it. A search that ends with one value at each point thus ends with maps
+that have these values (`tests/templates/test_xor.py` compares with a brute force over all maps).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from templates.chooser import Choice
+from templates.functions import Allowed, Places
+from templates.holes import Point
+
+
+class Bitwise(Protocol):
+    """What is asked of the template; `Xor` has it."""
+
+    bits: int
+    features: int
+
+    def features_of(self, point: Point) -> int: ...
+    def choice_of(self, solution: int) -> Choice: ...
+    def weight(self, choice: Choice) -> tuple[Any, ...]: ...
+
+    @property
+    def identity(self) -> int: ...
+
+
+class AffineMaps:
+    """The maps that satisfy linear equations, and have an allowed value where some are told.
+
+    Bit `r * features + f` of a solution says whether output bit r has feature f; the bit above all is the right side.
+    """
+
+    def __init__(self, of: Bitwise, points: Sequence[Point]) -> None:
+        self.of = of
+        self.at = [of.features_of(point) for point in points]
+        self.unknowns = of.bits * of.features
+        self.rows: dict[int, int] = {}  # by their highest unknown, which no other row has
+        self.told: dict[int, int] = {}  # of some points, the allowed values as bits
+        self.possible = True
+        self._images: dict[int, tuple[int, list[int]]] = {}
+
+    @property
+    def count(self) -> int:
+        return 1 << (self.unknowns - len(self.rows)) if self.possible else 0
+
+    def keep(self, places: Places, allowed: Allowed) -> AffineMaps:
+        found = self._copy()
+        for place, values in zip(places.tolist(), _sets(allowed), strict=True):
+            told = found.told[place] = found.told.get(place, values) & values
+            found._require(place, told)
+        found._close()
+        return found
+
+    def keep_any(self, places: Places, allowed: Allowed) -> AffineMaps:
+        """Return those of the only place where an allowed value is possible, all of them where there are more."""
+        fits = self.given(places, allowed).any(axis=1)
+        if fits.sum() > 1:
+            return self
+        return self.keep(places[fits][:1], allowed[fits][:1]) if fits.any() else self._nothing()
+
+    def given(self, places: Places, allowed: Allowed) -> Allowed:
+        found = np.zeros_like(allowed)
+        if self.possible:
+            for line, place in zip(found, places.tolist(), strict=True):
+                line[_span(*self._image(self.at[place]), allowed.shape[1])] = True
+        found &= allowed
+        for line, place in zip(found, places.tolist(), strict=True):
+            if place in self.told:
+                line &= _members(self.told[place], allowed.shape[1])
+        return found
+
+    def choice(self) -> Choice:
+        return self.of.choice_of(self._solution(0))
+
+    def choices(self) -> Iterator[Choice]:
+        free = [unknown for unknown in range(self.unknowns) if unknown not in self.rows]
+        for some in itertools.product((0, 1), repeat=len(free)):
+            yield self.of.choice_of(
+                self._solution(sum(bit << unknown for bit, unknown in zip(some, free, strict=True)))
+            )
+
+    def simplest(self) -> Choice:
+        """Return one with a light formula: what the points leave open is nothing, or what leaves an index as it is."""
+        found = [self.of.choice_of(self._solution(wish)) for wish in (0, self.of.identity)]
+        return min(found, key=self.of.weight)
+
+    # -- linear algebra -------------------------------------------------------------------------------------
+
+    def _copy(self) -> AffineMaps:
+        found = object.__new__(AffineMaps)
+        found.of, found.at, found.unknowns, found.possible = self.of, self.at, self.unknowns, self.possible
+        found.rows, found.told, found._images = dict(self.rows), dict(self.told), dict(self._images)
+        return found
+
+    def _nothing(self) -> AffineMaps:
+        found = self._copy()
+        found.possible = False
+        return found
+
+    def _require(self, place: int, values: int) -> bool:
+        """Require a value in the affine hull of some; return whether that said anything new."""
+        known = len(self.rows), self.possible
+        if not values:
+            self.possible = False
+        for output, right in _equations(values, self.of.bits):
+            row = right << self.unknowns
+            for r in _ones(output):
+                row ^= self.at[place] << r * self.of.features
+            self._add(row)
+        return known != (len(self.rows), self.possible)
+
+    def _add(self, row: int) -> None:
+        row = self._reduced(row)
+        unknown = (row & ((1 << self.unknowns) - 1)).bit_length() - 1
+        if unknown < 0:
+            self.possible &= not row
+            return
+        for other, known in self.rows.items():
+            if known >> unknown & 1:
+                self.rows[other] = known ^ row
+        self.rows[unknown] = row
+        self._images.clear()
+
+    def _reduced(self, row: int) -> int:
+        for unknown, known in self.rows.items():
+            if row >> unknown & 1:
+                row ^= known
+        return row
+
+    def _close(self) -> None:
+        """Take the hull of what is left of the allowed values, at each point, until nothing changes."""
+        changed = True
+        while changed and self.count:
+            changed = False
+            for place, values in self.told.items():
+                base, ways = self._image(self.at[place])
+                left = sum(1 << value for value in _span(base, ways, values.bit_length()) if values >> value & 1)
+                if left.bit_count() < 1 << len(ways) and self._require(place, left):
+                    changed = True
+                if not self.count:
+                    return
+
+    def _image(self, features: int) -> tuple[int, list[int]]:
+        """Return the values at a point as an affine subspace: one of them, and a basis of the differences."""
+        if features not in self._images:
+            base, ways = 0, list[int]()
+            basis: list[tuple[int, int, int]] = []  # of independent unknowns: their highest, them, which of `ways` each
+            for r in range(self.of.bits):
+                row = self._reduced(features << r * self.of.features)
+                base |= (row >> self.unknowns & 1) << r
+                row &= (1 << self.unknowns) - 1
+                made = 0
+                for highest, known, which in basis:
+                    if row >> highest & 1:
+                        row, made = row ^ known, made ^ which
+                if row:
+                    basis.append((row.bit_length() - 1, row, made ^ 1 << len(ways)))
+                    made = 1 << len(ways)
+                    ways.append(0)
+                for number in _ones(made):
+                    ways[number] |= 1 << r
+            self._images[features] = base, ways
+        return self._images[features]
+
+    def _solution(self, wish: int) -> int:
+        """Return the solution whose free unknowns are those of a wish."""
+        for unknown in self.rows:
+            wish &= ~(1 << unknown)
+        return wish | sum(
+            ((row & wish).bit_count() + (row >> self.unknowns) & 1) << unknown for unknown, row in self.rows.items()
+        )
+
+
+@lru_cache(maxsize=4096)
+def _equations(values: int, bits: int) -> tuple[tuple[int, int], ...]:
+    """Return what is linear of 'one of these values': output bits and their parity, independent ones, as many."""
+    members = list(_ones(values))
+    if not members:
+        return ()
+    first, ways = members[0], dict[int, int]()  # by their highest bit, which no other has
+    for value in members[1:]:
+        way = value ^ first
+        for highest, known in ways.items():
+            if way >> highest & 1:
+                way ^= known
+        if way:
+            highest = way.bit_length() - 1
+            ways = {h: known ^ way if known >> highest & 1 else known for h, known in ways.items()} | {highest: way}
+    found = []
+    for r in range(bits):
+        if r not in ways:
+            output = 1 << r | sum(1 << highest for highest, way in ways.items() if way >> r & 1)
+            found.append((output, (output & first).bit_count() & 1))
+    return tuple(found)
+
+
+def _span(base: int, ways: Sequence[int], size: int) -> list[int]:
+    """Return the members of an affine subspace below a size."""
+    found = [base]
+    for way in ways:
+        found += [value ^ way for value in found]
+    return [value for value in found if value < size]
+
+
+def _ones(number: int) -> Iterator[int]:
+    """Yield which bits of a number are 1, the lowest first."""
+    while number:
+        lowest = number & -number
+        yield lowest.bit_length() - 1
+        number ^= lowest
+
+
+def _sets(allowed: Allowed) -> list[int]:
+    """Return each line as a number whose bits are its members."""
+    lines = np.packbits(allowed, axis=1, bitorder="little")
+    return [int.from_bytes(line, "little") for line in map(bytes, lines)]
+
+
+def _members(values: int, size: int) -> npt.NDArray[np.bool_]:
+    found = np.zeros(size, np.bool_)
+    found[list(_ones(values))] = True
+    return found
