@@ -69,8 +69,9 @@ def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False)
 
     Raises ValueError for constants that are no function of the hole.
     """
-    made = _reading(hole.kind, hole.size, len(hole.arguments), () if plain_k else ANY_SHIFT, _family(hole, constants))
+    points = () if plain_k else ANY_SHIFT
     try:
+        made = _reading(hole.kind, hole.size, len(hole.arguments), points, _family(hole, constants))
         return made, made.parse(constants)
     except ValueError as error:
         raise ValueError(str(error).replace("the hole", hole.name)) from None
