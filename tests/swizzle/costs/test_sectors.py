@@ -70,10 +70,11 @@ def test_what_stays_as_it_is_need_not_move() -> None:
 
 @pytest.mark.parametrize("of", ["r", "lane, r"])
 def test_every_filling_of_a_small_sketch(of: str) -> None:
-    """Eight lanes, three words each, no vector: the sectors of each right filling by its own addresses, and the
-    least.""" sketch = sketch_of(AOS.format(n=8, s=3, of=of)) problem = Problem.of(sketch.program, sketch.spec) made,
-    right = problem.templates("2"), [] for choices in itertools.product(*(functions(t, p) for t, p in zip(made,
-    problem.points, strict=True))):
+    """Eight lanes, three words each (no vector): the sectors of each right filling by its addresses, and the least."""
+    sketch = sketch_of(AOS.format(n=8, s=3, of=of))
+    problem = Problem.of(sketch.program, sketch.spec)
+    made, right = problem.templates("2"), []
+    for choices in itertools.product(*(functions(t, p) for t, p in zip(made, problem.points, strict=True))):
         run, wrong = problem.candidate(made, choices)
         if run.violations or wrong:
             continue

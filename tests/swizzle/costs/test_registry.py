@@ -1,0 +1,166 @@
+"""Costs by name: ours, a package's on the command line, one's own from Python; what is refused; what is kept."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swizzle.commands.cli import execute
+from swizzle.costs.cost import Cost, Filled
+from swizzle.costs.registry import OURS, cost_named, costs_of
+from swizzle.search.metasketch import solve
+from swizzle.solution.solution import Limits
+from symbolic.errors import SwizzleError
+from symbolic.extensions import _found
+from tests.sketches import kernel
+
+ROTATE = """
+@spec
+def rotated(x):
+    return [x[(i + 3) % 8] for i in range(8)]
+
+@sketch(spec=rotated, block=8, warp_size=8, x=f32[8], y=f32.out[8])
+def rotate(x, y):
+    tile = cuda.shared.array(64, f32)
+    lane = cuda.laneid
+    tile[8 * lane] = x[lane]
+    cuda.syncwarp()
+    y[lane] = tile[8 * ?sw_xform(lane, 8)]
+"""
+
+PACKAGE = """
+from swizzle import Cost
+
+class Words(Cost):
+    name = "words"
+
+    def of_run(self, filled):
+        return sum(len(access.wanted) for access in filled.accesses)
+"""
+
+
+class Statements(Cost):
+    """How many statements the kernel has."""
+
+    name = "statements"
+
+    def of_run(self, filled: Filled) -> int:
+        return len(filled.program.body)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "rotate.swz"
+    path.write_text(ROTATE)
+    return str(path)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package with a cost of its own."""
+    (tmp_path / "counting_words.py").write_text(PACKAGE)
+    info = tmp_path / "counting_words-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting_words\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[swizzle.costs]\nwords = counting_words:Words\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    _found.cache_clear()
+    yield
+    _found.cache_clear()
+
+
+def call(*words: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    return execute(words, out, err), out.getvalue(), err.getvalue()
+
+
+def test_every_cost_is_known_by_its_name() -> None:
+    """The registry's names are the costs' own, and plural nouns."""
+    assert list(OURS) == ["accumulates", "conflicts", "sectors"]
+    assert all(cost_named(name).name == name and name.endswith("s") for name in OURS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (["banks"], "there is no cost 'banks'"),
+        ([], "the costs are none"),
+        (["sectors", "sectors"], "the costs are sectors, sectors"),
+        ([len], "<built-in function len> is not a cost"),
+        ([Cost], "<class 'swizzle.costs.cost.Cost'> is not a cost"),
+    ],
+)
+def test_what_is_no_list_of_costs(asked: list[Any], found: str) -> None:
+    """Each mistake is said at once, before anything is solved."""
+    with pytest.raises(SwizzleError) as caught:
+        costs_of(asked)
+    assert str(caught.value).splitlines()[0].endswith(found)
+
+
+def test_an_unknown_name_on_the_command_line(file: str) -> None:
+    """One error, with the names there are."""
+    status, out, err = call("solve", file, "--cost", "accumulates,banks", "-q")
+    assert (status, out) == (2, "")
+    assert err == (
+        "error: there is no cost 'banks'\n"
+        "  expected: one of accumulates, conflicts, sectors\n"
+        "  mend: several are separated by commas, the most important first\n"
+    )
+
+
+def test_a_cost_of_ones_own() -> None:
+    """An object and its class are both taken; one that no filling changes is proved by looking at all."""
+    sketch = kernel("y[cuda.grid(1)] = x[?sw_xform(cuda.grid(1), 8)]", spec="[x[i] for i in range(8)]")
+    for cost in (Statements(), Statements):
+        found = solve(sketch, cost=[cost, "sectors"])
+        assert (found.best.cost, found.optimal) == ({"statements": 1, "sectors": 4}, True)
+
+
+def test_a_cost_of_a_package(file: str, installed: None) -> None:
+    """Named on the command line, beside ours; nothing of it is kept, as its code is in no key."""
+    for _ in range(2):
+        status, out, _ = call("solve", file, "--json", "--cost", "words,conflicts")
+        answer = json.loads(out)
+        assert (status, answer["cost"], answer["cached"]) == (0, {"words": 32, "conflicts": 2}, False)
+        assert answer["proved"] == {"words": True, "conflicts": True}
+    status, _, err = call("solve", file, "--cost", "banks", "-q")
+    assert status == 2 and "one of accumulates, conflicts, sectors, words" in err
+
+
+def test_costs_are_kept(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same costs are answered from the cache, counted again; others are another question."""
+    monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "cache"))
+    answers = []
+    for names in ("conflicts,sectors", "conflicts,sectors", "sectors,conflicts", "accumulates", "accumulates"):
+        status, out, _ = call("solve", file, "--json", "--cost", names)
+        assert status == 0
+        answers.append(json.loads(out))
+    assert [a["cached"] for a in answers] == [False, True, False, False, True]
+    assert answers[1]["cost"] == answers[0]["cost"] == {"conflicts": 2, "sectors": 2}
+    assert answers[1]["proved"] == answers[0]["proved"] == {"conflicts": True, "sectors": True}
+
+
+def test_a_solution_file_says_what_is_proved(file: str, tmp_path: Path) -> None:
+    """NAME.json has the costs with what is proved of each; `check` reads it."""
+    folder = tmp_path / "out"
+    assert call("solve", file, "--cost", "sectors,conflicts", "-o", str(folder), "-q")[0] == 0
+    saved = json.loads((folder / "rotate.json").read_text())
+    assert saved["proved"] == {"sectors": True, "conflicts": True}
+    assert "Cost: 2 sectors, proved minimal in Space 1; 2 conflicts, proved minimal among these." in (
+        (folder / "rotate.cu").read_text()
+    )
+    assert call("check", str(folder / "rotate.json"))[0] == 0
+
+
+def test_a_second_route_confirms_the_list() -> None:
+    """`--certify` poses the solutions that were compared again: there is no other."""
+    sketch = kernel("y[cuda.grid(1)] = x[?sw_xform(cuda.grid(1), 8)]", spec="[x[i] for i in range(8)]")
+    found = solve(sketch, Limits(certify=True), cost=[Statements()])
+    assert [(c["claim"], c["verdict"]) for c in found.certificate["confirmed"]] == [
+        ("no filling besides those found: 1", "confirmed")
+    ]
