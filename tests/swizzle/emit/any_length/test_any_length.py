@@ -318,6 +318,24 @@ def k(x, y):
     assert str(found).endswith(f"(line {found.place.line})")
 
 
+@pytest.mark.parametrize("role", ["out", "inout"])
+def test_what_is_only_within_reach_is_not_written(role: str, tmp_path: Path) -> None:
+    """An index whose range is wider than its values leaves later blocks' elements alone: that is no reason to refuse."""
+    text = f"""
+@spec
+def s({"x" if role == "out" else "x, z"}):
+    return [x[i] for i in range(len(x))]
+
+@sketch(spec=s, block=16, grid=2, warp_size=16, x=i32[32], z=i32.{role}[32])
+def k(x, z):
+    i = cuda.grid(1)
+    for j in range(2):
+        z[i + 32 * (j * (1 - j))] = x[i]
+"""
+    _, found = tiled(*sketch_of(tmp_path, text))
+    assert isinstance(found, Tiling), found
+
+
 def test_one_block_shows_nothing_about_the_next(tmp_path: Path) -> None:
     """With one block and fixed sizes nothing says how a specification goes on; with `len` it says so itself."""
     kernel = """
