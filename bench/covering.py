@@ -11,10 +11,11 @@ import hashlib
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -29,11 +30,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     add = _codes.add
     _codes.clear()
     started = time.monotonic()
-    sys.settrace(lambda frame, event, argument: add(frame.f_code))  # returns None: no line is traced
+
+    def note(frame: FrameType, event: str, argument: object) -> None:  # returns None: no line is traced
+        add(frame.f_code)
+
+    threading.settrace(note)
+    sys.settrace(note)
     try:
         found = yield
     finally:
         sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
     root = f"{item.config.rootpath}{os.sep}"
     functions = {f"{c.co_filename[len(root) :]}:{c.co_name}" for c in _codes if c.co_filename.startswith(root)}
     kept = sorted(name for name in functions if not name.startswith("tests/"))

@@ -220,6 +220,14 @@ def test_an_array_or_amount_that_changes_on_the_way_is_not_moved() -> None:
         assert_same_run(each, optimize(each))
 
 
+def test_a_rotation_serves_up_to_the_change_of_its_amount() -> None:
+    """The last statement before the change is served, too."""
+    at = op("%", op("+", "j", "p"), 8)
+    read = loop("j", 8, store("y", "j", LANE, load("a", at, dtype=I32)))
+    program = gather(num(0), body=(assign("p", LANE), read, read, assign("p", op("*", LANE, 3)), read, read))
+    assert_rotated(program, 2)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_random_rotations_compute_the_same(seed: int) -> None:
     """Random sizes, fans, groups, amounts and counts, read and written."""

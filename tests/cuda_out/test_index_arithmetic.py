@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from random import Random
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_out.analysis.facts import launch_facts
+from cuda_out.analysis.intervals import Range
 from cuda_out.analysis.values import evaluate, is_computable, leaves_in, points
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda
@@ -19,11 +21,11 @@ from cuda_out.passes.linear import collected, without_remainders
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.share import share_values
 from cuda_out.passes.simplify import simplify, simplify_expression
-from cuda_out.passes.strength import reduce_strength
+from cuda_out.passes.strength import reduce_strength, strong
 from cuda_out.passes.variables import plain_coordinates, reuse_names
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program
-from symbolic.ir.walk import own_expressions, same, statements
+from symbolic.ir.walk import own_expressions, same, statements, subexpressions
 from tests.cuda_out.build import (
     HERE,
     assign,
@@ -94,9 +96,6 @@ def test_remainders_within_a_remainder() -> None:
 @given(st.integers(0, 10**9))
 def test_simple_and_strong_are_the_same_number(seed: int) -> None:
     """Random expressions, evaluated for every thread and r from -5 to 9, before and after each rewrite."""
-    from cuda_out.analysis.intervals import Range
-    from cuda_out.passes.strength import strong
-
     random = Random(seed)
     program = kernel("k", [], [], block=(48, 1, 1), warp_size=16)
     facts = {**launch_facts(program), "r": Range(-5, 9)}
@@ -296,9 +295,6 @@ def test_a_value_is_not_shared_past_a_change() -> None:
 @pytest.mark.parametrize("low", [-2, -1, 0, 1])
 def test_remainders_at_the_edges_of_their_range(n: int, low: int) -> None:
     """Python's value for each dividend; where it is below twice the divisor, and a name, there is no division left."""
-    from cuda_out.analysis.intervals import Range
-    from cuda_out.passes.strength import strong
-
     for high in (n - 1, 2 * n - 2, 2 * n - 1, 2 * n, 2 * n + 1, 3 * n):
         facts = {**WARPS, "r": Range(low, high)}
         for dividend in (R, op("+", R, 0)):
@@ -308,3 +304,34 @@ def test_remainders_at_the_edges_of_their_range(n: int, low: int) -> None:
                     assert evaluate(found, {"r": np.array([value])}) == python(value, n), (value, low, high)
                 subtracted = isinstance(found, ir.Select)
                 assert subtracted == (operator == "%" and dividend is R and low >= 0 and high < 2 * n)
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"])
+def test_an_operation_with_a_constant_is_simplified_to_the_same(operator: str) -> None:
+    """On either side, and with itself; what is the other operand, or a number, everywhere is replaced by it."""
+    for low, high in ((-5, 9), (0, 7), (1, 3), (8, 11)):
+        facts = {**WARPS, "r": Range(low, high)}
+        at = {"r": np.arange(low, high + 1)}
+        shifts = operator in ("<<", ">>")
+        exprs: list[Expr] = [op(operator, R, c) for c in range(0 if shifts else -3, 10)]
+        exprs += [op(operator, num(c), R) for c in range(-3, 10) if not (shifts and low < 0)]
+        exprs += [op(operator, R, R)] if not (shifts and low < 0) else []
+        for expr in exprs:
+            if not is_computable(expr, facts):
+                continue
+            found = simplify_expression(expr, facts)
+            wanted = np.broadcast_to(evaluate(expr, at), high - low + 1)
+            assert np.array_equal(wanted, np.broadcast_to(evaluate(found, at), high - low + 1)), (expr, found)
+            if isinstance(expr, ir.Binary) and isinstance(expr.right, ir.Const) and np.array_equal(wanted, at["r"]):
+                assert found == R or (operator in ("|", "^", "&") and expr.right.value != 0), (expr, found)
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_a_sum_without_remainders_is_equal_modulo_n(n: int) -> None:
+    """Constants before and inside of what is taken modulo a multiple of n are kept."""
+    values = np.arange(-40, 41)
+    for modulus, inside, outside, factor in itertools.product((n, 2 * n, 5), (0, 3, -1), (0, 5), (1, -2)):
+        expr = op("+", op("*", op("%", op("+", R, inside), modulus), factor), outside)
+        found = without_remainders(expr, n)
+        assert np.array_equal(evaluate(expr, {"r": values}) % n, evaluate(found, {"r": values}) % n)
+        assert any(isinstance(p, ir.Binary) and p.op == "%" for p in subexpressions(found)) == (modulus % n != 0)

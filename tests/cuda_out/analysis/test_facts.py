@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
 import pytest
@@ -101,3 +102,22 @@ def test_random_expressions_stay_in_range_and_simplify_to_the_same_value(seed: i
         assert block.values(simple, [0])[0] == value
         assert block.values(simple_condition, [0])[0] == truth
     assert range_of(num(3), facts) == Range(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("block", "grid", "warp"), [((8, 6, 1), (3, 2, 1), 32), ((3, 2, 4), (1, 5, 2), 8), ((20, 1, 1), (4, 1, 1), 32)]
+)
+def test_a_coordinate_ranges_over_just_its_values(
+    block: tuple[int, int, int], grid: tuple[int, int, int], warp: int
+) -> None:
+    """From the least to the greatest that a thread of the launch has."""
+    program = kernel("k", [], [], block=block, grid=grid, warp_size=warp)
+    threads = [(x, y, z, x + block[0] * (y + block[1] * z)) for x, y, z in product(*map(range, block))]
+    facts = launch_facts(program)
+    for number, axis in enumerate("xyz"):
+        for name, extent in (("threadIdx", block), ("blockIdx", grid)):
+            assert facts[f"{name}.{axis}"] == Range(0, extent[number] - 1)
+        for name, extent in (("blockDim", block), ("gridDim", grid)):
+            assert facts[f"{name}.{axis}"] == Range(extent[number], extent[number])
+    for name, values in (("laneid", [t[3] % warp for t in threads]), ("warpid", [t[3] // warp for t in threads])):
+        assert facts[f"{name}.x"] == Range(min(values), max(values))

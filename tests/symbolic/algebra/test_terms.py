@@ -1,6 +1,8 @@
 """Canonical terms: equal as reductions are equal, different where the paper's form is incomplete."""
 
+import operator
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -103,3 +105,29 @@ def test_widening_passes_elements_and_not_sums() -> None:
     assert terms.apply("widen_to_u64", (a,)) == a
     total = terms.apply("+", (a, b))
     assert terms.apply("widen_to_u64", (total,)) != total
+
+
+FOLD: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "*": operator.mul,
+    "^": operator.xor,
+    "&": operator.and_,
+    "|": operator.or_,
+    "min": min,
+    "max": max,
+}
+
+
+@pytest.mark.parametrize("op", FOLD)
+def test_what_vanishes_or_absorbs_does_so_for_all_numbers(op: str) -> None:
+    """With a constant, a term is the constant or the variable just where Python's numbers are."""
+    terms, numbers = Terms(), range(-8, 9)
+    x = terms.atom("x", 0)
+    for c in range(-4, 5):
+        found, values = terms.apply(op, (x, terms.const(c))), [FOLD[op](v, c) for v in numbers]
+        assert (found == x) == (values == list(numbers)), c
+        assert terms.is_const(found) == (len(set(values)) == 1), c
+        if terms.is_const(found):
+            assert terms.nodes[found] == ("const", (values[0],))
+        assert terms.apply(op, (terms.const(c), terms.const(3))) == terms.const(FOLD[op](c, 3))
+    assert (terms.apply(op, (x, x)) == x) == all(FOLD[op](v, v) == v for v in numbers)

@@ -320,7 +320,7 @@ def k(x, y):
 
 @pytest.mark.parametrize("role", ["out", "inout"])
 def test_what_is_only_within_reach_is_not_written(role: str, tmp_path: Path) -> None:
-    """An index whose range is wider than its values leaves later blocks' elements alone: that is no reason to refuse."""
+    """An index whose range is wider than its values leaves later blocks alone: no reason to refuse."""
     text = f"""
 @spec
 def s({"x" if role == "out" else "x, z"}):
