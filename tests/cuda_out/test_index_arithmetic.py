@@ -335,3 +335,8 @@ def test_a_sum_without_remainders_is_equal_modulo_n(n: int) -> None:
         found = without_remainders(expr, n)
         assert np.array_equal(evaluate(expr, {"r": values}) % n, evaluate(found, {"r": values}) % n)
         assert any(isinstance(p, ir.Binary) and p.op == "%" for p in subexpressions(found)) == (modulus % n != 0)
+    for mask in (1, 2, 3, 6, 7, 15):
+        expr = op("-", op("&", op("+", R, 3), mask), 5)
+        found = without_remainders(expr, n)
+        assert np.array_equal(evaluate(expr, {"r": values}) % n, evaluate(found, {"r": values}) % n)
+        assert (found is expr) == (mask in (2, 6) or (mask + 1) % n != 0)

@@ -28,6 +28,7 @@ LAUNCH = launch_facts(kernel("k", [], [], block=(8, 6, 1), grid=(3, 2, 1), warp_
         (where("warpid"), Range(0, 1)),
         (op("+", op("*", where("blockIdx"), where("blockDim")), where("threadIdx")), Range(0, 23)),
         (select(op("<", where("threadIdx"), 3), where("threadIdx"), 2), Range(0, 2)),
+        (select(op("<", where("threadIdx"), 3), 4, where("threadIdx")), Range(3, 7)),
         (var("unknown"), ANY),
     ],
 )

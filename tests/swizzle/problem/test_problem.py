@@ -90,3 +90,18 @@ def test_stores_of_two_branches_are_demanded_thread_by_thread() -> None:
     demands = problem.demands_of({2})
     assert [d.address for d in demands if isinstance(d, Output)] == [5]
     assert {problem.thread_of(d) for d in demands} == {2}
+
+
+@pytest.mark.parametrize(
+    ("starts", "final"),
+    [([0, 4], [0, 1]), ([4, 0], [0, 1]), ([0, 0], [1]), ([0, 4, 0], [1, 2]), ([0, 4, 2], [2]), ([0, 3, 7], [1, 2])],
+)
+def test_final_writes_are_those_that_no_later_one_reaches(starts: list[int], final: list[int]) -> None:
+    """Each store goes to one of four elements from its start on, which a hole chooses."""
+    body = "t = cuda.threadIdx.x\n" + "cuda.syncthreads()\n".join(
+        f"y[{start} + ?sw_xform(t, 4)] = x[t]\n" for start in starts
+    )
+    posed = kernel(body, spec="[x[0] for i in range(11)]", arguments="x=i32[8], y=i32.out[11]", block=4)
+    reached = [set(range(start, start + 4)) for start in starts]
+    assert final == [j for j, mine in enumerate(reached) if not any(mine & later for later in reached[j + 1 :])]
+    assert Problem.of(posed.program, posed.spec).final_writes("y") == final
