@@ -64,7 +64,8 @@ def main(given: Sequence[str] | None = None) -> int:
     print(f"| {module}.{name} | " + " | ".join(heads) + " |\n|---" + "|---" * len(heads) + "|")
     for question in options.questions:
         cells = [_run(options, value, question) for value in options.values]
-        print(f"| {question.replace('|', 'Space').removesuffix(' Space ')} | " + " | ".join(cells) + " |", flush=True)
+        target, _, space = (part.strip() for part in question.partition("|"))
+        print(f"| {target}{', Space ' if space else ''}{space} | " + " | ".join(cells) + " |", flush=True)
     return 0
 
 

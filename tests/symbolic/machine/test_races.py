@@ -40,24 +40,13 @@ def test_barriers_order_those_who_pass_them(body: str) -> None:
 SHAPE = LaunchShape((4, 1, 1), (2, 1, 1), 2)  # two blocks of two warps of two lanes
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_races_are_those_of_all_pairs(data: st.DataObject) -> None:
-    """In global memory blocks meet, whatever barriers each has passed; a cell of shared memory belongs to a block."""
-    between_blocks = data.draw(st.booleans())
-    accesses, single = [], []
-    epochs = st.integers(0, 1)
-    for number in range(data.draw(st.integers(1, 3))):
-        threads = sorted(data.draw(st.sets(st.integers(0, SHAPE.count - 1), max_size=4)))
-        writes = data.draw(st.booleans())
-        rows = []
-        for thread in threads:
-            cell = data.draw(st.integers(0, 2)) + (0 if between_blocks else 3 * (thread // SHAPE.block_threads))
-            block_epoch = data.draw(epochs)
-            rows.append((thread, cell, block_epoch, block_epoch + data.draw(epochs)))
-        columns = np.array(rows, np.int64).reshape(-1, 4).T
-        accesses.append(Touched(number, writes, *columns))
-        single += [(number, writes, *row) for row in rows]
+def assert_races_of_all_pairs(accesses: list[Touched[int]], between_blocks: bool) -> None:
+    """Compare with every pair of threads that touch one cell."""
+    single = [
+        (access.key, access.writes, *map(int, row))
+        for access in accesses
+        for row in zip(access.threads, access.addresses, access.block_epoch, access.warp_epoch, strict=True)
+    ]
 
     def meet(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
         (_, writes, t, cell, block_epoch, warp_epoch), (_, also, u, place, block_other, warp_other) = one, other
@@ -72,5 +61,34 @@ def test_races_are_those_of_all_pairs(data: st.DataObject) -> None:
     assert {race.address for race in found} == {one[3] for one, _ in pairs}
     known = {(one[0], one[2], one[3], other[0], other[2]) for pair in pairs for one, other in (pair, pair[::-1])}
     for race in found:
-        key = (race.first.key, race.first_thread, race.address, race.second.key, race.second_thread)
-        assert key in known and race.first.key <= race.second.key
+        assert race.first.key <= race.second.key
+        assert (race.first.key, race.first_thread, race.address, race.second.key, race.second_thread) in known
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_races_are_those_of_all_pairs(data: st.DataObject) -> None:
+    """In global memory blocks meet, whatever barriers each has passed; a cell of shared memory belongs to a block."""
+    between_blocks = data.draw(st.booleans())
+    accesses = []
+    epochs = st.integers(0, 1)
+    for number in range(data.draw(st.integers(1, 3))):
+        threads = sorted(data.draw(st.sets(st.integers(0, SHAPE.count - 1), max_size=4)))
+        rows = []
+        for thread in threads:
+            cell = data.draw(st.integers(0, 2)) + (0 if between_blocks else 3 * (thread // SHAPE.block_threads))
+            block_epoch = data.draw(epochs)
+            rows.append((thread, cell, block_epoch, block_epoch + data.draw(epochs)))
+        columns = np.array(rows, np.int64).reshape(-1, 4).T
+        accesses.append(Touched(number, data.draw(st.booleans()), *columns))
+    assert_races_of_all_pairs(accesses, between_blocks)
+
+
+@pytest.mark.parametrize("threads", [(0, 1, 2), (1, 0, 4), (0, 2, 3), (0, 4, 5)])
+def test_races_of_three_threads_at_one_cell(threads: tuple[int, ...]) -> None:
+    """Each of them after no barrier, a warp's or a block's, in every combination; each reads or writes."""
+    ways = list(itertools.product((False, True), ((0, 0), (0, 1), (1, 1))))
+    for chosen in itertools.product(ways, repeat=3):
+        columns = [np.array([[t], [0], [block], [warp]]) for t, (_, (block, warp)) in zip(threads, chosen, strict=True)]
+        accesses = [Touched(i, chosen[i][0], *columns[i]) for i in range(3)]
+        assert_races_of_all_pairs(accesses, True)
