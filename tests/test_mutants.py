@@ -68,7 +68,7 @@ def test_survivors_are_found_and_explained(
 ) -> None:
     """An endless loop is killed; what no test runs is said; what is explained, or was met before, is not met again."""
     report, known = tmp_path / "build" / "report.json", tmp_path / "known.json"
-    options = ["--root", str(tree), "--folders", "package", "--tests", "tests", "--patience", "4"]
+    options = ["--root", str(tree), "--folders", "package", "--tests", "tests", "--patience", "3"]
     options += ["--report", str(report), "--known", str(known)]
     assert script.main(options) == 1
     found = {key: about["outcome"] for key, about in json.loads(report.read_text()).items()}
@@ -94,8 +94,8 @@ def test_survivors_are_found_and_explained(
 
 
 def test_mutants_are_programs_of_their_own(script: ModuleType) -> None:
-    """Of every module of the project: each can be parsed, differs from the module and from the others, has its name."""
-    for path in sorted((ROOT / "templates").rglob("*.py")):
+    """Each can be parsed, differs from the module and from the others, has its name."""
+    for path in (ROOT / "templates" / "words.py", ROOT / "symbolic" / "machine" / "races.py"):
         found = script.mutants(path.relative_to(ROOT).as_posix(), path.read_text())
         trees = {ast.dump(ast.parse(mutant.source)) for mutant in found[:60]}
         assert len(trees) == len(found[:60]) and ast.dump(ast.parse(path.read_text())) not in trees
@@ -105,12 +105,17 @@ def test_mutants_are_programs_of_their_own(script: ModuleType) -> None:
 def test_a_sample_is_the_same_each_time(script: ModuleType) -> None:
     """By its seed; `--only` takes every mutant of a line instead."""
     one, again, other = (
-        [mutant.key for mutant in script.sample(script.arguments(["--count", "9", "--seed", seed]))]
+        [
+            mutant.key
+            for mutant in script.sample(
+                script.arguments(["--count", "9", "--seed", seed, "--folders", "swizzle/costs"])
+            )
+        ]
         for seed in ("1", "1", "2")
     )
     assert one == again != other and len(one) == 9
     line = next(
         i for i, text in enumerate((ROOT / "templates/holes.py").read_text().splitlines(), 1) if "gs // d_f" in text
     )
-    of_line = script.sample(script.arguments(["--only", f"templates/holes.py:{line}"]))
+    of_line = script.sample(script.arguments(["--folders", "templates", "--only", f"templates/holes.py:{line}"]))
     assert of_line and {(mutant.file, mutant.line) for mutant in of_line} == {("templates/holes.py", line)}
