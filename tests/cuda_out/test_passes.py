@@ -331,3 +331,24 @@ def test_rotation_of_registers_is_distributed() -> None:
     """The rotations stay loops in the text, with static indices at the leaves; before they were dynamic."""
     assert is_distributed(optimize(rotate(8)))
     assert not is_distributed(rotate(8))
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "xor"])
+def test_a_delta_is_within_the_warp_after_the_pass(mode: str) -> None:
+    """One that is already stays as it is; for any other the source lane is computed."""
+    deltas: list[tuple[Expr, int, int]] = [(num(delta), delta, delta) for delta in (-1, 0, 1, 31, 32, 33)]
+    deltas += [(where("laneid"), 0, 31), (op("+", where("laneid"), 1), 1, 32), (op("-", where("laneid"), 1), -1, 30)]
+    for delta, low, high in deltas:
+        value = shuffle(load("x", where("laneid")), delta, mode)
+        program = kernel(
+            "k",
+            [parameter("x", 32), parameter("y", 32, role="out")],
+            [store("y", where("laneid"), value)],
+            block=(32, 1, 1),
+            grid=(1, 1, 1),
+        )
+        found = legal_shuffles(program)
+        assert_same_run(program, found)
+        (after,) = (part for part in parts_of(found.body) if isinstance(part, ir.Shuffle))
+        assert (after == value) == (low >= 0 and high < 32)
+        assert after.mode == (mode if after == value else "idx")

@@ -65,6 +65,8 @@ def test_unary_operations_are_sound(pair: tuple[Range, int]) -> None:
         ("^", Range(0, 31), Range(0, 5), Range(0, 31)),
         ("*", Range(0, 0), ANY, Range(0, 0)),
         (">>", Range(0, 31), Range(3, 3), Range(0, 3)),
+        ("<<", Range(0, 31), Range(2, 2), Range(0, 124)),
+        ("<<", Range(-3, 5), Range(0, 3), Range(-24, 40)),
     ],
 )
 def test_ranges_are_narrow(operator: str, left: Range, right: Range, expected: Range) -> None:

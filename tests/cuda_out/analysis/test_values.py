@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from cuda_out.analysis.values import evaluate
+from cuda_out.analysis.intervals import Range
+from cuda_out.analysis.values import evaluate, is_computable
 from tests.cuda_out.build import op, select, var
 from tests.cuda_out.reference import OPERATORS
 
@@ -30,3 +31,13 @@ def test_conditions_and_choices_at_each_point(compare: str, logic: str) -> None:
     for value, a, b in zip(found, LEFT.tolist(), RIGHT.tolist(), strict=True):
         first, second = eval(f"a {compare} b", {"a": a, "b": b}), a < 2
         assert value == (a if ((first and second) if logic == "and" else (first or second)) else b)
+
+
+def test_what_may_fail_is_not_computed() -> None:
+    """A shift by 32 or more, a division by what may be 0; a shift by up to 31 is."""
+    for low, high in ((0, 31), (0, 32), (-1, 3), (32, 32), (31, 31)):
+        for operator in ("<<", ">>"):
+            assert is_computable(op(operator, "a", "r"), {"r": Range(low, high)}) == (low >= 0 and high <= 31)
+    for operator in ("//", "%"):
+        assert is_computable(op(operator, "a", 3), {}) and not is_computable(op(operator, "a", 0), {})
+        assert not is_computable(op(operator, "a", "r"), {"r": Range(0, 3)})

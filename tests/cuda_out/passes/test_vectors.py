@@ -317,3 +317,10 @@ def test_what_a_loop_reads_again_is_not_loaded_before_it(written: Any, read: Any
     )
     for changed in (vectorize(program), vectorize(simplify(program)), optimize(program)):
         assert_same_run(program, changed)
+
+
+@pytest.mark.parametrize("by", range(34))
+def test_what_is_shifted_is_a_multiple(by: int) -> None:
+    """Of a power of two, up to the width of an index."""
+    found = multiple_of(op("<<", op("*", THREAD, 3), by), {}, {})
+    assert found == (3 << by if by < 32 else 1)

@@ -78,3 +78,18 @@ def test_need_is_the_fewest_entries_that_make_the_term(count: int, with_init: bo
         if terms.apply("+", [*start, *chosen]) == wanted
     )
     assert Reduced(terms, "+", None, entries, init, HERE).need(0, wanted) == Need(fewest, (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize("outer", ["+", "^"])
+@pytest.mark.parametrize("certain", range(4))
+@pytest.mark.parametrize("optional", range(2))
+def test_kinds_are_those_of_every_value(outer: str, certain: int, optional: int) -> None:
+    """A sum is a sum only where two entries join it in any case."""
+    encoding = new_encoding()
+    guards, terms = encoding.guards, encoding.terms
+    x = [terms.atom("x", i) for i in range(4)]
+    entries = [Entry(ON, (lanes(each),)) for each in x[:certain]]
+    entries += [Entry(choice(guards.fresh()), (lanes(x[3]),))] * optional
+    found = Reduced(terms, outer, None, entries, None, HERE).kinds(terms, 0)
+    values = [terms.apply(outer, [*x[:certain], *more]) for more in ([], x[3:])[: 1 + optional]]
+    assert found == (frozenset((outer,)) if all(terms.nodes[value][0] == outer for value in values) else None)
