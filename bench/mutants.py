@@ -35,7 +35,14 @@ FOLDERS = (
     *(f"swizzle/{room}" for room in ("search", "problem", "costs")),
     *(f"cuda_out/{room}" for room in ("passes", "analysis")),
 )
-TESTS = ("tests/symbolic", "tests/templates", "tests/swizzle/cache", "tests/differential", "tests/cuda_out/passes")
+TESTS = (
+    "tests/symbolic",
+    "tests/templates",
+    "tests/swizzle/cache",
+    "tests/swizzle/audit",
+    "tests/differential",
+    "tests/cuda_out/passes",
+)
 TESTS += (*(f"tests/{folder}" for folder in FOLDERS[2:5]), "tests/cuda_out/analysis")
 TESTS += ("tests/cuda_out/test_barrel.py", "tests/cuda_out/test_passes.py", "tests/cuda_out/test_index_arithmetic.py")
 MEMORY = 8 << 30  # bytes that the tests of a mutant may use

@@ -309,6 +309,9 @@ def test_remainders_at_the_edges_of_their_range(n: int, low: int) -> None:
 @pytest.mark.parametrize("operator", ["+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"])
 def test_an_operation_with_a_constant_is_simplified_to_the_same(operator: str) -> None:
     """On either side, and with itself; what is the other operand, or a number, everywhere is replaced by it."""
+    for c, d in itertools.product((-40, -1, 0, 3, 40), (-33, -1, 0, 1, 31, 33)):
+        if is_computable(both := op(operator, num(c), d), {}):
+            assert simplify_expression(both, {}) == num(int(evaluate(both, {})))
     for low, high in ((-5, 9), (0, 7), (1, 3), (8, 11)):
         facts = {**WARPS, "r": Range(low, high)}
         at = {"r": np.arange(low, high + 1)}

@@ -131,3 +131,12 @@ def test_what_vanishes_or_absorbs_does_so_for_all_numbers(op: str) -> None:
             assert terms.nodes[found] == ("const", (values[0],))
         assert terms.apply(op, (terms.const(c), terms.const(3))) == terms.const(FOLD[op](c, 3))
     assert (terms.apply(op, (x, x)) == x) == all(FOLD[op](v, v) == v for v in numbers)
+
+
+@pytest.mark.parametrize("amount", [0, 2, 31])
+def test_a_shift_keeps_the_order_of_its_operands(amount: int) -> None:
+    """Data by a number, in either direction."""
+    terms = Terms()
+    x = Datum(terms, terms.atom("x", 0))
+    for found, op in ((x << amount, "<<"), (x >> amount, ">>")):
+        assert found.term in (terms.apply(op, (x.term, terms.const(amount))), x.term if amount == 0 else None)
