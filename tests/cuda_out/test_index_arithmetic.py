@@ -211,6 +211,10 @@ def test_coordinates_have_one_name() -> None:
     assert one[1:] == (assign("at", op("+", LANE, LANE)), store("y", "at", data(LANE)))
     many = plain_coordinates(kernel("k", [y], body, block=(64, 1, 1))).body
     assert many[1] == assign("at", op("+", LANE, THREAD))
+    alone = [store("y", THREAD, data(op("+", THREAD, where("blockIdx"))))]
+    assert plain_coordinates(kernel("k", [y], alone, block=(32, 1, 1))).body == tuple(alone)
+    lanes = [store("y", THREAD, data(LANE))]
+    assert plain_coordinates(kernel("k", [y], lanes, block=(32, 1, 1))).body == (store("y", LANE, data(LANE)),)
     text = print_cuda(optimize(kernel("k", [y], body, block=(32, 1, 1)))).text
     assert "const int me = int(threadIdx.x);" in text
     assert "const int at = me * 2;" in text
