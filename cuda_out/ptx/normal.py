@@ -18,8 +18,9 @@ from typing import Any, Final
 import numpy as np
 
 from cuda_out.ptx.kinds import KINDS, is_float, width
-from cuda_out.ptx.polynomials import near, number, signed
+from cuda_out.ptx.polynomials import near, signed
 from cuda_out.ptx.rings import Rings
+from symbolic.algebra.exact import number
 from symbolic.algebra.terms import Term, Terms
 
 _REAL: Final = frozenset(("real", "float", "inverse", "inf", "-inf", "nan"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from symbolic.algebra.terms import Term
@@ -21,17 +20,6 @@ def signed(value: int, size: int) -> int:
     """Read the low bits of an integer as a signed number."""
     value &= (1 << size) - 1
     return value - (1 << size) if value >> size - 1 else value
-
-
-def number(value: Fraction) -> Any:
-    """Return a rational in its simplest Python form."""
-    if value.denominator == 1:
-        return value.numerator
-    try:
-        plain = float(value)
-    except OverflowError:
-        return value
-    return plain if Fraction(plain) == value else value
 
 
 def add_to(total: Polynomial, more: Polynomial) -> None:
@@ -54,11 +42,6 @@ def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
             factors = tuple(sorted(a + b))
             found[factors] = found.get(factors, 0) + x * y
     return found
-
-
-def exact(value: Any) -> Any:
-    """Return a number that computes without rounding."""
-    return Fraction(value) if isinstance(value, float) else value
 
 
 def conjunction_of(left: Polynomial, right: Polynomial) -> Polynomial:

@@ -18,13 +18,12 @@ from cuda_out.ptx.polynomials import (
     Polynomial,
     add_to,
     conjunction_of,
-    exact,
     merge_masks,
-    number,
     product_of,
     signed,
 )
 from cuda_out.ptx.ranges import Ranges
+from symbolic.algebra.exact import exact, number
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.terms import Term, Terms
 

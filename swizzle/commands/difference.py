@@ -1,7 +1,8 @@
 """What tells a kernel from its specification where their terms differ: numbers, if any do.
 
 Terms are equal up to the order and grouping of sums and products, so kernels that are equal for other reasons
-(`x + x` and `2 * x`) have different terms. Running both on numbers settles 'not equal'; agreement settles nothing.
+(`x * (y + z)` and `x * y + x * z`) have different terms. Running both on numbers settles 'not equal'; agreement
+settles nothing.
 """
 
 from __future__ import annotations

@@ -160,6 +160,8 @@ def _accumulates(
     wanted = terms.multiset(output.term, value.outer)
     if value.init is not None or value.dissolved or any(terms.is_const(item) for item in wanted):
         return []
+    if any(not isinstance(number, int) or number < 1 for number in wanted.values()):
+        return []
     uses = list(_uses(terms, value, t, wanted))
     if len(uses) != sum(1 for e in value.entries if True in reach(e.mask, t)):
         return []
@@ -167,7 +169,7 @@ def _accumulates(
     few = deficient({n: [u for u, use in enumerate(uses) if item in use.items] for n, item in enumerate(items)})
     if few:
         return _too_few(names, [items[n] for n in few], [use for use in uses if use.items & {items[n] for n in few}])
-    if value.order.cancels:
+    if value.order.spare(value.entries_of(t), wanted):
         idle = []
     elif LAWS[value.outer].idempotent:
         idle = [u for u, use in enumerate(uses) if use.always and not use.items][:1]
@@ -192,7 +194,7 @@ def _uses(terms: Terms, value: Reduced, t: int, wanted: Mapping[Term, int]) -> I
         else:
             assert value.inner is not None
             given = frozenset(terms.apply(value.inner, chosen) for chosen in itertools.product(*known))
-        if any(terms.items(term, value.outer) != (term,) or terms.is_const(term) for term in given - {UNWRITTEN}):
+        if any(terms.multiset(term, value.outer) != {term: 1} or terms.is_const(term) for term in given - {UNWRITTEN}):
             return
         yield Use(entry, frozenset(given & wanted.keys()), on == {True})
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -51,7 +52,7 @@ class Labels:
             case "unwritten":
                 return ("·",)
             case "const":
-                return (_clipped(f"{args[0]:g}" if isinstance(args[0], float) else str(args[0])),)
+                return (_clipped(f"{float(args[0]):g}" if isinstance(args[0], (float, Fraction)) else str(args[0])),)
             case "atom":
                 return self._element(*args)
         if op in LAWS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from symbolic.algebra.law import LAWS
@@ -21,11 +21,24 @@ class Clauses(Protocol):
 
     def add(self, clause: Iterable[int], /) -> None: ...
     def exactly(self, count: int, guards: Sequence[int], when: int, /) -> None: ...
+    def sums(self, uses: Sequence[Use], /) -> Mapping[Any, int]: ...
     def odd(self, guards: Sequence[int], when: int, is_odd: bool, /) -> None: ...
 
 
+Use: TypeAlias = tuple[int, Any]
+"""A contribution: the guard under which an item is brought, and how often, or with which coefficient."""
 Offer: TypeAlias = Sequence[Counter[Term]]
 """Everything that one entry may contribute: the items of each possible value."""
+
+
+class Entries(Protocol):
+    """What is known of the entries of an accumulator without looking at each."""
+
+    def capacity(self) -> int:
+        """Return how many items are contributed at most."""
+
+    def signs(self) -> frozenset[bool]:
+        """Return whether there are positive coefficients, and whether there are others."""
 
 
 class Accumulation(ABC):
@@ -56,8 +69,8 @@ class Accumulation(ABC):
         """Return the items that may come in although nobody wants them, as other entries may take them off again."""
         return frozenset()
 
-    def spare(self, capacity: int, wanted: Counter[Term]) -> bool:
-        """Say whether something may cancel where no more than so many items are contributed."""
+    def spare(self, entries: Entries, wanted: Counter[Term]) -> bool:
+        """Say whether something may cancel."""
         return False
 
     def strict(self) -> Accumulation:
@@ -65,13 +78,17 @@ class Accumulation(ABC):
         return self
 
     @abstractmethod
-    def fewest(self, items: Counter[Term]) -> int | None:
-        """Return how many contributions of one item each these take at least; None where that is not clear."""
+    def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
+        """Return how many contributions of one item each these take at least; None where that is not clear.
+
+        `scaled` says that a contribution may have a coefficient."""
 
     @abstractmethod
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[int], when: int) -> None:
-        """Require, where `when` holds, that an item is there as often as it should be; `uses` are the guards of what
-        contributes it."""
+    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+        """Require, where `when` holds, that an item is there as often as it should be.
+
+        Return False where that is too much to be said, and something stronger is required.
+        """
 
     @abstractmethod
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:

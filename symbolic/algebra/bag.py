@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses
+from symbolic.algebra.accumulation import Accumulation, Clauses, Use
 from symbolic.algebra.terms import Term
 
 
 class Bag(Accumulation):
     """An item is right when exactly as many contributions bring it as are wanted."""
 
-    def fewest(self, items: Counter[Term]) -> int | None:
+    def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return items.total()
 
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[int], when: int) -> None:
-        clauses.exactly(count, uses, when)
+    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+        clauses.exactly(count, [guard for guard, number in uses for _ in range(number)], when)
+        return True
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         terms, op, law = self.terms, self.op, self.law

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symbolic.algebra.law import wrapped
 from symbolic.algebra.numbers import Lanes, conversion
 from symbolic.algebra.orders import accumulation
-from symbolic.algebra.terms import UNWRITTEN, Terms
+from symbolic.algebra.terms import UNWRITTEN, WIDEN, Terms
 from symbolic.ir.program import DType
 
 
@@ -45,7 +46,13 @@ class Canonical:
         if source is DType.INDEX:
             return np.array([self.terms.const(v) for v in a.tolist()], np.int64)
         op = conversion(source, target)
-        return a if op is None else self.rows(op, a[:, None])
+        if op is None:
+            return a
+        found = self.rows(op, a[:, None])
+        for term in set(a.tolist()) if op.startswith(WIDEN) else ():
+            if self.terms.is_const(term):  # an integer type has it within its bounds
+                found = np.where(a == term, self.terms.const(wrapped(int(self.terms.nodes[term][1][0]), source)), found)
+        return found
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         start, order = [] if init is None else [self.terms.const(init)], accumulation(self.terms, op)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses
+from symbolic.algebra.accumulation import Accumulation, Clauses, Use
 from symbolic.algebra.terms import Term
 
 
@@ -16,11 +16,12 @@ class Distinct(Accumulation):
     def may_hold(self, items: Counter[Term], wanted: Counter[Term], free: frozenset[Term]) -> bool:
         return all(item in wanted for item in items)
 
-    def fewest(self, items: Counter[Term]) -> int | None:
+    def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return None
 
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[int], when: int) -> None:
-        clauses.add([-when, *uses])
+    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+        clauses.add([-when, *(guard for guard, _ in uses)])
+        return True
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         """Operands that are numbers, or made by the operator itself, are left out."""

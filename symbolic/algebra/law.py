@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 from symbolic.ir.program import DType, ReductionOp
 
-Order: TypeAlias = Literal["bag", "set", "parity"]
-"""What of an operator's items counts: how often each is there, whether it is there, or whether it is there an odd
-number of times."""
+Order: TypeAlias = Literal["bag", "linear", "set", "parity"]
+"""What of an operator's items counts: how often each is there, with which coefficient, whether it is there, or whether
+it is there an odd number of times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,16 @@ def limits(dtype: DType) -> tuple[int, int]:
     return (0, 2**bits - 1) if dtype.value[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+def wrapped(value: int, dtype: DType) -> int:
+    """Return a number as an integer type has it.
+
+    >>> wrapped(-1, DType.U32), wrapped(2**31, DType.I32)
+    (4294967295, -2147483648)
+    """
+    least, greatest = limits(dtype)
+    return (value - least) % (greatest - least + 1) + least
+
+
 def quotient(a: Any, b: Any) -> Any:
     """Return the number that gives `a` times `b`: whole where it can be.
 
@@ -87,7 +97,7 @@ def quotient(a: Any, b: Any) -> Any:
 LAWS: dict[str, Law] = {
     law.symbol: law
     for law in (
-        Law("+", operator.add, "bag", "add", identity=0, inverse=operator.sub, sign="Σ"),
+        Law("+", operator.add, "linear", "add", identity=0, inverse=operator.sub, sign="Σ"),
         Law("*", operator.mul, "bag", "multiply", identity=1, absorber=0, inverse=quotient, sign="Π"),
         Law("min", min, "set", "minimum", bound="greatest", infix=False),
         Law("max", max, "set", "maximum", bound="least", infix=False),

@@ -9,10 +9,11 @@ from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.bag import Bag
 from symbolic.algebra.distinct import Distinct
 from symbolic.algebra.law import LAWS, Order
+from symbolic.algebra.linear import Linear
 from symbolic.algebra.parity import Parity
 from symbolic.algebra.terms import Terms
 
-ORDERS: Final[Mapping[Order, type[Accumulation]]] = {"bag": Bag, "set": Distinct, "parity": Parity}
+ORDERS: Final[Mapping[Order, type[Accumulation]]] = {"bag": Bag, "linear": Linear, "set": Distinct, "parity": Parity}
 
 
 def accumulation(terms: Terms, op: str) -> Accumulation:

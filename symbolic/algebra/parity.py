@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Offer
+from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
 from symbolic.algebra.bag import Bag
 from symbolic.algebra.terms import Term
 
@@ -23,17 +23,18 @@ class Parity(Accumulation):
         several = Counter(item for offer in offers for item in {item for items in offer for item in items})
         return frozenset(item for item, number in several.items() if number > 1)
 
-    def spare(self, capacity: int, wanted: Counter[Term]) -> bool:
-        return capacity >= len(wanted) + 2
+    def spare(self, entries: Entries, wanted: Counter[Term]) -> bool:
+        return entries.capacity() >= len(wanted) + 2
 
     def strict(self) -> Accumulation:
         return Bag(self.terms, self.op)
 
-    def fewest(self, items: Counter[Term]) -> int | None:
+    def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return len(items)
 
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[int], when: int) -> None:
-        clauses.odd(uses, when, count == 1)
+    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+        clauses.odd([guard for guard, _ in uses], when, count == 1)
+        return True
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         return (self.terms.apply(self.op, (wanted, known)),)

@@ -3,7 +3,8 @@
 A term is an int, its place in one table; equal terms are the same int, so no solver ever reasons about arithmetic
 on data. Operators that are commutative and associative hold their arguments as a sorted multiset (a set for the
 idempotent ones, those that are there an odd number of times for `^`), flattened; constants are folded and identities
-dropped. Canonicalisation is sound and incomplete: `a * (b + c)` and `a * b + a * c` stay different.
+dropped. A sum holds each item once, with a coefficient; numbers distribute over sums, so that equal linear forms are
+one term. Canonicalisation is sound and incomplete: `a * (b + c)` and `a * b + a * c` stay different.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, TypeAlias
 
+from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.law import LAWS
 from symbolic.errors import SwizzleError
 
@@ -29,6 +32,9 @@ class Terms:
         self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
         self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
         self._constants: set[Term] = set()
+        self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
+        self._primitives: dict[Term, tuple[Term, Any]] = {}
+        self.one = self.const(1)
 
     def _intern(self, op: str, args: tuple[Any, ...]) -> Term:
         key = (op, args)
@@ -57,14 +63,19 @@ class Terms:
             return UNWRITTEN
         law = LAWS.get(op)
         if law is None:
-            if op.startswith(WIDEN) and self.nodes[args[0]][0] in ("atom", "const"):
+            if op.startswith(WIDEN) and self._is_narrow(args[0]):
                 return args[0]
             return self._intern(op, tuple(args))
         nodes, constants = self.nodes, self._constants
         if len(args) == 2:  # the common case, and one in which there is nothing to do
             a, b = args
             if nodes[a][0] != op and nodes[b][0] != op and a not in constants and b not in constants and a != b:
-                return self._intern(op, (a, b) if a < b else (b, a))
+                if law.order != "linear" and op != "*":
+                    return self._intern(op, (a, b) if a < b else (b, a))
+                if op == "*" and nodes[a][0] != "+" != nodes[b][0]:
+                    return self._intern(op, (a, b) if a < b else (b, a))
+                if op == "+" and self.scale(a)[0] != self.scale(b)[0]:
+                    return self._intern(op, (a, b) if a < b else (b, a))
         constant = law.identity
         items: list[Term] = []
         for arg in args:
@@ -77,35 +88,116 @@ class Terms:
             for item in found:
                 if item in constants:
                     value = nodes[item][1][0]
-                    constant = value if constant is None else law.fold(constant, value)
+                    constant = value if constant is None else folded(law.fold, constant, value)
                 else:
                     items.append(item)
         if constant is not None and constant == law.absorber:
             return self.const(constant)
+        if op == "*":
+            return self._product(items, constant)
+        match law.order:
+            case "set":
+                items = list(set(items))
+            case "parity":
+                items = [item for item, number in Counter(items).items() if number % 2]
+            case "linear":
+                items = self._collected(items)
         if constant is not None and constant != law.identity:
             items.append(self.const(constant))
-        if law.order == "set":
-            items = list(set(items))
-        elif law.order == "parity":
-            items = [item for item, number in Counter(items).items() if number % 2]
         if not items:
             return self.const(law.identity)
         if len(items) == 1:
             return items[0]
         return self._intern(op, tuple(sorted(items)))
 
+    def _is_narrow(self, term: Term) -> bool:
+        """Say whether a term is its own value in each type, so that nothing is lost before it is widened."""
+        op, args = self.nodes[term]
+        return op == "atom" or (op == "const" and 0 <= args[0] < 2**31)
+
+    # -- linear forms ---------------------------------------------------------------------------------------
+
+    def scale(self, term: Term) -> tuple[Term, Any]:
+        """Return a term as another one, which is no multiple, times a number."""
+        return self._scales.get(term) or (term, 1)
+
+    def times(self, number: Any, term: Term) -> Term:
+        """Return a multiple of a term."""
+        return term if number == 1 else self.apply("*", (self.const(number), term))
+
+    def _collected(self, items: list[Term]) -> list[Term]:
+        """Return the items of a sum, each once, with its coefficient."""
+        coefficients: dict[Term, Any] = {}
+        for item in items:
+            whole, number = self.scale(item)
+            before = coefficients.get(whole, 0)
+            coefficients[whole] = folded(operator.add, before, number)
+        if len(coefficients) == len(items):
+            return items
+        return [self.times(number, whole) for whole, number in coefficients.items() if number != 0]
+
+    def _product(self, items: list[Term], constant: Any) -> Term:
+        """Return a product; a number goes into a sum that it is the only factor of, and is taken out of the others."""
+        nodes = self.nodes
+        if not items:
+            return self.const(constant)
+        if len(items) == 1:
+            op, args = nodes[items[0]]
+            if constant == 1:
+                return items[0]
+            if op == "+" and is_finite(constant):
+                return self.apply("+", [self.times(constant, arg) for arg in args])
+        else:
+            parts = [self.primitive(item) if nodes[item][0] == "+" else (item, 1) for item in items]
+            for _, number in parts:
+                constant = folded(operator.mul, constant, number)
+            items = [part for part, _ in parts]
+        whole = items[0] if len(items) == 1 else self._intern("*", tuple(sorted(items)))
+        if constant == 1:
+            return whole
+        found = self._intern("*", tuple(sorted((*items, self.const(constant)))))
+        if is_finite(constant):
+            self._scales[found] = (whole, constant)
+        return found
+
+    def primitive(self, term: Term) -> tuple[Term, Any]:
+        """Return a sum as another one times a number, such that all multiples of a sum are multiples of one.
+
+        Its coefficients are whole numbers without a common divisor, the one of its oldest item is positive.
+        """
+        found = self._primitives.get(term)
+        if found is None:
+            parts = [
+                (self.one, self.nodes[t][1][0]) if self.is_const(t) else self.scale(t) for t in self.nodes[term][1]
+            ]
+            common = content(number for _, number in parts) if all(is_finite(number) for _, number in parts) else 1
+            oldest = min((whole, number) for whole, number in parts if whole != self.one)
+            common = -common if oldest[1] < 0 else common
+            found = (term, 1)
+            if common != 1:
+                found = self.apply("+", [self.times(over(number, common), whole) for whole, number in parts]), common
+            self._primitives[term] = found
+        return found
+
+    # -- items ----------------------------------------------------------------------------------------------
+
     def items(self, term: Term, op: str) -> tuple[Term, ...]:
         """Return what `term` contributes to a reduction by `op`: its arguments if it is one itself."""
         node = self.nodes[term]
         if node[0] == op:
             return node[1]
+        if op == "*" and node[0] == "+":
+            whole, number = self.primitive(term)
+            return (term,) if number == 1 else (self.const(number), whole)
         law = LAWS[op]
         if node[0] == "const" and node[1][0] == law.identity and law.identity is not None:
             return ()
         return (term,)
 
     def multiset(self, term: Term, op: str) -> Counter[Term]:
-        """Return the items of a reduction with their multiplicities."""
+        """Return the items of a reduction with their multiplicities, those of a sum with their coefficients."""
+        if LAWS[op].order == "linear":
+            return Counter(dict(map(self.scale, self.items(term, op))))
         return Counter(self.items(term, op))
 
     def show(self, term: Term) -> str:
@@ -115,7 +207,7 @@ class Terms:
             case "atom":
                 return f"{args[0]}[{args[1]}]"
             case "const":
-                return str(args[0])
+                return str(float(args[0]) if isinstance(args[0], Fraction) else args[0])
             case "unwritten":
                 return "an unwritten cell"
         if op in LAWS:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Offer
+from symbolic.algebra.accumulation import Accumulation, Offer, Use
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.values.data import (
     EXPANSION_LIMIT,
+    SCALED,
     Data,
     DataVector,
     Kinds,
@@ -60,15 +61,15 @@ class Goal:
     @property
     def items(self) -> tuple[Term, ...]:
         """Every item that may be contributed."""
-        return (*self.wanted, *sorted(self.free))
+        return (*self.wanted, *sorted(self.free - self.wanted.keys()))
 
     def fits(self, term: Term) -> bool:
         """Say whether an entry may contribute a term."""
-        if term in self.wanted:
-            return True
-        simple = self.order.terms.nodes[term][0] not in (self.order.op, "const")
-        if simple and not self.order.cancels:
-            return False
+        if not self.order.cancels:
+            if term in self.wanted:
+                return True
+            if self.order.terms.nodes[term][0] not in (self.order.op, "const"):
+                return False
         return self.order.may_hold(self.order.items(term), self.wanted, self.free)
 
 
@@ -87,6 +88,7 @@ class Reduced(Data):
         self.inner = inner if any(len(e.operands) > 1 for e in entries) else None
         self.entries: tuple[Entry, ...] = ()
         self._known_offers: dict[int, list[Offer] | None] = {}
+        self._known_signs: dict[int, frozenset[bool]] = {}
         self.dissolved: tuple[Entry, ...] = ()
         for entry in entries:
             self._add(entry)
@@ -109,7 +111,7 @@ class Reduced(Data):
 
     def _find_possible(self, t: int) -> Possible:
         """Enumerate what few entries may give."""
-        terms, parts, total = self.terms, [], 1
+        parts, total = [], 1
         for entry in self.entries:
             sets = [possible(o, t) for o in entry.operands]
             total *= 1 + prod(len(s) if s is not None else POSSIBLE_LIMIT for s in sets)
@@ -118,10 +120,7 @@ class Reduced(Data):
             on = reach(entry.mask, t)
             values: set[Term | None] = {None} if False in on else set()
             if True in on:
-                values |= {
-                    terms.apply(self.inner, chosen) if self.inner and len(chosen) > 1 else chosen[0]
-                    for chosen in itertools.product(*(s for s in sets if s is not None))
-                }
+                values |= {self._made(c) for c in itertools.product(*(s for s in sets if s is not None))}
             parts.append(values)
         init = () if self.init is None else (self.init,)
         found = set()
@@ -133,37 +132,54 @@ class Reduced(Data):
         return frozenset(found)
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
-        """A sum to which two entries always contribute, neither of them a number, is a sum if nothing cancels."""
-        if self.outer not in ("+", "^") or self._may_collapse(t):
-            return None
-        certain = 0
-        for entry in self.entries:
-            some = kinds_of(terms, [(o, t) for o in entry.operands])
-            folding = {"const", self.inner if self.inner in ("&", "|") else "const"}
-            certain += reach(entry.mask, t) == {True} and some is not None and not some & folding
-        return frozenset((self.outer,)) if certain >= 2 else None
+        """A sum to which two entries always contribute, neither of them a number, is a sum if nothing cancels.
 
-    def _may_collapse(self, t: int) -> bool:
-        """Say whether so much may cancel that a sum is none any more."""
+        It may be a multiple of one item all the same, unless two of them have nothing in common.
+        """
         if not self.order.cancels:
-            return False
+            return None
+        certain = [
+            self._offer(entry, t)
+            for entry in self.entries
+            if reach(entry.mask, t) == {True}
+            and (some := kinds_of(terms, [(o, t) for o in entry.operands])) is not None
+            and not some & {"const", self.inner if self.inner in ("&", "|") else "const"}
+        ]
+        if len(certain) < 2:
+            return None
         offers = self._offers(t)
-        return offers is None or bool(self.order.opposed(offers))
+        if self.outer == "+" and self.signs(t) == {True}:
+            apart = any(a is not None and b is not None and not a & b for a, b in itertools.combinations(certain, 2))
+            return frozenset((self.outer,)) if apart else frozenset((self.outer, "*", SCALED))
+        return frozenset((self.outer,)) if offers is not None and not self.order.opposed(offers) else None
+
+    def _offer(self, entry: Entry, t: int) -> frozenset[Term] | None:
+        """Return the items that an entry may contribute, None where there are too many."""
+        sets = [possible(o, t) for o in entry.operands]
+        if any(s is None for s in sets) or prod(len(s) for s in sets if s is not None) > POSSIBLE_LIMIT:
+            return None
+        made = (self._made(chosen) for chosen in itertools.product(*(sorted(s) for s in sets if s is not None)))
+        return frozenset(item for value in made for item in self.order.items(value))
+
+    def _made(self, chosen: Sequence[Term]) -> Term:
+        """Return what an entry contributes whose operands are these."""
+        return self.terms.apply(self.inner, chosen) if self.inner and len(chosen) > 1 else chosen[0]
 
     def need(self, t: int, term: Term) -> Need | None:
         """An entry whose value is no reduction by `outer` itself brings one item at most."""
         if term == UNWRITTEN or self.inner == self.outer:
             return None
-        fewest = self.order.fewest(self.order.items(term))
-        if fewest is None:
-            return None
-        offers = []
+        offers, scaled = [], False
         for entry in self.entries:
             if True in reach(entry.mask, t):
                 some = kinds_of(self.terms, [(operand, t) for operand in entry.operands])
                 if some is None or self.outer in some:
                     return None
+                scaled |= bool(some & {"const", SCALED}) or (self.inner == "*" and "+" in some)
                 offers.append(entry.tag)
+        fewest = self.order.fewest(self.order.items(term), scaled)
+        if fewest is None:
+            return None
         return Need(fewest - (0 if self.init is None else 1), tuple(offers))
 
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
@@ -190,15 +206,16 @@ class Reduced(Data):
         if settled is not None and goal.order.absorbs(settled):
             guards.add((-when, TRUE if settled == term else FALSE))
             return
-        uses: dict[Term, list[Guard]] = {item: [] for item in goal.items}
+        uses: dict[Term, list[Use]] = {item: [] for item in goal.items}
         for item, count in () if settled is None else goal.order.items(settled).items():
             if item in uses:
-                uses[item] += [TRUE] * count
+                uses[item].append((TRUE, count))
             else:
                 guards.add((-when,))
         partners: dict[Term, list[tuple[Term, Term]]] | None = None
         for entry, active in open_entries:
             if self._pairs(entry, t):
+                encoding.narrowed |= self._may_be_multiple(entry, t)
                 partners = partners or self._partners(goal.items)
                 self._use_pairs(encoding, entry, t, active, when, partners, uses)
                 continue
@@ -209,10 +226,10 @@ class Reduced(Data):
             for guard, items in self._contributions(encoding, entry, t, goal):
                 fits.append(guard)
                 for item, count in items.items():
-                    uses[item] += [guards.both(active, guard)] * count
+                    uses[item].append((guards.both(active, guard), count))
             guards.add([-when, -active, *fits])
         for item, found in uses.items():
-            goal.order.require(guards, goal.wanted[item], found, when)
+            encoding.narrowed |= not goal.order.require(guards, goal.wanted[item], found, when)
 
     def _goal(self, encoding: Encoding, t: int, term: Term) -> Goal:
         """Return what is to be contributed; where too much may cancel to be looked at, nothing may."""
@@ -220,16 +237,46 @@ class Reduced(Data):
         if term == UNWRITTEN:
             return Goal(order.strict(), Counter({UNWRITTEN: 1}), frozenset())
         wanted = order.items(term)
-        if not order.cancels or not order.spare(self._capacity(t), wanted):
+        if not order.cancels or not order.spare(self.entries_of(t), wanted):
             return Goal(order, wanted, frozenset())
         offers = self._offers(t)
         if offers is None:
             encoding.narrowed = True
             order = order.strict()
             return Goal(order, order.items(term), frozenset())
-        return Goal(order, wanted, order.opposed(offers) - wanted.keys())
+        return Goal(order, wanted, order.opposed(offers))
 
-    def _capacity(self, t: int) -> int:
+    def entries_of(self, t: int) -> EntriesOf:
+        """Return what the operator's order may ask of one thread's entries."""
+        return EntriesOf(self, t)
+
+    def signs(self, t: int) -> frozenset[bool]:
+        """Return whether anything may be contributed with a positive coefficient, and whether with another one."""
+        if t not in self._known_signs:
+            found = {True}
+            for entry in self.entries:
+                if True in reach(entry.mask, t) and not all(self._positive(o, t) for o in entry.operands):
+                    found.add(False)
+            if not any(True in reach(e.mask, t) and self._may_be_positive(e, t) for e in self.entries):
+                found.discard(True)
+            self._known_signs[t] = frozenset(found)
+        return self._known_signs[t]
+
+    def _positive(self, operand: DataVector, t: int) -> bool:
+        """Say whether all that a value may be has positive coefficients, or is a number that is not negative."""
+        terms, values = self.terms, possible(operand, t)
+        if values is None:
+            if isinstance(operand, Reduced) and operand.outer == "+" and operand.signs(t) == {True}:
+                return True
+            some = kinds(terms, operand, t)
+            return some is not None and not some & {"const", "+", SCALED}
+        return all(_coefficient(terms, v) >= 0 for v in values if v != UNWRITTEN)
+
+    def _may_be_positive(self, entry: Entry, t: int) -> bool:
+        values = possible(entry.operands[0], t) if len(entry.operands) == 1 else None
+        return values is None or any(n > 0 for v in values for n in self.order.items(v).values())
+
+    def capacity(self, t: int) -> int:
         """Return how many items are contributed at most, or a large number where that is not clear."""
         found = 0 if self.init is None else len(self.order.items(self.init))
         for entry in self.entries:
@@ -254,10 +301,7 @@ class Reduced(Data):
                 if total >= OFFERS_LIMIT:
                     found = None
                     continue
-                values = {
-                    self.terms.apply(self.inner, chosen) if self.inner and len(chosen) > 1 else chosen[0]
-                    for chosen in itertools.product(*(sorted(s) for s in sets if s is not None))
-                }
+                values = {self._made(c) for c in itertools.product(*(sorted(s) for s in sets if s is not None))}
                 found.append([self.order.items(v) for v in sorted(values - {UNWRITTEN})])
         self._known_offers[t] = found
         return found
@@ -286,10 +330,21 @@ class Reduced(Data):
             some = [guard_at(e.mask, encoding, t) for e in inner.entries]
             encoding.guards.add((-when, -active, *some))
 
+    def _may_be_multiple(self, entry: Entry, t: int) -> bool:
+        """Say whether a factor may be a multiple of another sum, as which it is not looked for."""
+        if self.inner != "*":
+            return False
+        values = [(o, possible(o, t)) for o in entry.operands]
+        return any(s is None and "+" in (kinds(self.terms, o, t) or ()) for o, s in values)
+
     def _pairs(self, entry: Entry, t: int) -> bool:
         """Say whether an entry is a product of two values that do not fold, so that its items name its factors."""
         if len(entry.operands) != 2 or self.inner == self.outer:
             return False
+        if self.inner and LAWS[self.inner].order == "parity":  # two of a kind are no pair
+            a, b = (possible(operand, t) for operand in entry.operands)
+            if a is None or b is None or a & b:
+                return False
         return all(self._plain(operand, t) for operand in entry.operands)
 
     def _partners(self, wanted: Iterable[Term]) -> dict[Term, list[tuple[Term, Term]]]:
@@ -308,7 +363,7 @@ class Reduced(Data):
         active: Guard,
         when: Guard,
         partners: dict[Term, list[tuple[Term, Term]]],
-        uses: dict[Term, list[Guard]],
+        uses: dict[Term, list[Use]],
     ) -> None:
         """Say what a product contributes: each wanted left factor calls for one of its wanted partners.
 
@@ -330,7 +385,7 @@ class Reduced(Data):
             implied = len(rights) == 1 and vanishes[1] == FALSE
             for g, item in rights:
                 if g != FALSE:
-                    uses[item].append(here if implied else guards.both(here, g))
+                    uses[item].append((here if implied else guards.both(here, g), 1))
         guards.add([-when, -active, *lefts, *vanishes])
 
     def _certain(self, entry: Entry, t: int, active: Guard) -> Term | None:
@@ -385,6 +440,8 @@ class Reduced(Data):
         op, args = self.terms.nodes[item]
         if op == self.inner:
             found = {(args[0], args[1]), (args[1], args[0])} if len(args) == 2 else set()
+        elif self.inner == "+" and self.terms.scale(item)[1] == 2:
+            found = {(self.terms.scale(item)[0],) * 2}
         else:
             found = {(item, item)} if LAWS[self.inner].idempotent else set()
         return found
@@ -394,7 +451,11 @@ class Reduced(Data):
         terms, zero, values = self.terms, self._vanishing(), possible(operand, t)
         if values is None:
             some = kinds(terms, operand, t)
-            return some is not None and not some & {"const", self.inner}
+            return some is not None and not some & {"const", self.inner, SCALED if self.inner == "+" else self.inner}
+        if self.inner == "+" and any(terms.scale(v)[1] != 1 for v in values):
+            return False
+        if self.inner == "*" and any(terms.nodes[v][0] == "+" and terms.primitive(v)[1] != 1 for v in values):
+            return False
         return not any((terms.is_const(v) and v != zero) or terms.nodes[v][0] == self.inner for v in values)
 
     def _vanishing(self) -> Term | None:
@@ -411,3 +472,25 @@ class Reduced(Data):
                 expected="accumulated values that come from the input arrays",
                 mend="pass the constant in as an element of a `const` array",
             )
+
+
+def _coefficient(terms: Terms, term: Term) -> Any:
+    """Return the smallest coefficient in a term, or the number that it is."""
+    op, args = terms.nodes[term]
+    if op == "const":
+        return args[0]
+    return min((_coefficient(terms, arg) for arg in args), default=1) if op == "+" else terms.scale(term)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesOf:
+    """What an accumulator's order may ask of one thread's entries."""
+
+    reduced: Reduced
+    thread: int
+
+    def capacity(self) -> int:
+        return self.reduced.capacity(self.thread)
+
+    def signs(self) -> frozenset[bool]:
+        return self.reduced.signs(self.thread)

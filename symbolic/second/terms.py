@@ -11,6 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any, TypeAlias
 
@@ -19,12 +20,13 @@ from pysmt.fnode import FNode
 
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.numbers import conversion
-from symbolic.algebra.terms import UNWRITTEN, Term, Terms, binary, unary
+from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms, binary, unary
 from symbolic.ir.program import DeclareAccumulator, DType
 from symbolic.second.forward import NotCovered, both, exactly, is_odd, no, some_of
 
 MOST_PRODUCTS = 50_000
-MOST_CONTRIBUTIONS = 20_000  # to a parity; beyond that nothing is said to cancel, in the search neither
+MOST_CONTRIBUTIONS = 20_000  # to one accumulator in which something may cancel
+MOST_SUMS = 2_000  # of the coefficients of one item
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,14 @@ class TermValues:
         op = conversion(source, target)
         if op is None:
             return value
-        return self.choose([(f, {self._apply(op, (key,)): self._true}) for key, f in value.items()])
+        return self.choose([(f, {self._cast(op, key, source): self._true}) for key, f in value.items()])
+
+    def _cast(self, op: str, key: Any, source: DType) -> Any:
+        if op.startswith(WIDEN) and isinstance(key, int) and self.terms.is_const(key):
+            bits = int(source.value[1:])
+            value = int(self.terms.nodes[key][1][0]) % 2**bits
+            return self.terms.const(value - 2**bits if source.value[0] == "i" and value >= 2 ** (bits - 1) else value)
+        return self._apply(op, (key,))
 
     def _apply(self, op: str, keys: tuple[Any, ...]) -> Any:
         if all(isinstance(key, int) for key in keys):
@@ -136,6 +145,9 @@ class TermValues:
         """Take what is known off the wanted term, and ask whether the bag is the rest."""
         known = [k for k in key.operands if isinstance(k, int)]
         (only, *others) = [k for k in key.operands if not isinstance(k, int)]
+        if LAWS[key.op].order in ("linear", "parity") and len(known) == 1 and not others and isinstance(only, Bag):
+            taken = unary(self.terms, "-", known[0]) if key.op == "+" else known[0]
+            return self._true if UNWRITTEN in known else self._key_may_be(only, self.terms.apply(key.op, (term, taken)))
         if others or not isinstance(only, Bag) or not self._is_plain(only, key.op) or self._vanishes(known, key.op):
             return self._true
         left = self.terms.multiset(term, key.op)
@@ -158,9 +170,13 @@ class TermValues:
         terms, law = self.terms, LAWS[bag.outer]
         if any(not isinstance(key, int) for _, operands in bag.entries for o in operands for key in o):
             return self._true
+        if law.order == "linear" and any(number != 1 for number in self._coefficients(bag)):
+            return self._linear_is(bag, term)
         if law.order == "parity" and self._contributions(bag) <= MOST_CONTRIBUTIONS:
             return self._parity_is(bag, term)
         wanted = terms.multiset(term, bag.outer)
+        if any(not isinstance(n, int) or n < 0 for item, n in wanted.items()):
+            return self._false
         uses: dict[Term, list[FNode]] = {item: [] for item in wanted}
         rules: list[FNode] = []
         if bag.init is not None:
@@ -205,6 +221,50 @@ class TermValues:
         if any(terms.is_const(item) for item in wanted) and bag.entries:
             return self._true
         return both(*rules, *(is_odd(found) if item in wanted else no(is_odd(found)) for item, found in uses.items()))
+
+    def _coefficients(self, bag: Bag) -> set[Any]:
+        """Return the coefficients that items may join a sum with."""
+        products = [p for _, operands in bag.entries for p in self._products_of(bag.inner, operands)]
+        return {n for p in products if p != UNWRITTEN for n in self.terms.multiset(p, bag.outer).values()}
+
+    def _linear_is(self, bag: Bag, term: Term) -> FNode:
+        """Say of each item that its coefficients add up to the wanted one."""
+        terms, outer = self.terms, bag.outer
+        if self._contributions(bag) > MOST_CONTRIBUTIONS:
+            return self._true
+        wanted = terms.multiset(term, outer)
+        uses: dict[Term, list[tuple[FNode, Any]]] = {item: [] for item in wanted}
+        rules: list[FNode] = []
+        for item, number in (Counter[Term]() if bag.init is None else terms.multiset(bag.init, outer)).items():
+            uses.setdefault(item, []).append((self._true, number))
+        for active, operands in bag.entries:
+            fits = []
+            for product, ways in self._products_of(bag.inner, operands).items():
+                items = terms.multiset(product, outer)
+                if any(terms.is_const(item) for item in items):
+                    return self._true  # numbers fold, so items are not counted one by one
+                if product != UNWRITTEN:
+                    some = some_of(both(*(o[k] for o, k in zip(operands, keys, strict=True))) for keys in ways)
+                    fits.append(some)
+                    for item, number in items.items():
+                        uses.setdefault(item, []).append((both(active, some), number))
+            rules.append(some_of((no(active), *fits)))
+        if any(terms.is_const(item) for item in wanted) and bag.entries:
+            return self._true
+        return both(*rules, *(self._adds_up(wanted[item], found) for item, found in uses.items()))
+
+    def _adds_up(self, wanted: Any, uses: Sequence[tuple[FNode, Any]]) -> FNode:
+        """Say that the numbers of those that hold add up to a wanted one; that they may where it is too much to say."""
+        reached: dict[Fraction, FNode] = {Fraction(0): self._true}
+        for formula, number in uses:
+            grown: dict[Fraction, list[FNode]] = {}
+            for total, before in reached.items():
+                grown.setdefault(total, []).append(both(before, no(formula)))
+                grown.setdefault(total + Fraction(number), []).append(both(before, formula))
+            reached = {total: some_of(formulas) for total, formulas in grown.items()}
+            if len(reached) > MOST_SUMS:
+                return self._true
+        return reached.get(Fraction(wanted), self._false)
 
     def _contributions(self, bag: Bag) -> int:
         """Return in how many ways something may join a bag."""

@@ -20,6 +20,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Encoding, Lanes
 
 EXPANSION_LIMIT = 100_000  # combinations of operand values that are looked at one by one
+SCALED = "scaled"  # of the kinds of values: a product with a number
 CASES_DEEP = 3  # nested cases that a requirement tells apart; below them it asks for equality, which is built once
 Possible: TypeAlias = "frozenset[Term] | None"  # the terms a value may be, None for 'not enumerated'
 
@@ -111,11 +112,21 @@ def possible(value: DataVector, t: int) -> Possible:
 def kinds(terms: Terms, value: DataVector, t: int) -> Kinds:
     """Return the operators that a data vector may be made by for thread t ('atom', 'const' too), None for any."""
     if not isinstance(value, Data):
-        return frozenset((terms.nodes[value[t]][0],))
+        return kinds_of_term(terms, int(value[t]))
     if t not in value.known_kinds:
         values = value.possible(t)
-        value.known_kinds[t] = value.kinds(terms, t) if values is None else frozenset(terms.nodes[v][0] for v in values)
+        value.known_kinds[t] = (
+            value.kinds(terms, t)
+            if values is None
+            else frozenset[str]().union(*(kinds_of_term(terms, v) for v in values))
+        )
     return value.known_kinds[t]
+
+
+def kinds_of_term(terms: Terms, term: Term) -> frozenset[str]:
+    """Return what a term is made by, and whether it is a multiple of another one."""
+    made_by = terms.nodes[term][0]
+    return frozenset((made_by,)) if terms.scale(term)[1] == 1 else frozenset((made_by, SCALED))
 
 
 def require(value: DataVector, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...] = ()) -> None:

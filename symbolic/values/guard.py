@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from symbolic.algebra.exact import folded
 
 Guard: TypeAlias = int
 TRUE: Guard = 1
@@ -214,6 +217,17 @@ class Guards:
         self.add([-when, totals[count - 1]])
         if len(totals) > count:
             self.add([-when, -totals[count]])
+
+    def sums(self, uses: Sequence[tuple[Guard, Any]]) -> dict[Any, Guard]:
+        """Return, for each number that a sum may be, the guard that it is: each guard brings its number, or nothing."""
+        found: dict[Any, Guard] = {0: TRUE}
+        for guard, number in uses:
+            grown: dict[Any, list[Guard]] = {}
+            for total, before in found.items():
+                grown.setdefault(total, []).append(self.both(before, -guard))
+                grown.setdefault(folded(operator.add, total, number), []).append(self.both(before, guard))
+            found = {total: self.any(guards) for total, guards in grown.items()}
+        return found
 
     def odd(self, guards: Sequence[Guard], when: Guard = TRUE, is_odd: bool = True) -> None:
         """Require, where `when` holds, that an odd number of these hold, or an even one; a guard twice is none.

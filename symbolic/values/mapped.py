@@ -12,6 +12,7 @@ from symbolic.algebra.undo import undo
 from symbolic.errors import Place
 from symbolic.values.data import (
     EXPANSION_LIMIT,
+    SCALED,
     Data,
     DataVector,
     Kinds,
@@ -19,6 +20,7 @@ from symbolic.values.data import (
     Possible,
     equals,
     kinds,
+    kinds_of_term,
     possible,
     require,
     too_many,
@@ -68,14 +70,23 @@ class Mapped(Data):
         law = LAWS.get(self.op)
         if law is None:
             return frozenset((self.op,))
-        known = [terms.nodes[v] for s in sets if s is not None for v in s]
-        folds = {law.identity, law.absorber} & {args[0] for op, args in known if op == "const"}
+        known = {v for s in sets if s is not None for v in s}
+        known_kinds = frozenset[str]().union(*(kinds_of_term(terms, v) for v in known))
+        folds = {law.identity, law.absorber} & {terms.nodes[v][1][0] for v in known if terms.is_const(v)}
         some = kinds(terms, self.operands[position], t)
-        if self.op not in ("+", "*", "^") or folds or some is None or some & {"const", self.op}:
+        if law.order == "set" or folds or some is None or some & {"const", self.op}:
             return None
-        if self.op == "^" and some & {op for op, _ in known}:
-            return None  # the operands may be one term, and cancel
-        return frozenset((self.op,))
+        match law.order:
+            case "parity" if some & known_kinds:
+                return None  # the operands may be one term, and cancel
+            case "linear" if SCALED in some or self.op in known_kinds or any(terms.scale(v)[1] <= 0 for v in known):
+                return None
+            case "linear" if some & known_kinds or SCALED in known_kinds:
+                return frozenset((self.op, "*", SCALED))  # a multiple of one term
+            case "bag" if "+" in some | known_kinds or "const" in known_kinds or SCALED in known_kinds:
+                return frozenset((self.op, SCALED, *(["+"] if "+" in some else ())))
+            case _:
+                return frozenset((self.op,))
 
     def _find_possible(self, t: int) -> Possible:
         sets, positions = self._sets(t)

@@ -33,6 +33,22 @@ for k in range(2):
 a.accumulate(x[?sw_xform(i, 4)], x[1], when=?sw_cond(i))
 y[i] = a.value
 """
+LINEAR = """
+i = cuda.laneid
+a = accumulator(i32, outer="+")
+a.accumulate(x[i])
+a.accumulate({second}, when=?sw_cond(i))
+a.accumulate({third})
+y[i] = a.value
+"""
+WEIGHTED = """
+i = cuda.laneid
+a = accumulator(i32, outer="+", inner="*"{final})
+for k in range(2):
+    a.accumulate(x[?sw_xform(i, 4, k)], i32(2 * k - 1))
+a.accumulate(x[i], x[1], when=?sw_cond(i))
+y[i] = a.value
+"""
 
 
 def compare(body: str, spec: str, space: Any) -> str:
@@ -91,3 +107,39 @@ def test_too_many_contributions_are_said(monkeypatch: pytest.MonkeyPatch) -> Non
     cancels = kernel(PARITY, spec="[0 for v in x]", arguments=arguments, block=4, warp_size=4)
     found = solve(cancels, Limits(space="1"))
     assert found.status == "unknown" and "cancel" in found.reason
+
+
+HOLE = "x[?sw_xform(i, 4)]"
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "spec", "status"),
+    [
+        (f"-{HOLE}", HOLE, "[v for v in x]", "sat"),
+        (f"-{HOLE}", HOLE, "[2 * v for v in x]", "sat"),
+        (f"-{HOLE}", HOLE, "[x[i] - x[0] + x[3 - i] for i in range(4)]", "sat"),
+        (f"2 * {HOLE}", f"-{HOLE}", "[v for v in x]", "unsat"),
+        (f"2 * {HOLE}", f"-{HOLE}", "[2 * v for v in x]", "sat"),
+        (f"2 * {HOLE}", f"{HOLE}", "[4 * v for v in x]", "sat"),
+        (f"2 * {HOLE}", f"3 * {HOLE}", "[4 * v for v in x]", "sat"),
+        (f"({HOLE} - x[0])", f"-{HOLE}", "[0 for v in x]", "sat"),
+        (f"({HOLE} + x[0])", f"-{HOLE}", "[x[0] + x[i] for i in range(4)]", "sat"),
+    ],
+)
+def test_linear_forms(second: str, third: str, spec: str, status: str) -> None:
+    """An item counts with the sum of its coefficients."""
+    assert compare(LINEAR.format(second=second, third=third), spec, "1") == status
+
+
+@pytest.mark.parametrize(
+    ("final", "spec", "status"),
+    [
+        ("", "[x[(i + 1) % 4] - x[i] + x[1] * x[i] for i in range(4)]", "sat"),
+        ("", "[x[1] * x[i] for i in range(4)]", "sat"),
+        (", final=lambda s: 2 * s + 1", "[2 * (x[(i + 1) % 4] - x[i]) + 2 * x[1] * x[i] + 1 for i in range(4)]", "sat"),
+        (", final=lambda s: 2 * s", "[x[1] * x[i] for i in range(4)]", "unsat"),
+    ],
+)
+def test_weighted_sums(final: str, spec: str, status: str) -> None:
+    """Products with numbers are coefficients; what follows is taken off the linear form."""
+    assert compare(WEIGHTED.format(final=final), spec, "1") == status

@@ -2,7 +2,8 @@
 
 There are choices for the holes such that for all inputs every output is right: a question with two quantifiers. It is
 asked in turns: is there a filling that is right on a few inputs, for a few outputs? Is it right on all? Where it is
-not, the input that shows it joins the few. This is there to compare, and finds what terms cannot: `x + x` is `2 * x`.
+not, the input that shows it joins the few. This is there to compare, and finds what terms cannot:
+`max(x, y) + min(x, y)` is `x + y`.
 """
 
 from __future__ import annotations

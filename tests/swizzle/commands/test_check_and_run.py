@@ -140,11 +140,11 @@ def one_array(folder: Path, kernel: str, wanted: str, dtype: str = "i32") -> Pat
 @pytest.mark.parametrize(
     ("kernel", "wanted", "dtype"),
     [
-        ("x[t] + x[t]", "2 * x[i]", "i32"),
-        ("x[t] - x[t] + x[t]", "x[i]", "u64"),
+        ("x[t] * x[t] - x[1] * x[1]", "(x[i] - x[1]) * (x[i] + x[1])", "i32"),
+        ("(x[t] + 1) * x[0]", "x[i] * x[0] + x[0]", "u64"),
         ("x[t] << 1", "x[i] * 2", "i64"),
-        ("x[t] ^ x[t]", "0", "u32"),
-        ("x[t] * (x[t] + x[0])", "x[i] * x[i] + x[i] * x[0]", "f32"),
+        ("(x[t] | x[1]) ^ (x[t] & x[1])", "x[i] ^ x[1]", "u32"),
+        ("x[t] * (x[t] + x[1])", "x[i] * x[i] + x[i] * x[1]", "f32"),
         ("x[t] / x[0] * x[0]", "x[i]", "f16"),
     ],
 )

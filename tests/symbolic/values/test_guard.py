@@ -144,3 +144,22 @@ def test_parities_agree_with_counting(data: st.DataObject) -> None:
         x, y, z, asked = values
         truth = dict(zip(pool, [x, not x, y, not y, z, True, False, x and y, not (y and z), x or z], strict=True))
         assert (holds is not None) == (not asked or sum(truth[g] for g in chosen) % 2 == is_odd)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_sums_agree_with_adding(data: st.DataObject) -> None:
+    """Of the numbers that guards bring, each sum has the guard that it is."""
+    guards = Guards()
+    a, b, c = (guards.fresh() for _ in range(3))
+    pool = [a, -a, b, c, TRUE, FALSE, guards.both(a, b), -guards.both(b, c)]
+    numbers = st.sampled_from([1, 2, -1, -3, 0.5])
+    chosen = data.draw(st.lists(st.tuples(st.sampled_from(pool), numbers), max_size=5))
+    found = guards.sums(chosen)
+    named = {total: guards.named(guard) for total, guard in found.items()}
+    for values, holds in assignments(guards, [a, b, c]):
+        x, y, z = values
+        truth = dict(zip(pool, [x, not x, y, z, True, False, x and y, not (y and z)], strict=True))
+        total = sum(number for guard, number in chosen if truth[guard])
+        assert holds is not None
+        assert [t for t, guard in named.items() if guard == TRUE or (guard != FALSE and holds(guard))] == [total]

@@ -85,10 +85,10 @@ def _compare(seed: int, space: Any) -> str:
 
 @pytest.mark.parametrize("dtype", ["i32", "u64", "f32"])
 def test_a_law_that_terms_do_not_know(dtype: str) -> None:
-    """`x + x` is `2 * x`: terms find nothing, a solver finds it and all its fillings."""
-    body = "i = cuda.laneid\ny[i] = x[?sw_xform(i, 4)] + x[?sw_xform(i, 4)]"
+    """The smaller and the larger are both: terms find nothing, a solver finds it and all its fillings."""
+    body = "i = cuda.laneid\ny[i] = max(x[?sw_xform(i, 4)], x[3 - i]) + min(x[?sw_xform(i, 4)], x[3 - i])"
     arrays = f"x={dtype}[4], y={dtype}.out[4]"
-    sketch = kernel(body, spec="[2 * x[i] for i in range(4)]", arguments=arrays, block=4)
+    sketch = kernel(body, spec="[x[i] + x[3 - i] for i in range(4)]", arguments=arrays, block=4)
     assert solve(sketch, Limits(space="1")).status == "unsat"
     found = solve(sketch, Limits(space="1", canonical=False, all_solutions=True))
     assert [[h.formula for h in s.holes] for s in found.solutions] == [["i", "i"]]
