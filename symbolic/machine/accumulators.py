@@ -341,7 +341,7 @@ class Reduced(Data):
         """Say whether an entry is a product of two values that do not fold, so that its items name its factors."""
         if len(entry.operands) != 2 or self.inner == self.outer:
             return False
-        if self.inner and LAWS[self.inner].order == "parity":  # two of a kind are no pair
+        if (self.outer, self.inner) == ("*", "+") or self.inner == "^":  # two of a kind are no pair
             a, b = (possible(operand, t) for operand in entry.operands)
             if a is None or b is None or a & b:
                 return False
