@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from symbolic.errors import SwizzleError
+from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
 from templates import cond, naive, part, xform, xor
 from templates.chooser import Choice
@@ -59,6 +61,60 @@ def _template(
     return Either([*names[before], *(name for name, _ in more)], [whole, *(made for _, made in more)])
 
 
+# ---- users' own families ---------------------------------------------------------------------------------------
+
+_USERS: dict[str, TemplateFamily] = {}
+"""Those that were solved with: constants are read back by them, in this process."""
+
+
+def register(families: Sequence[TemplateFamily]) -> tuple[TemplateFamily, ...]:
+    """Make families known by their names, and return them; a later one of the same name takes the place of another.
+
+    Raises SwizzleError for what is no family, or has a name or a kind that it cannot have.
+    """
+    for family in families:
+        if not isinstance(family, TemplateFamily):
+            raise SwizzleError(
+                f"{family!r} is no family of templates",
+                expected="a templates.template.TemplateFamily",
+                mend="see docs/extend.md",
+            )
+        if family.name in FAMILIES or not family.name.isidentifier():
+            raise SwizzleError(
+                f"a family is called {family.name!r}", expected="a name of its own, without spaces", mend="rename it"
+            )
+        if family.kind not in HOLE_FAMILIES:
+            raise SwizzleError(
+                f"the family {family.name} is for holes of the kind {family.kind!r}",
+                expected=f"one of {', '.join(HOLE_FAMILIES)}",
+            )
+    names = [family.name for family in families]
+    if len(set(names)) < len(names):
+        raise SwizzleError(f"two families of the same name: {', '.join(names)}", expected="each of them once")
+    _USERS.update({family.name: family for family in families})
+    return tuple(families)
+
+
+def families_called(names: Sequence[str]) -> tuple[TemplateFamily, ...]:
+    """Return families by what installed packages call them; SwizzleError for a name that none has."""
+    found = []
+    for name in names:
+        family = extension("families", name)
+        if family is None:
+            known = extension_names("families")
+            raise SwizzleError(
+                f"no installed package has a family {name!r}",
+                expected=f"one of {', '.join(known)}" if known else "a package with the entry point swizzle.families",
+                mend="install the package in this Python's environment (docs/extend.md)",
+            )
+        found.append(family)
+    return register(found)
+
+
+def _known(name: str) -> TemplateFamily | None:
+    return FAMILIES.get(name) or _USERS.get(name)
+
+
 # ---- from constants back to functions --------------------------------------------------------------------------
 
 ANY_SHIFT: Final[tuple[Point, ...]] = ((0, -1),)
@@ -69,21 +125,17 @@ def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False)
 
     Raises ValueError for constants that are no function of the hole.
     """
+    own = FAMILIES[HOLE_FAMILIES[hole.kind].spaces["1"][0]]
+    family = next((f for name in constants if (f := _known(name)) is not None and f.kind == hole.kind), own)
     points = () if plain_k else ANY_SHIFT
     try:
-        made = _reading(hole.kind, hole.size, len(hole.arguments), points, _family(hole, constants))
+        made = _reading(hole.kind, hole.size, len(hole.arguments), points, family)
         return made, made.parse(constants)
     except ValueError as error:
+        found = [extension("families", name) for name in constants] if family is own else []
+        if register([some for some in found if isinstance(some, TemplateFamily)]):
+            return function_of(hole, constants, plain_k)
         raise ValueError(str(error).replace("the hole", hole.name)) from None
-
-
-def _family(hole: Hole, constants: Mapping[str, Any]) -> TemplateFamily:
-    """Return the family that constants belong to: the one that they name, or else the hole's own."""
-    for name in constants:
-        family = FAMILIES.get(name)
-        if family is not None and family.kind == hole.kind:
-            return family
-    return FAMILIES[HOLE_FAMILIES[hole.kind].spaces["1"][0]]
 
 
 @lru_cache(maxsize=256)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
+from symbolic.extensions import _found
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed
 
 
@@ -23,12 +24,37 @@ def test_the_session_prints_what_the_page_says(name: str, tmp_path: Path, monkey
     assert seconds.sub("_ s", untimed(run_again(session))) == seconds.sub("_ s", untimed(session))
 
 
-@pytest.mark.parametrize("name", ["template.py", "cost.py", "algebra.py"])
+@pytest.mark.parametrize("name", ["quadratic.py", "cost.py", "algebra.py"])
 def test_the_extensions_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The assertions of each snippet hold."""
-    (tmp_path / f"page_{name}").write_text(files_of(text_of("extend.md"))[name], encoding="utf-8")
+    (tmp_path / name).write_text(files_of(text_of("extend.md"))[name], encoding="utf-8")
+    runpy.run_path(str(tmp_path / name), run_name="__main__")
+
+
+def test_an_installed_family_is_known_to_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's file and metadata, as a package: its session, a certificate, a solution file that is read back."""
+    page = text_of("extend.md")
+    (tmp_path / "quadratic.py").write_text(files_of(page)["quadratic.py"], encoding="utf-8")
+    info = tmp_path / "quadratic-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: quadratic\nVersion: 1\n")
+    declared = (
+        blocks_of(page, "ini")[0]
+        .replace("options.entry_points]\n", "")
+        .replace("swizzle.families =", "swizzle.families]")
+    )
+    (info / "entry_points.txt").write_text(declared)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    importlib.import_module(f"page_{name.removesuffix('.py')}")
+    _found.cache_clear()
+    (session,) = blocks_of(page, "console")
+    assert untimed(run_again(session)) == untimed(session)
+    done = run_again("$ swizzle solve quadratic.py --families quadratic --space 4 --all --certify -o out\n")
+    assert "certify no filling besides those found: 1 in Space 4: confirmed by" in done
+    monkeypatch.setattr("templates.registry._USERS", {})  # as another process
+    assert "rotate by 3 * k * k + 1 " in run_again("$ swizzle show out/probe.json\n")
+    assert "verified for all inputs" in run_again("$ swizzle check out/probe.json\n")
+    _found.cache_clear()
 
 
 def test_the_places_to_change_are_there() -> None:

@@ -37,7 +37,7 @@ class SecondOpinion:
         self.problem, self.deadline = problem, deadline
         self.program = problem.program
         self.holes = [
-            hole_of(h, p, space, problem.naive, deadline)
+            hole_of(h, p, space, problem.naive, deadline, problem.families)
             for h, p in zip(self.program.holes, problem.points, strict=True)
         ]
         self.values = TermValues(problem.terms)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from swizzle.commands.completion import SHELLS, Shell, complete_define, complete_target, script
+from swizzle.commands.completion import SHELLS, Shell, complete_define, complete_families, complete_target, script
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.commands.help import CACHE, CHECK, RUN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
@@ -73,6 +73,10 @@ def _names(context: click.Context, option: click.Parameter, value: str) -> tuple
     return tuple(word.strip() for word in value.split(","))
 
 
+def _families(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in value.split(","))) if value else ()
+
+
 def _sketch_arguments(command: Any) -> Any:
     """Add what every command takes: FILE[:SKETCH] and -D."""
     define = click.option(
@@ -127,6 +131,13 @@ def cli() -> None:
     default="paper",
     show_default=True,
     help="What ?sw_xform becomes; naive: any expression of depth 1 or 2, to compare (docs/solving.md).",
+)
+@click.option(
+    "--families",
+    metavar="NAMES",
+    callback=_families,
+    shell_complete=complete_families,
+    help="Families of templates that installed packages add to Space 4, separated by commas (docs/extend.md).",
 )
 @click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, to compare.")
 @click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")

@@ -22,6 +22,8 @@ from click.shell_completion import (
     get_completion_class,
 )
 
+from symbolic.extensions import extension_names
+
 Shell = Literal["bash", "zsh", "fish"]
 SHELLS: Final[tuple[Shell, ...]] = ("bash", "zsh", "fish")
 MOST_BYTES: Final = 1 << 20
@@ -57,6 +59,13 @@ def complete_define(context: click.Context, parameter: click.Parameter, incomple
         return [CompletionItem(f"{d.name}=", help=d.summary) for d in declared if d.name.startswith(name)]
     values = [value for d in declared if d.name == name for value in d.values]
     return [CompletionItem(f"{name}={value}") for value in values if str(value).startswith(begun)]
+
+
+def complete_families(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the last of some names of families from what installed packages have."""
+    *before, begun = incomplete.split(",")
+    names = [name for name in extension_names("families") if name.startswith(begun) and name not in before]
+    return [CompletionItem(",".join([*before, name])) for name in names]
 
 
 def sketches(file: str) -> list[str]:

@@ -28,6 +28,7 @@ from swizzle.solution.solution import Limits, Result, SolverChoice, SpaceName, T
 from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
 from symbolic.machine.launch_shape import require_hardware_warp
+from templates.registry import families_called
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class SolveArguments:
     cost: Sequence[str] = ("accumulates",)
     emit: Sequence[str] | None = None
     fill: Sequence[Path] = ()
+    families: Sequence[str] = ()
 
 
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
@@ -85,7 +87,9 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
             posed = result.posed or sketch
             # `explain` knows the paper's templates, and solves the sources of a sketch, whatever a file says
-            as_posed = arguments.template == "paper" and not arguments.no_canonical and not arguments.fill
+            as_posed = arguments.template == "paper" and not (
+                arguments.no_canonical or arguments.fill or arguments.families
+            )
             explainable = posed.program.holes and as_posed
             if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
@@ -143,9 +147,11 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
         template=arguments.template,
         canonical=not arguments.no_canonical,
         cost=tuple(arguments.cost),
+        families=families_called(arguments.families),
     )
-    others = any(cost not in OURS.values() for cost in costs_of(limits.cost))  # whose code is in no key
-    compared = limits.template != "paper" or not limits.canonical  # nobody asks that twice, and nothing keeps it
+    # what a user's cost or family is, no key says; and nobody asks for a comparison twice
+    others = limits.families or any(cost not in OURS.values() for cost in costs_of(limits.cost))
+    compared = limits.template != "paper" or not limits.canonical
     with news(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as hear:
         if arguments.no_cache or compared or others or not sketch.program.holes:
             result = search(sketch, limits, progress=hear)

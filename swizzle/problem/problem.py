@@ -29,7 +29,7 @@ from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, reach
 from templates.chooser import Choice
 from templates.holes import Point, Space, family_of
 from templates.registry import template
-from templates.template import Template
+from templates.template import Template, TemplateFamily
 
 Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, its points with its values, in order
 
@@ -71,6 +71,7 @@ class Problem:
     finals: dict[str, Snapshot]
     branches: bool  # a hole is asked for threads only if another hole says so
     naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
+    families: tuple[TemplateFamily, ...] = ()  # users' own
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
     _last_writers: dict[str, Lanes] = field(default_factory=dict)
 
@@ -124,7 +125,7 @@ class Problem:
     def templates(self, space: Space) -> list[Template]:
         """Return each hole's template in a space."""
         holes = zip(self.program.holes, self.points, strict=True)
-        return [template(hole, points, space, self.naive) for hole, points in holes]
+        return [template(hole, points, space, self.naive, self.families) for hole, points in holes]
 
     def has_more(self, space: Space, before: Space) -> bool:
         """Say whether a space has functions that another one before it has not."""

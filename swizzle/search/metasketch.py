@@ -32,6 +32,8 @@ from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SolverName, quickest_boolean
 from symbolic.values.guard import OutOfTime
 from templates.holes import SPACES
+from templates.registry import register
+from templates.template import TemplateFamily
 
 News = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
@@ -120,6 +122,7 @@ class _Search:
             self.tell("1", "interpreting the sketch")
             problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
             problem.naive = NAIVE_DEPTH[self.limits.template]
+            problem.families = self.limits.families
             costs = (self.goal.lowered, *self.goal.counted)
             self.floors = tuple(cost.floor(problem) if self.limits.canonical else 0 for cost in costs)
             self.reading = Reading(self.sketch, problem, None if self.limits.canonical else self.solver, self.goal)
@@ -391,16 +394,19 @@ def solve(
     meaning: Meaning | None = None,
     *,
     cost: Sequence[str | Named] | None = None,
+    families: Sequence[TemplateFamily] = (),
 ) -> Result:
     """Fill the holes of a sketch so that it equals its specification, at the least cost.
 
     `cost` is what is to be small, the most important first: names, or costs of one's own; in place of `limits.cost`.
     The sketches that it is filled from are solved first. `meaning` is the specification's, where it is known already.
+    `families` are users' own families of templates, besides those of `limits`; they join Space 4.
     Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
     Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
     limits = limits or Limits()
     limits = limits if cost is None else replace(limits, cost=tuple(cost))
+    limits = replace(limits, families=register((*limits.families, *families)))
     if sketch.filled_from:
         costs_of(limits.cost)  # a mistake in it is found before the sources are solved
         return solve_filled(sketch, limits, progress, solve)

@@ -18,6 +18,7 @@ from templates.holes import Space
 
 if TYPE_CHECKING:
     from swizzle.solution.hole_values import HoleValues
+    from templates.template import TemplateFamily
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Space
@@ -38,8 +39,8 @@ class Limits:
     `solver` 'auto' is Glucose. `light` tries the constants of most kernels
     first where there are many. `template` is what a `?sw_xform` becomes: the paper's equation 5, or equation 1 to a
     depth of 1 or 2; without `canonical` a solver decides whether data is equal (docs/solving.md, 'The paper's
-    comparison'). `cost` is what is to be small, the most important first: names, or costs of one's own
-    (docs/extend.md)."""
+    comparison'). `cost` is what is to be small, the most important first: names, or costs of one's own; `families` are
+    users' own, which join Space 4 (both: docs/extend.md)."""
 
     space: SpaceName | Literal["all"] | None = None
     all_solutions: bool = False
@@ -50,6 +51,7 @@ class Limits:
     template: TemplateName = "paper"
     canonical: bool = True
     cost: tuple[str | Named, ...] = ("accumulates",)
+    families: tuple[TemplateFamily, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

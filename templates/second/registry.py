@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
 
 from symbolic.ir.program import Hole
+from symbolic.second.forward import NotCovered
 from templates.second.cond import CondHole
 from templates.second.either import EitherHole
 from templates.second.groups import Description, Point
@@ -18,23 +19,49 @@ from templates.second.xor import XorHole
 POWERS = frozenset(2**exponent for exponent in range(1, 31))
 
 
+class Family(Protocol):
+    """What is asked of a user's family; `templates.template.TemplateFamily` has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def second(self) -> Callable[[int, int, tuple[Point, ...]], Any] | None: ...
+
+
 def hole_of(
-    hole: Hole, points: Sequence[Point], space: str, naive: Literal[0, 1, 2] = 0, deadline: float = math.inf
+    hole: Hole,
+    points: Sequence[Point],
+    space: str,
+    naive: Literal[0, 1, 2] = 0,
+    deadline: float = math.inf,
+    families: Sequence[Family] = (),
 ) -> Description:
     """Return what a hole may be in a space, with the naive template of a depth in place of the paper's.
 
-    Raises `OutOfTime` where the naive template's expressions are too many to be written down by the deadline.
+    `families` are users' own. Raises `OutOfTime` where the naive template's expressions are too many to be written
+    down by the deadline, and `NotCovered` for a family that is described once only.
     """
+    arity = len(hole.arguments)
+    parts: list[Description] = []
     match hole.kind:
         case "xform" if naive:
             return NaiveHole(hole, points, naive, deadline)
         case "xform":
-            parts: list[Description] = [XformHole(hole.size, points, space)]
+            parts.append(XformHole(hole.size, points, space))
             if space == "4" and hole.size in POWERS and all(k >= 0 for _, *shift in points for k in shift):
                 parts.append(XorHole(hole.size, points))
-            return parts[0] if len(parts) == 1 else EitherHole(parts)
         case "cond":
-            return CondHole(len(hole.arguments), points, space)
+            parts.append(CondHole(arity, points, space))
         case "part":
-            return PartHole(hole.size, len(hole.arguments), points, space)
-    raise AssertionError(f"no second description of {hole.kind}")
+            parts.append(PartHole(hole.size, arity, points, space))
+        case _:
+            raise AssertionError(f"no second description of {hole.kind}")
+    for family in families if space == "4" else ():
+        if family.kind == hole.kind:
+            if family.second is None:
+                raise NotCovered(f"the family {family.name}, which has no second description,")
+            described = family.second(hole.size, arity, tuple(points))
+            parts += [] if described is None else [described]
+    return parts[0] if len(parts) == 1 else EitherHole(parts)

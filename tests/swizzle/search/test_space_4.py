@@ -1,0 +1,256 @@
+"""Space 4 on the command line and from Python: maps of bits are found, printed, saved, shown and certified."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swizzle import Sketch, SwizzleError, load, solve
+from swizzle.commands.cli import execute
+from swizzle.solution.answered import fillings_of
+from swizzle.solution.solution import Limits
+from symbolic.ir.program import Binary, Compare, DType, Select
+from templates.formula import number
+from templates.template import Template, TemplateFamily, integers
+
+MAPS = """
+from swizzle import cuda, f32, sketch, spec, sw_cond, sw_xform, accumulator
+
+N = 32
+
+@spec
+def butterflies(x):
+    return [[x[i ^ k] for k in range(8)] for i in range(N)]
+
+@sketch(spec=butterflies, block=N, warp_size=N, x=f32[N], y=f32.out[N, 8])
+def butterfly(x, y):
+    lane = cuda.laneid
+    for k in range(8):
+        y[lane, k] = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, N, k))
+
+@spec
+def reversed_bits(x):
+    return [x[int(f"{i:05b}"[::-1], 2)] for i in range(N)]
+
+@sketch(spec=reversed_bits, block=N, warp_size=N, x=f32[N], y=f32.out[N])
+def bit_reversal(x, y):
+    lane = cuda.laneid
+    y[lane] = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, N))
+
+@spec
+def gray_code(x):
+    return [x[i ^ (i >> 1)] for i in range(N)]
+
+@sketch(spec=gray_code, block=N, warp_size=N, x=f32[N], y=f32.out[N])
+def gray(x, y):
+    lane = cuda.laneid
+    y[lane] = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, N))
+
+@spec
+def squared(x):
+    return [x[(i * i + i // 3) % N] for i in range(N)]
+
+@sketch(spec=squared, block=N, warp_size=N, x=f32[N], y=f32.out[N])
+def squares(x, y):
+    lane = cuda.laneid
+    y[lane] = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, N))
+
+@spec
+def both_ways(x):
+    return [[x[(i + 5 * k) % N] + 2 * x[i ^ k] for k in range(8)] for i in range(N)]
+
+@sketch(spec=both_ways, block=N, warp_size=N, x=f32[N], y=f32.out[N, 8])
+def mixed(x, y):
+    lane = cuda.laneid
+    for k in range(8):
+        a = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, N, k))
+        b = cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, N, k))
+        y[lane, k] = a + 2 * b
+
+@spec
+def some_of_them(x):
+    return [x[i] + x[i ^ 1] + x[i ^ 2] for i in range(8)]
+
+@sketch(spec=some_of_them, block=8, warp_size=8, x=f32[8], y=f32.out[8])
+def summed(x, y):
+    lane = cuda.laneid
+    out = accumulator(f32, outer="+")
+    for k in range(4):
+        out.accumulate(cuda.shfl_sync(cuda.FULL_MASK, x[lane], sw_xform(lane, 8, k)), when=sw_cond(lane, k))
+    y[lane] = out.value
+"""
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("maps") / "maps.py"
+    path.write_text(MAPS, encoding="utf-8")
+    return path
+
+
+def swizzle(*words: object) -> tuple[int, str]:
+    out = io.StringIO()
+    status = execute([*map(str, words), "-q"], out, io.StringIO())
+    return status, out.getvalue()
+
+
+def sketch_of(maps: Path, name: str) -> Sketch:
+    (found,) = load(maps, name, {})
+    return found
+
+
+REVERSED = "(lane & 4) ^ ((lane << 2) & 8) ^ ((lane >> 2) & 2) ^ ((lane << 4) & 16) ^ (lane >> 4)"
+
+
+@pytest.mark.parametrize(
+    ("name", "formula", "words"),
+    [
+        ("butterfly", "lane ^ k", "exclusive or with k"),
+        ("bit_reversal", REVERSED, "reverse the bits"),
+        ("gray", "lane ^ (lane >> 1)", "Gray code"),
+    ],
+)
+def test_named_maps(name: str, formula: str, words: str, maps: Path, tmp_path: Path) -> None:
+    """One session each: solved and certified, written, checked, shown."""
+    status, out = swizzle("solve", f"{maps}:{name}", "-o", tmp_path / "out", "--certify")
+    assert status == 0 and f"xform1 = {formula}   at" in out and "proved minimal in Space 4" in out
+    assert "certify no filling exists in Space 3: confirmed by" in out
+    assert formula in (tmp_path / "out" / f"{name}.cu").read_text()
+    saved = tmp_path / "out" / f"{name}.json"
+    assert json.loads(saved.read_text())["space"] == "4"
+    status, out = swizzle("check", saved)
+    assert status == 0 and "equal to its specification" in out
+    status, out = swizzle("show", saved)
+    assert status == 0 and f"xform1  {words}   at" in out
+
+
+def test_what_is_no_map_of_bits(maps: Path) -> None:
+    """'None' is a matter of a moment, and the second description agrees."""
+    status, out = swizzle("solve", f"{maps}:squares", "--json", "--certify", "--no-cache")
+    answer = json.loads(out)
+    assert (status, answer["status"], answer["space"]) == (1, "unsat", "4")
+    assert [c["verdict"] for c in answer["certificate"]["confirmed"] if c["space"] == "4"] == ["confirmed"]
+    assert answer["seconds"]["search"] < 1  # 0.03 s; the machine may be busy
+
+
+def test_space_3_ends_before_it(maps: Path) -> None:
+    """A single space is searched alone, 'all' goes to the end."""
+    gray = sketch_of(maps, "gray")
+    for space, status in (("3", "unsat"), ("4", "sat"), ("all", "sat"), (None, "sat")):
+        assert solve(gray, Limits(space=space)).status == status  # type: ignore[arg-type]
+
+
+def test_one_hole_turns_and_another_flips(maps: Path) -> None:
+    """A hole's functions in Space 4 are those of Space 3 and maps of bits, each hole's for itself."""
+    found = solve(sketch_of(maps, "mixed"))
+    assert [hole.formula for hole in found.best.holes] == ["(lane + 5 * k) % 32", "lane ^ k"]
+    assert found.space == "4" and found.optimal
+
+
+def test_a_cost_is_lowered_by_the_solver(maps: Path) -> None:
+    """Where conditions decide what it costs, the maps' bits are the solver's variables."""
+    found = solve(sketch_of(maps, "summed"), Limits(space="4"))
+    assert (found.status, found.best.cost, found.optimal) == ("sat", {"accumulates": 1}, True)
+    assert {claim["solver"] for claim in found.certificate["proved"]} <= {"glucose", "z3"}
+
+
+# ---- users' own families ---------------------------------------------------------------------------------------
+
+
+def family(name: str = "flip", kind: str = "xform", **more: Any) -> TemplateFamily:
+    return TemplateFamily(name, kind, lambda size, arity, points, space: Flipped(size), **more)
+
+
+class Flipped(Template):
+    """i, or the first two change places."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.components = n, ((0, 1),)
+
+    def at(self, chooser: Any, point: Any) -> Any:
+        return chooser.pick(0, lambda flip: point[0] ^ flip if point[0] < 2 else point[0])
+
+    def apply(self, choice: Any, arguments: Any) -> Any:
+        return np.where(np.asarray(arguments[0]) < 2, np.asarray(arguments[0]) ^ choice[0], arguments[0])
+
+    def expression(self, choice: Any, arguments: Any, place: Any) -> Any:
+        i = arguments[0]
+        flipped = Binary("^", i, number(choice[0], place), DType.INDEX, place)
+        return Select(Compare("<", i, number(2, place), place), flipped, i, DType.INDEX, place)
+
+    def constants(self, choice: Any) -> Any:
+        return {"first": choice[0]}
+
+    def parse(self, constants: Any) -> Any:
+        return tuple(integers(constants, ["first"]))
+
+    def words(self, choice: Any, names: Any) -> str:
+        return "the first two change places"
+
+
+SIX = """
+from swizzle import *
+
+@spec
+def swapped(x):
+    return [x[{index}] for i in range(6)]
+
+@sketch(spec=swapped, block=6, x=f32[6], y=f32.out[6])
+def swap(x, y):
+    y[cuda.threadIdx.x] = x[sw_xform(cuda.threadIdx.x, 6)]
+"""
+
+
+def six(tmp_path: Path, index: str) -> Sketch:
+    (tmp_path / "swap.py").write_text(SIX.format(index=index), encoding="utf-8")
+    return sketch_of(tmp_path / "swap.py", "swap")
+
+
+def test_sizes_without_maps_of_bits_have_three_spaces(tmp_path: Path) -> None:
+    """Where nothing is new in Space 4, everything says what it said before there was one."""
+    found = solve(six(tmp_path, "i * i % 6"))
+    assert (found.status, found.space) == ("unsat", "3")
+    assert {claim["space"] for claim in found.certificate["proved"]} <= {"1", "3"}
+
+
+def test_a_family_of_ones_own(tmp_path: Path) -> None:
+    """It joins Space 4, at a size that nothing of the tree has there; its solution is shown, a claim not confirmed."""
+    swap = six(tmp_path, "i ^ 1 if i < 2 else i")
+    assert solve(swap, Limits(space="4")).status == "unsat"
+    mine = solve(swap, families=[family()])
+    assert (mine.status, mine.space) == ("sat", "4")
+    assert mine.best.holes[0].constants == {"flip": 1, "first": 1}
+    assert [filling.words() for filling in fillings_of(mine.best)] == ["the first two change places"]
+    assert "svg" in mine.best.show().svg
+    every = solve(swap, Limits(space="4", certify=True, all_solutions=True), families=[family()])
+    assert [claim["verdict"] for claim in every.certificate["confirmed"]] == [
+        "not confirmed: the family flip, which has no second description, is not followed"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("families", "found"),
+    [
+        ([family("xor")], "a family is called 'xor'"),
+        ([family("a b")], "a family is called 'a b'"),
+        ([family(kind="zform")], "the family flip is for holes of the kind 'zform'"),
+        ([family(), family()], "two families of the same name"),
+        (["flip"], "'flip' is no family of templates"),
+    ],
+)
+def test_what_is_no_family(families: list[Any], found: str, maps: Path) -> None:
+    """Each is the caller's mistake, and says so."""
+    with pytest.raises(SwizzleError, match=found):
+        solve(sketch_of(maps, "gray"), families=families)
+
+
+def test_an_unknown_family(maps: Path) -> None:
+    """The command line knows what is installed."""
+    err = io.StringIO()
+    assert execute(["solve", f"{maps}:gray", "--families", "nowhere"], io.StringIO(), err) == 2
+    assert "no installed package has a family 'nowhere'" in err.getvalue()
