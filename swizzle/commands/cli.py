@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
@@ -91,6 +91,16 @@ def _sketch_arguments(command: Any) -> Any:
     return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(define(command))
 
 
+_cost: Final = click.option(
+    "--cost",
+    metavar="NAMES",
+    default="accumulates",
+    show_default=True,
+    callback=_names,
+    help="What is to be small, separated by commas, the most important first (docs/solving.md).",
+)
+
+
 @click.group(context_settings=CONTEXT, epilog=START)
 @click.version_option(__version__, prog_name="swizzle")
 def cli() -> None:
@@ -107,14 +117,7 @@ def cli() -> None:
     type=click.Choice([*SPACES, "all"]),
     help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, the first answer wins.",
 )
-@click.option(
-    "--cost",
-    metavar="NAMES",
-    default="accumulates",
-    show_default=True,
-    callback=_names,
-    help="What is to be small, separated by commas, the most important first (docs/solving.md).",
-)
+@_cost
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
 @click.option(
@@ -233,6 +236,7 @@ def explain(context: click.Context, /, **options: Any) -> int:
     show_default=True,
     help="Colour cells by the element that they hold, or by the lane that had it first.",
 )
+@_cost
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop solving after S seconds.")
 @click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
 @click.pass_context

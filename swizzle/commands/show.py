@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ class ShowArguments:
     colour: Literal["element", "lane"] = "element"
     timeout: float | None = None
     quiet: bool = False
+    cost: Sequence[str] = ("accumulates",)
 
 
 def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
@@ -62,7 +63,7 @@ def _kernel(arguments: ShowArguments, out: TextIO, err: TextIO) -> tuple[Solutio
     sketch = load_one(arguments.target, arguments.overrides)
     if not sketch.program.holes:
         return Solution(sketch.program, (), {}), sketch.spec
-    asked = SolveArguments(arguments.target, timeout=arguments.timeout, quiet=arguments.quiet)
+    asked = SolveArguments(arguments.target, timeout=arguments.timeout, quiet=arguments.quiet, cost=arguments.cost)
     result = solved(sketch, asked, err)
     if result.status != "sat":
         out.write(answer(result, [], asked, colour=wants_colour(out)))

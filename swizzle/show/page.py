@@ -203,6 +203,7 @@ class _Warp:
             "writes": int(access.writes),
             "shape": list(access.shape),
             "size": access.size,
+            "width": access.width,
             "cells": self._set(access.cells),
             "summary": access.summary(),
             "clashes": sorted(access.clashes),

@@ -105,12 +105,12 @@ function arrow(a, b, top, bottom) {
 
 function drawMemory() {
   byId("memory").replaceChildren(...data.panels[state.panel].accesses.map((row) => {
-    const {array, memory, writes, shape, size, cells, summary, clashes} = data.rows[row].access;
+    const {array, memory, writes, shape, size, width, cells, summary, clashes} = data.rows[row].access;
     const lines = new Map();
     set(cells).forEach((cell, lane) => {
       if (cell < 0) return;
-      const first = Math.floor(cell * size / 4);
-      for (let word = first; word < first + Math.max(1, size / 4); word++) {
+      const first = Math.floor(Math.floor(cell / width) * width * size / 4);
+      for (let word = first; word < first + Math.max(1, width * size / 4); word++) {
         const line = Math.floor(word / WORDS);
         if (!lines.has(line)) lines.set(line, new Map());
         const at = lines.get(line);

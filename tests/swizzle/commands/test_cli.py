@@ -80,7 +80,7 @@ def test_every_option_of_solve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     """Options become fields of SolveArguments, with their types."""
     seen = recorded(monkeypatch, "solve")
     words = "solve a.py:k -D K=5 -D n=0x10 -o out --space all --all --timeout 2.5 --solver cvc5 --certify --json -q"
-    assert call(*words.split(), "--no-cache")[0] == 0
+    assert call(*words.split(), "--no-cache", "--cost", "conflicts,sectors")[0] == 0
     assert seen == [
         SolveArguments(
             target="a.py:k",
@@ -94,6 +94,7 @@ def test_every_option_of_solve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
             json_object=True,
             no_cache=True,
             quiet=True,
+            cost=("conflicts", "sectors"),
         )
     ]
 

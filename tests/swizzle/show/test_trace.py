@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from swizzle.show.geometry import memory_lines
 from swizzle.show.rows import Row, Trace
 from swizzle.show.trace import trace
 from swizzle.specs.specification import postcondition
@@ -18,7 +19,7 @@ from symbolic.ir.walk import statements
 from templates.registry import Filling
 from tests.differential.random_sketches import RandomSketch
 from tests.sketches import kernel, sketch_of
-from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, random_constants, solved
+from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, picture, random_constants, solved
 
 
 def traced(text: str, block: int = 0, warp: int = 0) -> Trace:
@@ -228,3 +229,29 @@ def test_the_last_warp_may_be_short() -> None:
     one = trace(sketch.program, None, (), 0, 1)
     assert one.lanes == 2 and [row.terms.tolist() for row in one.rows] == [one.rows[0].terms.tolist()] * 2
     assert UNWRITTEN not in one.rows[0].terms.tolist()
+
+
+WIDE = """
+@spec
+def copied(x):
+    return [x[i] for i in range(128)]
+
+@sketch(spec=copied, block=32, warp_size=32, x=f32[128], y=f32.out[128])
+def wide(x, y):
+    mine = cuda.local.array(4, f32)
+    for e in range(4):
+        mine[e] = x[4 * cuda.laneid + e]
+    for e in range(4):
+        y[32 * e + ?sw_xform(cuda.laneid, 32)] = mine[e]
+"""
+
+
+def test_accesses_are_as_wide_as_they_are_printed() -> None:
+    """Four loads of neighbouring words are one float4, whose sectors each of the rows counts; the stores stay apart."""
+    text = WIDE.replace("x[i] for", "x[i % 32 * 4 + i // 32] for")
+    drawn = picture(text)
+    far = [row.access for row in drawn.trace.rows if row.access and row.access.memory == "global"]
+    assert [(a.array, a.width, a.sectors) for a in far] == [("x", 4, 16)] * 4 + [("y", 1, 4)] * 4
+    assert [a.cells[1] for a in far[:4]] == [4, 5, 6, 7]
+    assert {len(words) for a in far[:4] for _, words in memory_lines(a)} == {32}
+    assert far[0].summary().endswith("as few as possible, 16 bytes a lane at once")
