@@ -162,7 +162,7 @@ def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning,
     found = [of_copies(run, 1)[0] if right else None]
     found += costs(sketch, meaning, functions, partial(by_function, answer), of_copies)
     return all(
-        lowered is not None and cost == goal.by_name(lowered, _counted(solution, meaning, goal))
+        lowered is not None and cost == goal.by_name((lowered, *_counted(solution, meaning, goal)))
         for lowered, solution, (cost, _) in zip(found, solutions, kept, strict=True)
     )
 

@@ -37,9 +37,9 @@ class Goal:
         """All costs, in their order."""
         return (self.lowered, *self.counted) if self.lowers else self.counted
 
-    def by_name(self, lowered: int, counted: Sequence[int]) -> Mapping[str, int]:
-        """Return what each cost is, by its name."""
-        values = (lowered, *counted) if self.lowers else counted
+    def by_name(self, values: Sequence[int]) -> Mapping[str, int]:
+        """Return values, the one of `lowered` first, by the names of the costs that were asked for."""
+        values = values if self.lowers else values[1:]
         return {cost.name: value for cost, value in zip(self.costs, values, strict=True)}
 
 

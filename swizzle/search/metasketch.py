@@ -22,6 +22,7 @@ from swizzle.problem.problem import Problem
 from swizzle.search.cegis import Cegis
 from swizzle.search.engine import Engine
 from swizzle.search.plan import Plan
+from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.sketches.sketch import Sketch
@@ -56,7 +57,6 @@ class _Search:
         self.best: Candidate | None = None
         self.all: list[Candidate] = []
         self.claims: list[Claim] = []
-        self.floors: tuple[int, ...] = ()  # of the cost that is lowered, then of those that are counted
         self.lowered = False  # whether nothing is cheaper in the space that was searched last, by the cost lowered
         self.left_open: list[SpaceName] = []
         self.reason = ""
@@ -65,13 +65,14 @@ class _Search:
         self.counterexamples = 0
         self.problem: Problem | None = None
         self.reading: Reading | None = None
+        self.ranking: Ranking | None = None
         self.tables: Tables | None = None
         self.plan: Plan | None = None
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
         if self.news is not None:
-            best = None if self.best is None else self.goal.by_name(*self._split(self._rank(self.best)))
+            best = None if self.best is None or self.ranking is None else self.ranking.by_name(self.best)
             self.news(Progress(space, doing, best, self.counterexamples, time.monotonic() - self.started))
 
     def _tell_count(self, space: SpaceName, count: int) -> None:
@@ -79,38 +80,6 @@ class _Search:
         if time.monotonic() - self.told >= BETWEEN_COUNTS:
             self.told = time.monotonic()
             self.tell(space, f"fillings so far: {count}")
-
-    # -- costs ----------------------------------------------------------------------------------------------
-
-    def _rank(self, candidate: Candidate) -> tuple[int, ...]:
-        """Return what a candidate costs, the cost that is lowered first."""
-        assert self.reading is not None
-        return (candidate.cost, *self.reading.counted(candidate))
-
-    @staticmethod
-    def _split(rank: tuple[int, ...]) -> tuple[int, Sequence[int]]:
-        return rank[0], rank[1:]
-
-    def _at_floor(self) -> bool:
-        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
-        return self.best is not None and self.best.cost == self.floors[0]
-
-    def _at_all_floors(self) -> bool:
-        """Say whether no filling of any space can be cheaper than the best."""
-        return self._at_floor() and self.best is not None and self._rank(self.best) == self.floors
-
-    def _proved(self, done: bool) -> dict[str, bool]:
-        """Say of each cost whether it is proved minimal; `done`: every question was answered for certain."""
-        if self.best is None:
-            return {}
-        values = self.goal.by_name(*self._split(self._rank(self.best)))
-        floors = self.goal.by_name(*self._split(self.floors))
-        found: dict[str, bool] = {}
-        for name in values:
-            before_counting = bool(self.goal.counted) and self.goal.lowers and not found and self.lowered
-            by_search = done or (before_counting and self.limits.space != "all")
-            found[name] = all(found.values()) and (values[name] == floors[name] or by_search)
-        return found
 
     # -- spaces ---------------------------------------------------------------------------------------------
 
@@ -124,12 +93,13 @@ class _Search:
             problem.naive = NAIVE_DEPTH[self.limits.template]
             problem.families = self.limits.families
             costs = (self.goal.lowered, *self.goal.counted)
-            self.floors = tuple(cost.floor(problem) if self.limits.canonical else 0 for cost in costs)
+            floors = tuple(cost.floor(problem) if self.limits.canonical else 0 for cost in costs)
             self.reading = Reading(self.sketch, problem, None if self.limits.canonical else self.solver, self.goal)
+            self.ranking = Ranking(self.goal, floors, self.reading)
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
             most = self.goal.lowered.most(problem)
-            self.plan = Plan(problem, replace(self.limits, all_solutions=self.every), self.floors[0], most)
+            self.plan = Plan(problem, replace(self.limits, all_solutions=self.every), floors[0], most)
             for space in self.plan.spaces:
                 last = space
                 done = self._search_space(space)
@@ -152,9 +122,14 @@ class _Search:
         self.seconds["search"] = time.monotonic() - started
         return self._result(last, optimal)
 
+    def _at_floor(self) -> bool:
+        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
+        return self.ranking is not None and self.ranking.is_lowest(self.best)
+
     def _is_settled(self) -> bool:
         """Say whether no other filling of this or any space needs to be counted."""
-        return bool(self.goal.counted) and not self.limits.all_solutions and self._at_all_floors()
+        one = bool(self.goal.counted) and not self.limits.all_solutions
+        return one and self.ranking is not None and self.ranking.is_least(self.best)
 
     def _search_space(self, space: SpaceName) -> bool:
         """Search one space, light parts first; return whether its question was answered for certain."""
@@ -270,9 +245,10 @@ class _Search:
 
     def _enumerate(self, space: SpaceName, engine: Engine) -> bool:
         """Look at every distinct filling of the space, or at those that the costs which are counted decide between."""
+        assert self.ranking is not None
         found: list[Candidate] = []
         while not self._is_settled():
-            few = self.goal.lowers and not self.limits.all_solutions and self.best is not None
+            few = self.goal.lowers and not self.limits.all_solutions
             at_most = self.best.cost if few and self.best is not None else None
             answer = engine.find(at_most)
             if isinstance(answer, Unknown):
@@ -281,11 +257,11 @@ class _Search:
                 return False
             if isinstance(answer, NoFilling):
                 self._claim(space, engine, at_most, tuple(found))
-                self.all = sorted(found, key=self._rank)
+                self.all = sorted(found, key=self.ranking.of)
                 return True
             found.append(answer)
             self.all = found
-            if self.best is None or self._rank(answer) < self._rank(self.best):
+            if self.best is None or self.ranking.of(answer) < self.ranking.of(self.best):
                 self.best = answer
             self._tell_count(space, len(found))
             engine.forbid(answer)
@@ -304,15 +280,17 @@ class _Search:
 
     def _result(self, last: SpaceName, optimal: bool) -> Result:
         started = time.monotonic()
-        candidates = [self.best] if self.best else []
-        if self.best is not None and self.all and self.limits.all_solutions:
-            dearer = self._rank(self.best) < self._rank(self.all[0])
-            candidates = [self.best, *self.all] if dearer else self.all
+        candidates: list[Candidate] = []
         certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
-        if at_floor := self._counted_least():
-            certificate["floor"] = at_floor
-        if self.best is not None and self.left_open:
-            certificate["left_open"] = list(self.left_open)
+        if self.best is not None and self.ranking is not None:
+            candidates = [self.best]
+            if self.all and self.limits.all_solutions:
+                dearer = self.ranking.of(self.best) < self.ranking.of(self.all[0])
+                candidates = [self.best, *self.all] if dearer else self.all
+            if least := self.ranking.least(self.best):
+                certificate["floor"] = least
+            if self.left_open:
+                certificate["left_open"] = list(self.left_open)
         if self.narrowed and self.best is not None and not self._at_floor():
             certificate["cancelling"] = NARROWED
         elif self.narrowed and self.best is None:
@@ -328,7 +306,10 @@ class _Search:
                 certificate["tried"] = confirm_equal(self.problem, solutions, self.sketch.spec)
         status: Status = "sat" if solutions else ("unknown" if self.reason else "unsat")
         self.seconds["total"] = time.monotonic() - self.started
-        proved = self._proved(optimal and not self.reason)
+        proved: Mapping[str, bool] = {}
+        if self.best is not None and self.ranking is not None:
+            lowered = bool(self.goal.counted) and self.lowered and self.limits.space != "all"
+            proved = self.ranking.proved(self.best, lowered, optimal and not self.reason)
         return Result(
             sketch=self.sketch.name,
             status=status,
@@ -362,18 +343,6 @@ class _Search:
         """Return the space that the answer speaks of: the one asked for, or where the best was found."""
         return last if self.best is None or self.limits.space in SPACES else self.best.space
 
-    def _counted_least(self) -> str:
-        """Say which costs of the best are as small as counting allows."""
-        if self.best is None:
-            return ""
-        values = self.goal.by_name(*self._split(self._rank(self.best)))
-        floors = self.goal.by_name(*self._split(self.floors))
-        return "; ".join(
-            f"{name} that no filling can do without, by counting: {least}"
-            for name, least in floors.items()
-            if values[name] == least
-        )
-
     def _widest(self) -> SpaceName:
         """Return the last space: 3 where no hole has anything more in Space 4."""
         assert self.plan is not None
@@ -381,10 +350,10 @@ class _Search:
 
     def _counted(self, last: SpaceName) -> list[Claim]:
         """Return the claim that counting makes: nothing costs less than the best."""
-        if not self._at_floor() or not self.floors[0] or self.best is None:
+        if self.best is None or not self._at_floor() or not self.best.cost:
             return []
         space = self._widest() if self.limits.space == "all" else self._space_of_best(last)
-        return [Claim(space, self.floors[0] - 1, (), "counting", {}, self.goal.lowered.name)]
+        return [Claim(space, self.best.cost - 1, (), "counting", {}, self.goal.lowered.name)]
 
 
 def solve(

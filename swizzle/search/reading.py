@@ -93,7 +93,7 @@ class Reading:
             for h, (t, c) in zip(program.holes, chosen, strict=True)
         )
         whole = fill(program, [t for t, _ in chosen], [c for _, c in chosen])
-        cost = self.goal.by_name(candidate.cost, self._count(candidate, whole))
+        cost = self.goal.by_name((candidate.cost, *self._count(candidate, whole)))
         return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
 
     # -- verification ---------------------------------------------------------------------------------------

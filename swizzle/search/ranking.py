@@ -1,0 +1,53 @@
+"""How fillings compare by the costs of a goal, and what is proved of the best: by counting, or as all were seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from swizzle.costs.goal import Goal
+from swizzle.problem.candidate import Candidate
+from swizzle.search.reading import Reading
+
+
+class Ranking:
+    """The order of the fillings of one problem; `floors` are what each cost is at least, the lowered one first."""
+
+    def __init__(self, goal: Goal, floors: tuple[int, ...], reading: Reading) -> None:
+        self.goal, self.floors, self._reading = goal, floors, reading
+
+    def of(self, candidate: Candidate) -> tuple[int, ...]:
+        """Return what a candidate costs, the cost that is lowered first; less is better."""
+        return (candidate.cost, *self._reading.counted(candidate))
+
+    def by_name(self, candidate: Candidate) -> Mapping[str, int]:
+        """Return what a candidate costs, by the names of the costs asked for."""
+        return self.goal.by_name(self.of(candidate))
+
+    def is_lowest(self, best: Candidate | None) -> bool:
+        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
+        return best is not None and best.cost == self.floors[0]
+
+    def is_least(self, best: Candidate | None) -> bool:
+        """Say whether no filling of any space can be cheaper than the best."""
+        return best is not None and self.of(best) == self.floors
+
+    def least(self, best: Candidate) -> str:
+        """Say which costs of the best are as small as counting allows; '' where none is."""
+        values, floors = self.by_name(best), self.goal.by_name(self.floors)
+        return "; ".join(
+            f"{name} that no filling can do without, by counting: {least}"
+            for name, least in floors.items()
+            if values[name] == least
+        )
+
+    def proved(self, best: Candidate, lowered: bool, done: bool) -> dict[str, bool]:
+        """Say of each cost of the best whether it is proved minimal, among those that are best in the ones before it.
+
+        `lowered`: no filling is cheaper by the cost that is lowered. `done`: none is by any of them.
+        """
+        values, floors = self.by_name(best), self.goal.by_name(self.floors)
+        found: dict[str, bool] = {}
+        for name, value in values.items():
+            by_search = done or (lowered and self.goal.lowers and not found)
+            found[name] = all(found.values()) and (value == floors[name] or by_search)
+        return found
