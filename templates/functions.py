@@ -19,6 +19,7 @@ from templates.holes import Point
 
 Places: TypeAlias = npt.NDArray[np.intp]  # numbers of points
 Allowed: TypeAlias = npt.NDArray[np.bool_]  # of values, one line a point
+# Each of these is varied by an experiment: python bench/tuned.py functions.LARGE 2_000 8_000 32_000
 MOST_ROWS = 4_000_000
 FIRST_PLACES = 16  # of many, at which a function is looked for
 

@@ -13,6 +13,7 @@ from swizzle.solution.solution import Limits, SpaceName
 from templates.holes import SPACES
 
 LIGHT: Final[tuple[SpaceName, ...]] = ("1", "2")  # the spaces that have a light part worth a search of its own
+# Each of these is varied by an experiment: python bench/tuned.py plan.LARGE 32 128 512
 WORTH_IT = 1.5  # times the constants of its light part, from which on a space is searched in two steps
 LARGE = 128  # constants of all holes together, from which on a space is not small
 NODE_LIMIT = 20_000  # of a search by function tables, before a solver is asked instead

@@ -35,6 +35,7 @@ from templates.chooser import Choice
 from templates.functions import Functions, Places
 from templates.holes import Point, Space, family_of
 
+# Each of these is varied by an experiment: python bench/tuned.py tables.FEW 2 4 8 16
 TOGETHER = 64  # leaves that are run at once
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
 FEW = 8  # functions that are tried one by one
