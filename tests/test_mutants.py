@@ -63,12 +63,13 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
+@pytest.mark.slow
 def test_survivors_are_found_and_explained(
     script: ModuleType, tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An endless loop is killed; what no test runs is said; what is explained, or was met before, is not met again."""
     report, known = tmp_path / "build" / "report.json", tmp_path / "known.json"
-    options = ["--root", str(tree), "--folders", "package", "--tests", "tests", "--patience", "3"]
+    options = ["--root", str(tree), "--folders", "package", "--tests", "tests", "--patience", "15"]
     options += ["--report", str(report), "--known", str(known)]
     assert script.main(options) == 1
     found = {key: about["outcome"] for key, about in json.loads(report.read_text()).items()}
