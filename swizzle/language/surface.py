@@ -34,8 +34,9 @@ def sw_xform(i: int, n: int, k: int = 0) -> int:
     """A hole: an index in [0, n), a permutation or a broadcast of `i` that may turn with `k`.
 
     `i` is an index in [0, n), and `k` any index; neither depends on a hole. `n` is a constant, at most 1024. Becomes
-    `(c_f * i + c_r * k + c) % n` for the best constants, or in Space 3 that inside groups and with more freedom:
-    docs/solving.md. The sketch's error: `i` that leaves [0, n) for some thread.
+    `(c_f * i + c_r * k + c) % n` for the best constants, in Space 3 that inside groups and with more freedom, or in
+    Space 4 exclusive ors of bits such as `i ^ k`: docs/solving.md. The sketch's error: `i` that leaves [0, n) for some
+    thread.
     """
     kernel_only("sw_xform")
 
