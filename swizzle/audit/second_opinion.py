@@ -16,6 +16,7 @@ import numpy as np
 
 from swizzle.problem.problem import Problem
 from swizzle.specs.verify import compare, run_canonical
+from symbolic.ir.sites import Site, Sites
 from symbolic.machine.run import Run
 from symbolic.second.forward import Cases, Forward, exactly, fresh, no, some_of
 from symbolic.second.terms import TermValues
@@ -44,8 +45,8 @@ class SecondOpinion:
         self.forward = Forward(self.program, self.values, self._hole)
         self.solver = Solver(solver, boolean=True)
         self.solver.add([g.rule for h in self.holes for g in h.groups])
-        self.statements = list({id(s): s for s, _ in self.forward.active}.values())
-        self.dead = {id(s): fresh() for s in self.statements}
+        self.sites = Sites.in_program(self.program)
+        self.dead = {site: fresh() for site in dict.fromkeys(self.sites.of(s) for s, _ in self.forward.active)}
         self._threads: set[int] = set()
         self._cells: set[tuple[str, int]] = set()
 
@@ -83,7 +84,7 @@ class SecondOpinion:
             if not self._refute(run, live, answer.model, at_most, filling):
                 return filling
 
-    def run(self, filling: Filling, asked: set[tuple[int, Point, Any]] | None = None) -> tuple[Run, set[int]]:
+    def run(self, filling: Filling, asked: set[tuple[int, Point, Any]] | None = None) -> tuple[Run, set[Site]]:
         """Run a filling for all threads by the concrete machine; return what it left, and which statements ran.
 
         `asked` receives each hole's points and values, where a thread that is on asks it.
@@ -98,10 +99,10 @@ class SecondOpinion:
             return found
 
         run = run_canonical(self.program, self.problem.terms, hole, violation_limit=64)
-        live = {id(e.statement) for e in run.accumulated if isinstance(e.mask, np.ndarray) and e.mask.any()}
+        live = {e.site for e in run.accumulated if isinstance(e.mask, np.ndarray) and e.mask.any()}
         return run, live
 
-    def _refute(self, run: Run, live: set[int], model: Any, at_most: int | None, filling: Filling) -> bool:
+    def _refute(self, run: Run, live: set[Site], model: Any, at_most: int | None, filling: Filling) -> bool:
         """Show what is wrong with a filling; False where nothing is."""
         wrong = compare(self.program, run, self.problem.wanted)
         before = len(self._threads) + len(self._cells)
@@ -113,7 +114,7 @@ class SecondOpinion:
             if at_most is None or len(live) <= at_most:
                 return False
             lying = {s for s in live if model.true(self.dead[s])}
-            entry = next(e for e in run.accumulated if id(e.statement) in lying and np.asarray(e.mask).any())
+            entry = next(e for e in run.accumulated if e.site in lying and np.asarray(e.mask).any())
             self._look_at_thread(int(np.flatnonzero(np.asarray(entry.mask))[0]))
         if len(self._threads) + len(self._cells) == before:  # a race, or an element that is not followed in full
             self.solver.add([self._other_than(filling)])
@@ -143,7 +144,7 @@ class SecondOpinion:
             return
         self._threads.add(t)
         self.solver.add([must(t) for must in self.forward.must])
-        self.solver.add([some_of((no(self.dead[id(s)]), no(on(t)))) for s, on in self.forward.active])
+        self.solver.add([some_of((no(self.dead[self.sites.of(s)]), no(on(t)))) for s, on in self.forward.active])
 
     def _other_than(self, filling: Filling) -> Any:
         """Some hole differs at some point at which the filling's run asks it."""

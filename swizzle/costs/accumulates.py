@@ -16,6 +16,7 @@ import numpy as np
 from swizzle.costs.cost import Bound, BoundedCost
 from swizzle.problem.problem import Problem
 from symbolic.ir.program import Accumulate
+from symbolic.ir.sites import Site
 from symbolic.machine.run import Run
 from symbolic.values.guard import FALSE, Guard, Guards
 from symbolic.values.vector import Encoding, Lanes, guard_at
@@ -29,11 +30,11 @@ class Accumulates(BoundedCost):
     name = "accumulates"
 
     def of_copies(self, run: Run, copies: int) -> Sequence[int]:
-        live: dict[int, Lanes] = {}
+        live: dict[Site, Lanes] = {}
         for entry in run.accumulated:
             assert isinstance(entry.mask, np.ndarray), "a filling leaves no predicate open"
             on = np.asarray(entry.mask.reshape(copies, -1).any(axis=1))
-            live[id(entry.statement)] = on | live.get(id(entry.statement), on)
+            live[entry.site] = on | live.get(entry.site, on)
         found: list[int] = sum((on.astype(np.int64) for on in live.values()), np.zeros(copies, np.int64)).tolist()
         return found
 
@@ -50,10 +51,10 @@ class Accumulates(BoundedCost):
 ACCUMULATES: Final = Accumulates()
 
 
-def live_accumulates(run: Run) -> dict[int, Accumulate]:
+def live_accumulates(run: Run) -> dict[Site, Accumulate]:
     """Return the accumulate statements of a hole-free run whose predicate holds somewhere."""
     return {
-        id(entry.statement): entry.statement
+        entry.site: entry.statement
         for entry in run.accumulated
         if isinstance(entry.mask, np.ndarray) and entry.mask.any()
     }
@@ -77,14 +78,14 @@ class _Live:
 
     def look(self, encoding: Encoding) -> None:
         for entry, _, guard in encoding.active[self._noted :]:
-            self.guards.add((-self._dead[id(entry.statement)], -guard))
+            self.guards.add((-self._dead[entry.site], -guard))
         self._noted = len(encoding.active)
 
     def refute(self, run: Run, holds: Callable[[Guard], bool], encoding: Encoding) -> None:
         """A statement that the solver called dead runs for a thread it was not shown: show it."""
         entries = self.problem.accumulates()
         for entry in run.accumulated:
-            statement = id(entry.statement)
+            statement = entry.site
             if not holds(self._dead[statement]) or not isinstance(entry.mask, np.ndarray) or not entry.mask.any():
                 continue
             thread = int(np.flatnonzero(entry.mask)[0])
@@ -140,7 +141,7 @@ def _needs(problem: Problem) -> list[tuple[Counter[int], int]]:
             continue
         need = seen.values[version].need(writer, output.term)
         if need is not None:
-            found.append((Counter(id(entry.statement) for entry in need.offers), need.items))
+            found.append((Counter(entry.site for entry in need.offers), need.items))
     return found
 
 

@@ -18,6 +18,7 @@ from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
+from symbolic.ir.sites import Site
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
 from symbolic.machine.memory import Snapshot, hit_at
@@ -258,11 +259,11 @@ class Problem:
         run_canonical(self.program, self.terms, hole)
         return [sorted(some) for some in asked]
 
-    def accumulates(self) -> dict[int, list[Accumulated]]:
+    def accumulates(self) -> dict[Site, list[Accumulated]]:
         """Return the accumulate statements that ran, by identity, with their executions."""
-        found: dict[int, list[Accumulated]] = {}
+        found: dict[Site, list[Accumulated]] = {}
         for entry in self.run.accumulated:
-            found.setdefault(id(entry.statement), []).append(entry)
+            found.setdefault(entry.site, []).append(entry)
         return found
 
 

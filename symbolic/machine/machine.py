@@ -316,7 +316,7 @@ class Machine:
         if isinstance(on, np.ndarray) and not on.any():
             return
         operands = tuple(self.data(o, on) for o in node.operands)
-        entry = Accumulated(node, on, operands, self.rules.loops)
+        entry = Accumulated(node, self.rules.sites.of(node), on, operands, self.rules.loops)
         slot.append(entry)
         self.result.accumulated.append(entry)
 

@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Accumulate
-from symbolic.ir.sites import Key
+from symbolic.ir.sites import Key, Site
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.memory import Memory
 from symbolic.values.data import DataVector
@@ -51,6 +51,7 @@ class Accumulated:
     """One accumulate that ran: its statement, its guard, its operands and the values of the loops around it."""
 
     statement: Accumulate
+    site: Site
     mask: Vector
     operands: tuple[DataVector, ...]
     loops: tuple[int, ...] = ()

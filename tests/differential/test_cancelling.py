@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from swizzle.problem.problem import Problem, live_accumulates
+from swizzle.costs.accumulates import live_accumulates
+from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from symbolic.machine import accumulators

@@ -24,6 +24,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import inputs
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Program
+from symbolic.ir.sites import Sites
 from symbolic.machine.run import Run
 from symbolic.second.forward import Cases, Forward, NotCovered, combine, exactly, fresh, no, some_of, true
 from symbolic.second.numbers import Number, NumberValues, bits, is_signed, symbol
@@ -93,8 +94,9 @@ class Uncanonical:
         self.solver = Solver(solver)
         self.solver.add([g.rule for c in self.choosers for g in c.groups])
         self._add_input(self._random_input())
-        self.statements = list({id(s): s for s, _ in self._readings[0][1].active}.values())
-        self.dead = {id(s): fresh() for s in self.statements}
+        self.sites = Sites.in_program(problem.program)
+        active = self._readings[0][1].active
+        self.dead = {site: fresh() for site in dict.fromkeys(self.sites.of(s) for s, _ in active)}
         for output in (problem.outputs[0], problem.outputs[-1]) if problem.outputs else ():
             self._look_at_output(output.array, output.address)
 
@@ -114,7 +116,7 @@ class Uncanonical:
 
     def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
         """Find a filling that keeps at most this many accumulate statements, or say that none exists."""
-        assumptions = [self._limit(at_most)] if at_most is not None and at_most < len(self.statements) else []
+        assumptions = [self._limit(at_most)] if at_most is not None and at_most < len(self.dead) else []
         while True:
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 return Unknown("out of time")
@@ -194,11 +196,11 @@ class Uncanonical:
             self._threads.add(t)
             _, reading = self._readings[0]
             self.solver.add([must(t) for must in reading.must])
-            self.solver.add([some_of((no(self.dead[id(s)]), no(on(t)))) for s, on in reading.active])
+            self.solver.add([some_of((no(self.dead[self.sites.of(s)]), no(on(t)))) for s, on in reading.active])
 
     def _thread_that_runs(self, run: Run, model: Any) -> int:
         """Return a thread for which a statement runs that the solver called dead."""
-        lying = [e for e in run.accumulated if np.asarray(e.mask).any() and model.true(self.dead[id(e.statement)])]
+        lying = [e for e in run.accumulated if np.asarray(e.mask).any() and model.true(self.dead[e.site])]
         return int(np.flatnonzero(np.asarray(lying[0].mask))[0])
 
     def _limit(self, at_most: int) -> Any:
