@@ -150,7 +150,10 @@ class Reduced(Data):
         offers = self._offers(t)
         if self.outer == "+" and self.signs(t) == {True}:
             apart = any(a is not None and b is not None and not a & b for a, b in itertools.combinations(certain, 2))
-            return frozenset((self.outer,)) if apart else frozenset((self.outer, "*", SCALED))
+            if apart:
+                return frozenset((self.outer,))
+            brought = kinds_of(terms, [(o, t) for entry in self.entries for o in entry.operands])
+            return None if brought is None else brought | {self.outer, "*", SCALED, self.inner or "*"}
         return frozenset((self.outer,)) if offers is not None and not self.order.opposed(offers) else None
 
     def _offer(self, entry: Entry, t: int) -> frozenset[Term] | None:
@@ -451,6 +454,8 @@ class Reduced(Data):
         terms, zero, values = self.terms, self._vanishing(), possible(operand, t)
         if values is None:
             some = kinds(terms, operand, t)
+            if some is not None and self.inner == "*" and SCALED in some:
+                return "const" not in some  # it is looked for as no multiple: see _may_be_multiple
             return some is not None and not some & {"const", self.inner, SCALED if self.inner == "+" else self.inner}
         if self.inner == "+" and any(terms.scale(v)[1] != 1 for v in values):
             return False

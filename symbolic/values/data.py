@@ -124,9 +124,14 @@ def kinds(terms: Terms, value: DataVector, t: int) -> Kinds:
 
 
 def kinds_of_term(terms: Terms, term: Term) -> frozenset[str]:
-    """Return what a term is made by, and whether it is a multiple of another one."""
-    made_by = terms.nodes[term][0]
-    return frozenset((made_by,)) if terms.scale(term)[1] == 1 else frozenset((made_by, SCALED))
+    """Return what a term is made by; of a multiple of another one, and of a sum, what those are made by too, as a
+    number that is multiplied or added may leave just that."""
+    made_by, arguments = terms.nodes[term]
+    whole, number = terms.scale(term)
+    if number != 1:
+        return frozenset((made_by, SCALED)) | kinds_of_term(terms, whole)
+    parts = [t for t in arguments if not terms.is_const(t)] if made_by == "+" else []
+    return frozenset((made_by,)).union(*(kinds_of_term(terms, part) for part in parts))
 
 
 def require(value: DataVector, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...] = ()) -> None:

@@ -74,6 +74,8 @@ class Mapped(Data):
         known_kinds = frozenset[str]().union(*(kinds_of_term(terms, v) for v in known))
         folds = {law.identity, law.absorber} & {terms.nodes[v][1][0] for v in known if terms.is_const(v)}
         some = kinds(terms, self.operands[position], t)
+        if self.op in ("+", "*") and known_kinds == {"const"} and not folds:  # what is no number stays none
+            return None if some is None or "const" in some else some | {self.op, SCALED}
         if law.order == "set" or folds or some is None or some & {"const", self.op}:
             return None
         match law.order:
