@@ -186,13 +186,16 @@ class _Search:
         engine = self.tables.engine(space, self.plan.node_limit(space, self.tables.values))
         self.lowered = True
         if self.every:
-            return self._enumerate(space, engine)
-        answer = engine.find()
-        if isinstance(answer, NoFilling):
-            self._claim(space, engine, None)
+            done = self._enumerate(space, engine)
         else:
-            self.best = answer
-        return True
+            done, answer = True, engine.find()
+            if isinstance(answer, NoFilling):
+                self._claim(space, engine, None)
+            else:
+                self.best = answer
+        if self.best is None:
+            self.left_open = []  # this space holds all their functions
+        return done
 
     def _table_news(self, doing: str) -> None:
         assert self.tables is not None

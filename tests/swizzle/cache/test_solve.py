@@ -112,7 +112,7 @@ def test_case_studies_come_back_as_they_were(file: str, searches: list[str]) -> 
         lambda content: content.update(solutions=[]),
         lambda content: content.update(status="unsat"),
         lambda content: content.update(status="perhaps"),
-        lambda content: content.update(space="4"),
+        lambda content: content.update(space="5"),
         lambda content: content.update(optimal="yes"),
         lambda content: content.pop("certificate"),
     ],

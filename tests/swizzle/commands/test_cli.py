@@ -124,7 +124,7 @@ def test_options_of_check_and_run_arrive(monkeypatch: pytest.MonkeyPatch) -> Non
     ("words", "complaint"),
     [
         ("solve", "Missing argument 'FILE[:SKETCH]'"),
-        ("solve a.py --space 4", "'4' is not one of '1', '2', '3', 'all'"),
+        ("solve a.py --space 5", "'5' is not one of '1', '2', '3', '4', 'all'"),
         ("solve a.py --timeout 0", "seconds, more than 0 and at most 1000000, not 0"),
         ("solve a.py --timeout -1", "at most 1000000, not -1"),
         ("solve a.py --timeout inf", "at most 1000000, not inf"),

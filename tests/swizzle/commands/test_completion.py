@@ -67,7 +67,7 @@ def offered(*words: str) -> list[str]:
         ("solve a.py -D n=", []),
         ("solve a.py -D nothing=", []),
         ("solve nowhere.py -D ", []),
-        ("solve a.py --space ", ["1", "2", "3", "all"]),
+        ("solve a.py --space ", ["1", "2", "3", "4", "all"]),
         ("completion z", ["zsh"]),
     ],
 )

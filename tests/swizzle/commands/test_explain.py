@@ -34,7 +34,7 @@ def shape(text: str) -> str:
 
 def test_the_whole_text() -> None:
     """What cannot be produced, why, what forbids it, what was tried."""
-    status, out, err = call("explain", "-q", str(FOLDER / "butterfly.swz"))
+    status, out, err = call("explain", "-q", "--space", "3", str(FOLDER / "butterfly.swz"))
     path = FOLDER / "butterfly.swz"
     assert (status, err) == (1, "")
     assert shape(out) == shape(
@@ -49,6 +49,7 @@ def test_the_whole_text() -> None:
         "  forbidden by\n"
         f"    xform1 = ?sw_xform(lane, 8)   at {path}:9:55\n"
         "  tried\n"
+        "    Space 4: solvable in Space 4\n"
         "    any function of lane as xform1 (line 9): solvable,"
         " for example 5, 4, 7, 6, 1, 0, 3, 2 for lane = 0 to lane = 7\n"
     )
@@ -92,7 +93,7 @@ def test_a_kernel_without_holes(tmp_path: Path) -> None:
 
 def test_json() -> None:
     """One object holds what the text says."""
-    status, out, _ = call("explain", "-q", "--json", str(FOLDER / "out_of_bounds.swz"))
+    status, out, _ = call("explain", "-q", "--json", "--space", "3", str(FOLDER / "out_of_bounds.swz"))
     found = json.loads(out)
     assert (status, found["status"], found["space"], found["minimal"], found["smallest"]) == (
         1,
@@ -106,7 +107,8 @@ def test_json() -> None:
         ("hole", "xform1", ":9:18"),
         ("rule", "bounds", ":9:9"),
     ]
-    assert [(t["kind"], t["verdict"]) for t in found["tried"]] == [("hole", "solvable")]
+    tried = [(t["kind"], t["verdict"]) for t in found["tried"]]
+    assert tried == [("space", "solvable"), ("hole", "solvable")]
     assert found["reasons"] and not found["holes"]
 
 

@@ -85,7 +85,7 @@ def test_a_solved_sketch(file: Path) -> None:
 def test_no_solution(file: Path) -> None:
     """A sketch that cannot work is proved to have no solution: status 1."""
     status, out, _ = call(f"{file}:squares")
-    assert (status, out.splitlines()[0]) == (1, "squares: no choice in Space 3 gives the specification's terms")
+    assert (status, out.splitlines()[0]) == (1, "squares: no choice in Space 4 gives the specification's terms")
 
 
 def test_a_wrong_kernel_without_holes_says_why(file: Path) -> None:
@@ -122,7 +122,7 @@ def test_every_sketch_of_a_file(file: Path) -> None:
     status, out, _ = call(file, quiet=True)
     assert status == 1
     assert "shift: solved" in out
-    assert "squares: no choice in Space 3" in out
+    assert "squares: no choice in Space 4" in out
 
 
 def test_json_is_one_object(file: Path) -> None:

@@ -59,8 +59,10 @@ def expected(outputs: int, blamed: str, reason: str, helps: str = "", space: Any
 
 EXPECTED = {
     "barrier": expected(2, "present", "cond1 would have to be True for y["),
-    "butterfly": expected(3, "xform1", "xform1 would have to be 5 at lane = 0", "hole"),
-    "holes_contradict": expected(3, "xform1 xform2", "no function of ?sw_xform in Space 3 gives xform1 values", "hole"),
+    "butterfly": expected(3, "xform1", "xform1 would have to be 5 at lane = 0", "space", "3"),
+    "holes_contradict": expected(
+        3, "xform1 xform2", "no function of ?sw_xform in Space 3 gives xform1 values", "space", "3"
+    ),
     "needs_space_2": expected(2, "cond1", "no function of ?sw_cond in Space 1 is", "space hole", "1"),
     "never_stored": expected(1, "", "no thread ever stores to it"),
     "one_argument_too_few": expected(1, "part1", "part1 would have to differ between k = 0 and 1, where", "arguments"),
@@ -69,7 +71,7 @@ EXPECTED = {
         "",
         "it needs x[15]; whatever the holes are, only x[0] to x[7] can reach it\nx[15] is held by tile[7] of block 1",
     ),
-    "out_of_bounds": expected(1, "xform1 bounds", "xform1 would have to be ", "hole"),
+    "out_of_bounds": expected(1, "xform1 bounds", "xform1 would have to be ", "space", "3"),
     "race": expected(0, "race", ""),
     "race_by_hole": expected(
         1, "cond1 race unwritten", "no function of ?sw_cond in Space 2 gives cond1 values", "hole"
@@ -80,7 +82,7 @@ EXPECTED = {
     "too_few_rounds": expected(1, "", "only x[0] and x[8] can reach it", "register parameter"),
     "too_many_accumulates": expected(1, "", "3 accumulates always run (line 11 with k = 0, ", "iteration"),
     "unwritten": expected(4, "part1", "part1 would have to be 1 at lane = 0, 0 at lane = 2, ", "hole"),
-    "weight_index": expected(1, "xform1", "xform1 would have to be 0 at k = 0 and 3 at k = 2", "hole"),
+    "weight_index": expected(1, "xform1", "xform1 would have to be 0 at k = 0 and 3 at k = 2", "space", "3"),
 }
 
 
