@@ -99,7 +99,7 @@ class _Search:
             self.seconds["interpret"] = time.monotonic() - started
             started = time.monotonic()
             most = self.goal.lowered.most(problem)
-            self.plan = Plan(problem, replace(self.limits, all_solutions=self.every), floors[0], most)
+            self.plan = Plan(problem, self.limits, floors[0], most, self.every)
             for space in self.plan.spaces:
                 last = space
                 done = self._search_space(space)
@@ -140,7 +140,7 @@ class _Search:
             with closing(self._engine(part, light=True)) as light:
                 if isinstance(self._lower(light), Unknown):
                     return False
-            if self._at_floor():
+            if self._is_settled() if self.goal.counted else self._at_floor():
                 return True
         self.tell(space, "building the space")
         if (self.best is None or self.goal.counted) and self.plan.suits_tables(space):

@@ -6,6 +6,7 @@ so the plan is the same on every machine. (Which of equally good fillings a solv
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from swizzle.problem.problem import Problem
@@ -23,9 +24,16 @@ OF_SMALL_SPACE = 20_000_000  # values at points, times nodes, before a small spa
 class Plan:
     """The order of one search; it remembers which light parts were due."""
 
-    def __init__(self, problem: Problem, limits: Limits, floor: int, most: int) -> None:
-        """`floor` is what every filling of every space costs at least, `most` what none exceeds."""
-        self.problem, self.limits, self.floor, self.most = problem, limits, floor, most
+    def __init__(self, problem: Problem, limits: Limits, floor: int, most: int, every: bool) -> None:
+        """`floor` is what every filling of every space costs at least, `most` what none exceeds.
+
+        `every`: all fillings of a space may have to be looked at, not only the cheapest.
+        """
+        self.problem, self.floor, self.most = problem, floor, most
+        self.light = limits.light and not limits.all_solutions
+        # Where fillings were forbidden in a space, the next one begins afresh: they are right in it, too.
+        self.goes_on = not every or (not limits.all_solutions and limits.space is None)
+        self.limits = replace(limits, all_solutions=every)
         self.spaces = self._spaces()
         self._light_done: set[SpaceName] = set()
 
@@ -47,7 +55,7 @@ class Plan:
 
         An answer there ends the search only if no filling of any space is cheaper.
         """
-        if self.limits.all_solutions or not self.limits.light:
+        if not self.light:
             return []
         found = [part for part in LIGHT if part < space and part not in self._light_done]
         if space in LIGHT and self._worth_a_light_part(space):
@@ -91,7 +99,7 @@ class Plan:
 
     def wider(self, space: SpaceName) -> SpaceName | None:
         """Return the space in which a solver's search of this one goes on, if it does."""
-        return "2" if space == "1" and "2" in self.spaces and not self.limits.all_solutions else None
+        return "2" if space == "1" and "2" in self.spaces and self.goes_on else None
 
     def _constants(self, space: SpaceName) -> int:
         """Return how many constants the holes' templates have together."""
