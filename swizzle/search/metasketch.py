@@ -311,8 +311,8 @@ class _Search:
         self.seconds["total"] = time.monotonic() - self.started
         proved: Mapping[str, bool] = {}
         if self.best is not None and self.ranking is not None:
-            lowered = bool(self.goal.counted) and self.lowered and not self.narrowed and self.limits.space != "all"
-            proved = self.ranking.proved(self.best, lowered, optimal and not self.reason and not self.narrowed)
+            lowered = bool(self.goal.counted) and self.lowered and self.limits.space != "all"
+            proved = self.ranking.proved(self.best, lowered, optimal and not self.reason)
         return Result(
             sketch=self.sketch.name,
             status=status,
