@@ -89,6 +89,7 @@ class Reduced(Data):
         self.entries: tuple[Entry, ...] = ()
         self._known_offers: dict[int, list[Offer] | None] = {}
         self._known_signs: dict[int, frozenset[bool]] = {}
+        self._known_pairs: dict[tuple[int, int], bool] = {}
         self.dissolved: tuple[Entry, ...] = ()
         for entry in entries:
             self._add(entry)
@@ -341,6 +342,12 @@ class Reduced(Data):
         return any(s is None and "+" in (kinds(self.terms, o, t) or ()) for o, s in values)
 
     def _pairs(self, entry: Entry, t: int) -> bool:
+        key = id(entry), t  # the entries live as long as this
+        if key not in self._known_pairs:
+            self._known_pairs[key] = self._find_pairs(entry, t)
+        return self._known_pairs[key]
+
+    def _find_pairs(self, entry: Entry, t: int) -> bool:
         """Say whether an entry is a product of two values that do not fold, so that its items name its factors."""
         if len(entry.operands) != 2 or self.inner == self.outer:
             return False
