@@ -12,6 +12,10 @@ The words of a `?sw_xform` say from where places are filled: 'fan by 3, then rot
 | fan by c, one further after every d | (c * i + i // d) mod n |
 | transpose a p x q matrix | i % p * q + i // p |
 | broadcast element R | R mod n |
+| exclusive or with K | i ^ K |
+| reverse the bits | the number whose bits are those of i, the highest first |
+| Gray code, inverse Gray code | i ^ (i >> 1), and back |
+| bits A, B, ... | the number whose bits are these, the lowest first; i2 is bit 2 of i |
 | X, then Y | Y(X(i)): X gives a number, and Y is applied to that |
 | X in groups of g | X on each run of g neighbours, n being g there |
 """
