@@ -353,10 +353,11 @@ class _Search:
 
     def _counted(self, last: SpaceName) -> list[Claim]:
         """Return the claim that counting makes: nothing costs less than the best."""
-        if self.best is None or not self._at_floor() or not self.best.cost:
+        floor = self.ranking.floors[0] if self.ranking is not None else 0
+        if not self._at_floor() or not floor:
             return []
         space = self._widest() if self.limits.space == "all" else self._space_of_best(last)
-        return [Claim(space, self.best.cost - 1, (), "counting", {}, self.goal.lowered.name)]
+        return [Claim(space, floor - 1, (), "counting", {}, self.goal.lowered.name)]
 
 
 def solve(
