@@ -116,7 +116,7 @@ def test_a_sample_is_the_same_each_time(script: ModuleType) -> None:
     )
     assert one == again != other and len(one) == 9
     line = next(
-        i for i, text in enumerate((ROOT / "templates/holes.py").read_text().splitlines(), 1) if "gs // d_f" in text
+        i for i, text in enumerate((ROOT / "templates/xform.py").read_text().splitlines(), 1) if "gs // d_f" in text
     )
-    of_line = script.sample(script.arguments(["--folders", "templates", "--only", f"templates/holes.py:{line}"]))
-    assert of_line and {(mutant.file, mutant.line) for mutant in of_line} == {("templates/holes.py", line)}
+    of_line = script.sample(script.arguments(["--folders", "templates", "--only", f"templates/xform.py:{line}"]))
+    assert of_line and {(mutant.file, mutant.line) for mutant in of_line} == {("templates/xform.py", line)}
