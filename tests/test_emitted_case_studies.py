@@ -99,7 +99,11 @@ def test_the_distribution_pass_is_what_avoids_local_memory(
 
 
 @needs_cpp
-@pytest.mark.parametrize(("target", "parameters"), SMALLEST, ids=spelled)
+@pytest.mark.parametrize(
+    ("target", "parameters"),
+    [pytest.param(*case, marks=pytest.mark.slow) if "field" in case[0] else case for case in SMALLEST],
+    ids=spelled,
+)
 def test_no_change_of_a_swizzle_goes_unnoticed(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
     """Each mutant of the text is seen by translation validation and by emulation, or proved to change nothing."""
     source, sizes = written(target, parameters)

@@ -37,7 +37,7 @@ from symbolic.values.data import (
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Encoding, Vector, conjunction, guard_at, reach
 
-OFFERS_LIMIT = 10_000  # values that entries may contribute, of which it is asked what cancels
+OFFERS_LIMIT = 1_000  # values that entries may contribute, of which it is asked what cancels
 POSSIBLE_LIMIT = 256  # values of an accumulator that are enumerated, so that arithmetic can go on with them
 
 

@@ -27,6 +27,7 @@ from tests.bench_gpu.fakes import FakeGpu
 from tests.fake_gpu.library import ILLEGAL_ADDRESS, build
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc, whose cuda.h the fake driver needs"),
     pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler"),
 ]

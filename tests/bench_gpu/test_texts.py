@@ -23,6 +23,8 @@ from bench.gpu.solved import Sketch, Store
 from cuda_out.compile.report import disassembler, instruction_counts
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 
+pytestmark = pytest.mark.slow
+
 needs_compiler = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on this machine")
 needs_cpp = pytest.mark.skipif(

@@ -20,8 +20,8 @@ from symbolic.solve.solver import Solver
 m = get_env().formula_manager
 ENGINES = [
     pytest.param("z3", 100),
-    pytest.param("cvc5", 20),
-    pytest.param("portfolio", 20),
+    pytest.param("cvc5", 8),
+    pytest.param("portfolio", 8),
     pytest.param("z3", 300, marks=pytest.mark.slow),
     pytest.param("cvc5", 300, marks=pytest.mark.slow),
     pytest.param("portfolio", 300, marks=pytest.mark.slow),

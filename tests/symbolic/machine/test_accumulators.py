@@ -45,7 +45,13 @@ def products(texts: list[str], certain: bool) -> tuple[Encoding, Reduced, list[G
     return encoding, Reduced(terms, "+", "*", entries, None, HERE), [g for g in inputs if g != TRUE], total
 
 
-@pytest.mark.parametrize("texts", [*([each] for each in PRODUCTS), *map(list, itertools.combinations(PRODUCTS, 2))])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        *([each] for each in PRODUCTS),
+        *(pytest.param(list(two), marks=pytest.mark.slow) for two in itertools.combinations(PRODUCTS, 2)),
+    ],
+)
 @pytest.mark.parametrize("certain", [False, True])
 def test_sums_of_products_are_asked_like_brute_force(texts: list[str], certain: bool) -> None:
     """Each factor one of two, perhaps 0, which frees the other factor; every sum that can come out is asked for."""
