@@ -107,6 +107,12 @@ def families_called(names: Sequence[str]) -> tuple[TemplateFamily, ...]:
                 expected=f"one of {', '.join(known)}" if known else "a package with the entry point swizzle.families",
                 mend="install the package in this Python's environment (docs/extend.md)",
             )
+        if getattr(family, "name", name) != name:
+            raise SwizzleError(
+                f"the family {name!r} calls itself {family.name!r}",
+                expected="one name, by which a saved solution finds its family again",
+                mend=f"write {family.name} = ... under swizzle.families in the package's metadata",
+            )
         found.append(family)
     return register(found)
 

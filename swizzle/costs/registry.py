@@ -47,7 +47,10 @@ def costs_of(asked: Sequence[Any]) -> tuple[Cost, ...]:
 def _as_cost(thing: Any, name: str) -> Cost | None:
     """Return a cost as it is, or one of its class; None for None."""
     made = thing() if isinstance(thing, type) and issubclass(thing, Cost) else thing
-    if made is None or (isinstance(made, Cost) and isinstance(getattr(made, "name", None), str)):
+    if made is None:
+        return None
+    counts = isinstance(made, Cost) and type(made).of_run is not Cost.of_run
+    if counts and isinstance(getattr(made, "name", None), str):
         return made
     raise SwizzleError(
         f"{name} is not a cost",

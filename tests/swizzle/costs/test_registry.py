@@ -93,6 +93,7 @@ def test_every_cost_is_known_by_its_name() -> None:
         (["sectors", "sectors"], "the costs are sectors, sectors"),
         ([len], "<built-in function len> is not a cost"),
         ([Cost], "<class 'swizzle.costs.cost.Cost'> is not a cost"),
+        ([type("Uncounted", (Cost,), {"name": "uncounted"})], "Uncounted'> is not a cost"),
     ],
 )
 def test_what_is_no_list_of_costs(asked: list[Any], found: str) -> None:
