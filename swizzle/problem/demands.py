@@ -8,9 +8,10 @@ next. A thread that was looked at before is preferred: what its holes may be is 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from swizzle.problem.problem import Demand, Problem
+from swizzle.specs.verify import Mismatch
 from symbolic.machine.run import Run, forbid_race
 from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import Guards
@@ -50,7 +51,7 @@ class Shown:
         if self._after_each is not None:
             self._after_each()
 
-    def refute(self, run: Run, wrong: list[tuple[str, int]], *, near: bool = False) -> bool:
+    def refute(self, run: Run, wrong: Sequence[Mismatch], *, near: bool = False) -> bool:
         """Show what a candidate breaks; say whether it broke anything.
 
         `near`: rather for a thread whose warp was looked at before. What it needs is built in part already; a proof is
@@ -65,13 +66,24 @@ class Shown:
             return True
         if not wrong:
             return False
-        demands = [self.problem.demand_for(run, *some) for some in wrong]
+        if wrong[0].array in self.problem.reductions:
+            return self._look_at_content(wrong)
+        demands = [self.problem.demand_for(run, each.array, each.address) for each in wrong]
         known = [d for d in demands if self.problem.thread_of(d) in self._threads]
         others = (self._near(demands) if near else []) or demands
         thread = self.problem.thread_of(known[0] if known else self._random.choice(others))
         for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
             self.look_at(demand)
         return True
+
+    def _look_at_content(self, wrong: Sequence[Mismatch]) -> bool:
+        """Look at one item in all outputs: it tells more than all items of one output."""
+        for each in wrong:
+            for demand in self.problem.contents(each):
+                if demand not in self.demands:
+                    self.look_at(demand)
+                    return True
+        raise AssertionError("a candidate fails on something that the search was told of")
 
     def _near(self, demands: list[Demand]) -> list[Demand]:
         """Return the demands of threads whose warp was looked at."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +16,10 @@ import numpy as np
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.terms import Term, Terms
+from symbolic.algebra.law import LAWS
+from symbolic.algebra.orders import accumulation
+from symbolic.algebra.tally import Constant, Size, Tally, Unwritten
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.ir.sites import Site
@@ -23,7 +27,7 @@ from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
 from symbolic.machine.memory import Snapshot, hit_at
 from symbolic.machine.run import Accumulated, Run
-from symbolic.values.data import require
+from symbolic.values.data import Data, by_items, require
 from symbolic.values.guard import Guard
 from symbolic.values.union import Union
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, reach
@@ -53,10 +57,28 @@ class Stored:
     thread: int
 
 
-Demand: TypeAlias = "Output | Stored"
+@dataclass(frozen=True, slots=True)
+class Content:
+    """How often one item is in each output of an array, which are all reductions by one operator.
+
+    The item None is the number among the items, UNWRITTEN what a cell holds before its first write.
+    """
+
+    array: str
+    item: Term | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Number:
+    """How many items each output of such an array has. It follows, but says at once that too few are added up."""
+
+    array: str
+
+
+Demand: TypeAlias = "Output | Stored | Content | Number"
+
+
+@dataclass
 class Problem:
     """A sketch's run with open holes.
 
@@ -136,6 +158,12 @@ class Problem:
     def require(self, encoding: Encoding, demand: Demand, unless: tuple[Guard, ...] = ()) -> None:
         """Require, unless one of these guards holds, what a demand says of every right filling."""
         memory, seen = self.run.memories[demand.array], self.finals[demand.array]
+        if isinstance(demand, Content):
+            self._require_content(encoding, demand, unless)
+            return
+        if isinstance(demand, Number):
+            self._require_number(encoding, demand, unless)
+            return
         if isinstance(demand, Output):
             memory.require(encoding, seen, demand.address, demand.term, unless)
             return
@@ -147,8 +175,73 @@ class Problem:
                 hit = hit_at(write, encoding, demand.thread, address)
                 require(write.value, encoding, demand.thread, wanted[address], (*unless, -hit))
 
+    def _require_content(self, encoding: Encoding, demand: Content, unless: tuple[Guard, ...]) -> None:
+        cells, found = self._reduced(demand.array)
+        order = accumulation(self.terms, self.reductions[demand.array])
+        wanted = [order.items(output.term) for output in found]
+        tally: Tally
+        if demand.item == UNWRITTEN:
+            tally, amounts = Unwritten(), [0] * len(found)
+        elif demand.item is None:
+            tally, amounts = Constant(order.op), [order.number(items) for items in wanted]
+        else:
+            amounts = [items[demand.item] for items in wanted]
+            tally = order.tally(demand.item, max(amounts), self._natural(cells, found))
+        for output, amount in zip(found, amounts, strict=True):
+            held = cells.held(encoding, output.address, tally)
+            encoding.guards.add((*unless, tally.says(encoding.guards, held, amount)))
+
+    def _require_number(self, encoding: Encoding, demand: Number, unless: tuple[Guard, ...]) -> None:
+        cells, found = self._reduced(demand.array)
+        law = LAWS[self.reductions[demand.array]]
+        exact = law.order in ("bag", "linear") and self._natural(cells, found)
+        wanted: list[tuple[int, Size]] = []
+        for output in found:
+            if not self.terms.is_const(output.term):  # which may have absorbed everything
+                number = Size(law.symbol, 0, True, exact).of(self.terms, output.term)
+                some = (True, False) if exact else (True,)
+                wanted += [(output.address, Size(law.symbol, number, at_least, exact)) for at_least in some]
+        limits = [(size, cells.sizes(self.terms, address, size)) for address, size in wanted]
+        if any(not size.fits(least) and not size.fits(most) for size, (least, most) in limits):
+            encoding.guards.add(unless)
+            return
+        for address, size in wanted:
+            encoding.guards.add((*unless, cells.sized(encoding, address, size)))
+
+    def _reduced(self, array: str) -> tuple[Data, list[Output]]:
+        """Return the cells of an output array, and what they must be."""
+        cells = self.run.memories[array].cells_of(self.finals[array])
+        return cells, [output for output in self.outputs if output.array == array]
+
+    def _natural(self, cells: Data, some: Sequence[Output]) -> bool:
+        return all(cells.natural(self.terms, output.address) for output in some)
+
+    def contents(self, wrong: Mismatch) -> list[Content]:
+        """Return what is wrong with an output that is asked what it holds."""
+        order = accumulation(self.terms, self.reductions[wrong.array])
+        if wrong.got == UNWRITTEN:
+            return [Content(wrong.array, UNWRITTEN)]
+        got, wanted = order.items(wrong.got), order.items(wrong.wanted)
+        different = sorted(i for i in got.keys() | wanted.keys() if got[i] != wanted[i])
+        items = [None if self.terms.is_const(item) else item for item in different]
+        return [Content(wrong.array, item) for item in dict.fromkeys(items)]
+
+    @cached_property
+    def reductions(self) -> dict[str, str]:
+        """The output arrays of which it is asked what they hold, each with the operator."""
+        found = {}
+        for parameter in outputs(self.program):
+            memory, seen = self.run.memories[parameter.name], self.finals[parameter.name]
+            sources = [s for a in range(len(self.wanted[parameter.name])) for s in memory.sources(seen, a)]
+            ops = frozenset[str]().union(*(v.reduced_by(t) for v, t in sources if isinstance(v, Data)))
+            if len(ops) == 1 and ops <= LAWS.keys() and not seen.diffuse and any(by_items(v, t) for v, t in sources):
+                (found[parameter.name],) = ops
+        return found
+
     def thread_of(self, demand: Demand) -> int:
-        """Return the thread that stores what a demand is about."""
+        """Return the thread that stores what a demand is about, one of them if they are many."""
+        if isinstance(demand, Content | Number):
+            return int(self._writers(demand.array)[0])
         return demand.thread if isinstance(demand, Stored) else int(self._writers(demand.array)[demand.address])
 
     def _writers(self, array: str) -> Lanes:
@@ -172,6 +265,11 @@ class Problem:
         blocks = int(np.prod(self.program.grid))
         for parameter in outputs(self.program):
             own = [o for o in self.outputs if o.array == parameter.name]
+            if parameter.name in self.reductions:
+                items = accumulation(self.terms, self.reductions[parameter.name]).items(own[-1].term)
+                found.append(Number(parameter.name))
+                found += [Content(parameter.name, item) for item in items if not self.terms.is_const(item)][:1]
+                continue
             last = self.final_writes(parameter.name)
             if last:
                 threads = LaunchShape.of(self.program).block_threads

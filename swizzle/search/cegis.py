@@ -102,7 +102,7 @@ class Cegis:
             started = time.monotonic()
             choices = self.holes.chosen(answer.holds)
             run, wrong = self.problem.candidate(self.holes.templates, choices)
-            refuted = self.shown.refute(run, [(m.array, m.address) for m in wrong], near=at_most is None)
+            refuted = self.shown.refute(run, wrong, near=at_most is None)
             self._bound.look(self.shown.encoding)
             cost = self.cost.of_copies(run, 1)[0]
             if not refuted and at_most is not None and cost > at_most:

@@ -81,6 +81,7 @@ class Plan:
         return (
             self.limits.canonical
             and large
+            and not self.problem.reductions
             and not (self.limits.all_solutions and self.problem.branches)
             and self.floor == self.most
         )

@@ -300,7 +300,7 @@ class Tables:
     def _cost(self, choices: tuple[Choice, ...]) -> int | None:
         """Run a filling for all threads; return its cost, None if it is wrong, which is shown then."""
         run, wrong = self.problem.candidate(self.templates, choices)
-        if not self.shown.refute(run, [(m.array, m.address) for m in wrong]):
+        if not self.shown.refute(run, wrong):
             return self.cost.of_copies(run, 1)[0]
         self.counterexamples += 1
         self.news("looking for a filling")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from symbolic.algebra.law import LAWS
+from symbolic.algebra.tally import Tally
 from symbolic.algebra.terms import Term, Terms
 
 
@@ -53,6 +54,11 @@ class Accumulation(ABC):
         """Return what is in a term, and how often."""
         return self.terms.multiset(term, self.op)
 
+    def number(self, items: Counter[Term]) -> Any:
+        """Return the number among some items, the identity where there is none."""
+        numbers = [self.terms.nodes[t][1][0] for t in items if self.terms.is_const(t)]
+        return numbers[0] if numbers else self.law.identity
+
     def absorbs(self, term: Term) -> bool:
         """Say whether nothing else counts beside this term."""
         return self.terms.is_const(term) and self.terms.nodes[term][1][0] == self.law.absorber
@@ -88,6 +94,13 @@ class Accumulation(ABC):
         """Require, where `when` holds, that an item is there as often as it should be.
 
         Return False where that is too much to be said, and something stronger is required.
+        """
+
+    @abstractmethod
+    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
+        """Return the question how often an item is in a value; more than `most` times need not be told apart.
+
+        `natural` says that no contribution brings a part of an item, or takes one off.
         """
 
     @abstractmethod

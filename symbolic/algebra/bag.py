@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Use
-from symbolic.algebra.terms import Term
+from symbolic.algebra.tally import FALSE, NOTHING, TRUE, Held, Tally, amount
+from symbolic.algebra.tally import Clauses as Guards
+from symbolic.algebra.terms import Term, Terms
 
 
 class Bag(Accumulation):
@@ -20,6 +24,9 @@ class Bag(Accumulation):
         clauses.exactly(count, [guard for guard, number in uses for _ in range(number)], when)
         return True
 
+    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
+        return Times(self.op, item, most)
+
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         terms, op, law = self.terms, self.op, self.law
         if self.absorbs(known):
@@ -30,10 +37,44 @@ class Bag(Accumulation):
         items, others = self.items(wanted), self.items(known)
         rest = Counter({t: n for t, n in items.items() if not terms.is_const(t)})
         taken = Counter({t: n for t, n in others.items() if not terms.is_const(t)})
-        number = law.inverse(self._number(items), self._number(others))
+        number = law.inverse(self.number(items), self.number(others))
         found = terms.apply(op, (*(rest - taken).elements(), terms.const(number)))
         return (found,) if terms.apply(op, (found, known)) == wanted else ()
 
-    def _number(self, items: Counter[Term]) -> Any:
-        numbers = [self.terms.nodes[t][1][0] for t in items if self.terms.is_const(t)]
-        return numbers[0] if numbers else self.law.identity
+
+@dataclass(frozen=True, slots=True)
+class Times(Tally):
+    """How often an item is there: once at least, twice at least, up to once more than `most`."""
+
+    op: str
+    item: Term
+    most: int
+
+    def of(self, terms: Terms, term: Term) -> Held:
+        return self._levels(amount(terms, self.op, term, self.item))
+
+    def whole(self, clauses: Guards, is_term: Callable[[Term], int]) -> Held:
+        return self.once(is_term(self.item))
+
+    def _levels(self, times: int) -> Held:
+        return dict.fromkeys(range(1, min(times, self.most + 1) + 1), TRUE)
+
+    def joined(self, clauses: Guards, a: Held, b: Held) -> Held:
+        if not a or not b:
+            return a or b
+        found: dict[int, list[int]] = {}
+        for x, y in itertools.product((0, *a), (0, *b)):
+            if x + y > 0:
+                both = clauses.both(a.get(x, TRUE), b.get(y, TRUE))
+                found.setdefault(min(x + y, self.most + 1), []).append(both)
+        return {level: guard for level in sorted(found) if (guard := clauses.any(found[level])) != FALSE}
+
+    def scaled(self, held: Held, number: Any) -> Held:
+        if not number:
+            return NOTHING
+        levels = range(1, min(max(held, default=0) * number, self.most + 1) + 1)
+        return {level: held[-(-level // number)] for level in levels if -(-level // number) in held}
+
+    def says(self, clauses: Guards, held: Held, amount: Any) -> int:
+        assert amount <= self.most
+        return clauses.both(held.get(amount, TRUE if amount == 0 else FALSE), -held.get(amount + 1, FALSE))

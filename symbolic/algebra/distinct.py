@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Use
+from symbolic.algebra.tally import Present, Tally
 from symbolic.algebra.terms import Term
 
 
@@ -22,6 +23,9 @@ class Distinct(Accumulation):
     def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
         clauses.add([-when, *(guard for guard, _ in uses)])
         return True
+
+    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
+        return Present(self.op, item)
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         """Operands that are numbers, or made by the operator itself, are left out."""

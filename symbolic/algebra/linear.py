@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
+from symbolic.algebra.bag import Times
 from symbolic.algebra.exact import folded
+from symbolic.algebra.tally import Coefficient, Tally
 from symbolic.algebra.terms import Term
 
 SUMS_LIMIT = 20_000  # partial sums of one item that are told apart
@@ -61,6 +64,9 @@ class Linear(Accumulation):
             if total > SUMS_LIMIT:
                 break
         return total
+
+    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
+        return Times(self.op, item, most) if natural and isinstance(most, int) and most >= 0 else Coefficient(item)
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         return (self.terms.apply(self.op, (wanted, self.terms.times(-1, known))),)

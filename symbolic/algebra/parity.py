@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
 from symbolic.algebra.bag import Bag
-from symbolic.algebra.terms import Term
+from symbolic.algebra.tally import NOTHING, TRUE, Held, Tally, amount
+from symbolic.algebra.tally import Clauses as Guards
+from symbolic.algebra.terms import Term, Terms
 
 
 class Parity(Accumulation):
@@ -36,5 +39,25 @@ class Parity(Accumulation):
         clauses.odd([guard for guard, _ in uses], when, count == 1)
         return True
 
+    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
+        return Odd(self.op, item)
+
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         return (self.terms.apply(self.op, (wanted, known)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Odd(Tally):
+    """Whether an item is there an odd number of times."""
+
+    op: str
+    item: Term
+
+    def of(self, terms: Terms, term: Term) -> Held:
+        return {1: TRUE} if amount(terms, self.op, term, self.item) % 2 else NOTHING
+
+    def whole(self, clauses: Guards, is_term: Callable[[Term], int]) -> Held:
+        return self.once(is_term(self.item))
+
+    def joined(self, clauses: Guards, a: Held, b: Held) -> Held:
+        return self.once(clauses.odd_one(a[1], b[1])) if a and b else a or b

@@ -17,24 +17,34 @@ from typing import Any
 from symbolic.algebra.accumulation import Accumulation, Offer, Use
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.orders import accumulation
+from symbolic.algebra.tally import NOTHING, Held, Is, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place
+from symbolic.values.contents import held_whole, is_reduction
 from symbolic.values.data import (
     EXPANSION_LIMIT,
+    MANY,
     SCALED,
     Data,
     DataVector,
     Kinds,
     Need,
     Possible,
+    TooManyWays,
     equals,
+    held,
+    is_natural,
+    is_term,
     kinds,
     kinds_of,
     possible,
     require_among,
+    sized,
+    sizes,
     too_many,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.mapped import Mapped
 from symbolic.values.vector import Encoding, Vector, conjunction, guard_at, reach
 
 OFFERS_LIMIT = 1_000  # values that entries may contribute, of which it is asked what cancels
@@ -90,6 +100,7 @@ class Reduced(Data):
         self._known_offers: dict[int, list[Offer] | None] = {}
         self._known_signs: dict[int, frozenset[bool]] = {}
         self._known_pairs: dict[tuple[int, int], bool] = {}
+        self._products: dict[int, Mapped] = {}
         self.dissolved: tuple[Entry, ...] = ()
         for entry in entries:
             self._add(entry)
@@ -191,14 +202,101 @@ class Reduced(Data):
         if term == UNWRITTEN:
             return FALSE
         found = encoding.guards.fresh()
-        self._require_cases(encoding, t, term, (-found,))
-        return found
+        return found if self._require_cases(encoding, t, term, (-found,)) else is_term(self, encoding, t, term)
 
     def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
         if len(unless) > 1:
             return False
-        self._require(encoding, t, term, -unless[0] if unless else TRUE)
+        try:
+            self._require(encoding, t, term, -unless[0] if unless else TRUE)
+        except TooManyWays:  # what was required until then follows from what is wanted
+            self._by_items[t] = True
+            return False
         return True
+
+    # -- item by item ---------------------------------------------------------------------------------------
+
+    def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
+        guards = encoding.guards
+        if isinstance(tally, Is):
+            return tally.once(is_reduction(self, self.outer, encoding, t, tally.term))
+        if tally.op != self.outer and not isinstance(tally, Unwritten):
+            return held_whole(self, encoding, t, tally, self.place)
+        found = NOTHING if self.init is None else tally.of(self.terms, self.init)
+        for entry, active in self._noted(encoding, t):
+            if active != FALSE:
+                here = held(self._made_by(entry), encoding, t, tally)
+                found = tally.joined(guards, found, tally.chosen(guards, [(active, here), (-active, NOTHING)]))
+        if isinstance(tally, Unwritten):
+            found = tally.joined(guards, found, tally.once(self._empty(encoding, t)))
+        return found
+
+    def _noted(self, encoding: Encoding, t: int) -> list[tuple[Entry, Guard]]:
+        """Return each entry with the guard that it is active, and note it as looked at."""
+        found = [(entry, guard_at(entry.mask, encoding, t)) for entry in self.entries]
+        if (self, t) not in encoding.noted:
+            encoding.noted.add((self, t))
+            dissolved = [(entry, guard_at(entry.mask, encoding, t)) for entry in self.dissolved]
+            encoding.active += [(entry.tag, t, active) for entry, active in (*found, *dissolved)]
+        return found
+
+    def _empty(self, encoding: Encoding, t: int) -> Guard:
+        """Return the guard that nothing is reduced, here or in an accumulator that joins, and there is no identity."""
+        if self.order.law.identity is not None:
+            return FALSE
+        guards = encoding.guards
+        found = [] if self.init is not None else [-guards.any(guard_at(e.mask, encoding, t) for e in self.entries)]
+        for entry in self.dissolved:
+            (inner,) = entry.operands
+            assert isinstance(inner, Reduced)
+            some = guards.any(guard_at(e.mask, encoding, t) for e in inner.entries)
+            found.append(guards.both(guard_at(entry.mask, encoding, t), -some))
+        return guards.any(found)
+
+    def _made_by(self, entry: Entry) -> DataVector:
+        """Return what an entry contributes, as a value."""
+        if len(entry.operands) == 1:
+            return entry.operands[0]
+        key = id(entry)  # the entries live as long as this
+        if key not in self._products:
+            assert self.inner is not None
+            self._products[key] = Mapped(self.terms, self.inner, entry.operands, self.place)
+        return self._products[key]
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        return [(o, t) for entry in self.entries if True in reach(entry.mask, t) for o in entry.operands]
+
+    def _find_sizes(self, terms: Terms, t: int, size: Size) -> tuple[int, int]:
+        if self.outer != size.op:
+            return 0, MANY
+        own = 0 if self.init is None else size.of(terms, self.init)
+        limits = [self._entry_sizes(entry, t, size) for entry in self.entries]
+        return own + sum(least for least, _ in limits), min(MANY, own + sum(most for _, most in limits))
+
+    def _entry_sizes(self, entry: Entry, t: int, size: Size) -> tuple[int, int]:
+        on = reach(entry.mask, t)
+        least, most = sizes(self.terms, self._made_by(entry), t, size) if True in on else (0, 0)
+        return 0 if False in on else least, most
+
+    def _needs(self, encoding: Encoding, t: int, size: Size) -> Iterator[tuple[Guard, ...]]:
+        if self.outer != size.op:
+            return
+        own = 0 if self.init is None else size.of(self.terms, self.init)
+        limits = [self._entry_sizes(entry, t, size)[size.at_least] for entry in self.entries]
+        for (entry, active), limit in zip(self._noted(encoding, t), limits, strict=True):
+            needed = size.less(own + sum(limits) - limit)
+            if active != FALSE:
+                yield -active, sized(self._made_by(entry), encoding, t, needed)
+            if not needed.fits(0):
+                yield (active,)
+
+    def reduced_by(self, t: int) -> frozenset[str]:
+        return frozenset((self.outer,))
+
+    def _is_natural(self, terms: Terms, t: int) -> bool:
+        return super()._is_natural(terms, t) and (self.init is None or is_natural(terms, self.init))
+
+    # -- as one term ----------------------------------------------------------------------------------------
 
     def _require(self, encoding: Encoding, t: int, term: Term, when: Guard) -> None:
         guards, terms = encoding.guards, self.terms
@@ -478,12 +576,7 @@ class Reduced(Data):
 
     def _refuse_constant(self, term: Term) -> None:
         if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:
-            raise SwizzleError(
-                f"an accumulator receives {self.terms.show(term)}, which has a constant in it, or not: a hole decides",
-                place=self.place,
-                expected="accumulated values that come from the input arrays",
-                mend="pass the constant in as an element of a `const` array",
-            )
+            raise too_many(self.place)
 
 
 def _coefficient(terms: Terms, term: Term) -> Any:

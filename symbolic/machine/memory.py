@@ -20,6 +20,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import DType
 from symbolic.ir.sites import Key
 from symbolic.values.data import (
+    Chosen,
     Data,
     DataVector,
     Kinds,
@@ -46,7 +47,10 @@ class Diffuse:
     value: DataVector
 
 
-@dataclass(frozen=True, eq=False)
+NEVER: Lanes = np.array([UNWRITTEN])  # the cell that nobody writes
+
+
+@dataclass(eq=False)
 class Snapshot:
     """The cells as they stood at one moment."""
 
@@ -59,6 +63,7 @@ class Snapshot:
     diffuse: tuple[Diffuse, ...]
     possible: dict[int, Possible] = field(default_factory=dict)  # of each cell that was asked for
     instances: dict[int, Possible] = field(default_factory=dict)
+    cells: Cells | None = None
 
     @cached_property
     def places(self) -> dict[Term, list[int]]:
@@ -180,7 +185,7 @@ class Memory:
             return TRUE if term == UNWRITTEN else FALSE
         guards, found = encoding.guards, []
         alive = TRUE
-        for write, hits in self._overlay(encoding, seen, address):
+        for write, hits in self.overlay(encoding, seen, address):
             for u, hit in hits:
                 found.append(guards.both(guards.both(alive, hit), equals(write.value, encoding, u, term)))
             alive = guards.both(alive, -guards.any(hit for _, hit in hits))
@@ -193,18 +198,24 @@ class Memory:
             settled = seen.values[version].equals(encoding, int(seen.writer[address]), term)
         return guards.any((*found, guards.both(alive, settled)))
 
+    def cells_of(self, seen: Snapshot) -> Cells:
+        """Return the cells of a snapshot as data, one object for each."""
+        if seen.cells is None:
+            seen.cells = Cells(self, seen)
+        return seen.cells
+
     def cell_unwritten(self, encoding: Encoding, seen: Snapshot, address: int) -> Guard:
         """Return the guard under which one cell was never written."""
         if seen.written[address]:
             return FALSE
-        return -encoding.guards.any(hit for _, hits in self._overlay(encoding, seen, address) for _, hit in hits)
+        return -encoding.guards.any(hit for _, hits in self.overlay(encoding, seen, address) for _, hit in hits)
 
     def require(
         self, encoding: Encoding, seen: Snapshot, address: int, term: Term, unless: tuple[Guard, ...] = ()
     ) -> None:
         """Require, unless one of these guards holds, that a cell holds a term of the specification."""
         guards, alive = encoding.guards, TRUE
-        for write, hits in self._overlay(encoding, seen, address):
+        for write, hits in self.overlay(encoding, seen, address):
             for u, hit in hits:
                 require(write.value, encoding, u, term, (*unless, -guards.both(alive, hit)))
             alive = guards.both(alive, -guards.any(hit for _, hit in hits))
@@ -242,7 +253,7 @@ class Memory:
             seen.instances[start] = union_of([self.cell_possible(seen, a) for a in range(start, start + self.cells)])
         return seen.instances[start]
 
-    def _overlay(
+    def overlay(
         self, encoding: Encoding, seen: Snapshot, address: int
     ) -> Iterator[tuple[Diffuse, list[tuple[int, Guard]]]]:
         """Yield each later diffuse write, newest first, with the threads that may hit a cell and when they do."""
@@ -265,12 +276,50 @@ def hit_at(write: Diffuse, encoding: Encoding, u: int, address: int) -> Guard:
     return hit if hit == FALSE else encoding.guards.both(hit, guard_at(write.mask, encoding, u))
 
 
-class Read(Data):
+class Cells(Chosen):
+    """What the cells of a memory hold in a snapshot: one value per address instead of one per thread."""
+
+    def __init__(self, memory: Memory, seen: Snapshot) -> None:
+        super().__init__()
+        self.memory, self.seen = memory, seen
+
+    def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
+        """See `Data`; `t` is an address. No cell is written by two threads at once in a right filling."""
+        guards, memory, seen = encoding.guards, self.memory, self.seen
+        if t < 0:
+            return [(TRUE, NEVER, 0)]
+        cases: list[tuple[Guard, DataVector, int]] = []
+        alive = TRUE
+        for write, hits in memory.overlay(encoding, seen, t):
+            cases += [(guards.both(alive, hit), write.value, u) for u, hit in hits]
+            alive = guards.both(alive, -guards.any(hit for _, hit in hits))
+        return [*cases, (alive, *self._settled(t))]
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        found = list(self.memory.sources(self.seen, t))
+        return found if t >= 0 and self.seen.written[t] else [*found, (NEVER, 0)]
+
+    def _settled(self, address: int) -> tuple[DataVector, int]:
+        """Return what a cell holds where no write that holes decide has touched it."""
+        version = int(self.seen.version[address])
+        if not self.seen.written[address]:
+            return NEVER, 0
+        return (self.seen.data, address) if version < 0 else (self.seen.values[version], int(self.seen.writer[address]))
+
+    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        return self.memory.cell_equals(encoding, self.seen, t, term)
+
+    def _find_possible(self, t: int) -> Possible:
+        return self.memory.cell_possible(self.seen, t) if t >= 0 else frozenset((UNWRITTEN,))
+
+
+class Read(Chosen):
     """What each thread finds at an address, in a snapshot of a memory that depends on holes, or at an open address."""
 
     def __init__(self, memory: Memory, seen: Snapshot, address: Vector) -> None:
         super().__init__()
         self.memory, self.seen, self.address = memory, seen, address
+        self.cells = memory.cells_of(seen)
 
     def _cells(self, encoding: Encoding, t: int, term: Term) -> dict[int, Guard]:
         """Return the cells that may hold a term, with the guard under which thread t reads them."""
@@ -315,6 +364,12 @@ class Read(Data):
         return guards.any(
             guards.both(g, self.memory.cell_unwritten(encoding, self.seen, a)) for a, g in where.items() if a >= 0
         )
+
+    def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
+        return [(g, self.cells, address) for address, g in at(self.address, encoding, t).values.items()]
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        return [(self.cells, address) for address in sorted(reach(self.address, t))]
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
         return kinds_of(terms, [s for a in reach(self.address, t) for s in self.memory.sources(self.seen, a)])

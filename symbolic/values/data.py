@@ -10,16 +10,18 @@ reads in `symbolic.machine.memory`.)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from symbolic.algebra.terms import Term, Terms
+from symbolic.algebra.tally import Held, Is, Size, Tally
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Encoding, Lanes
 
 EXPANSION_LIMIT = 100_000  # combinations of operand values that are looked at one by one
+MANY = 1_000_000_000  # items of a value of which it is not known how many there are
 SCALED = "scaled"  # of the kinds of values: a product with a number
 CASES_DEEP = 3  # nested cases that a requirement tells apart; below them it asks for equality, which is built once
 Possible: TypeAlias = "frozenset[Term] | None"  # the terms a value may be, None for 'not enumerated'
@@ -31,9 +33,15 @@ class Data(ABC):
     def __init__(self) -> None:
         self._possible: dict[int, Possible] = {}
         self.known_kinds: dict[int, Kinds] = {}
+        self._by_items: dict[int, bool] = {}
+        self._natural: dict[int, bool] = {}
+        self._reduced_by: dict[int, frozenset[str]] = {}
+        self._sizes: dict[tuple[int, bool], tuple[int, int]] = {}
 
     def equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         """Return the guard under which thread t's value is `term`, built once per encoding."""
+        if self.by_items(t):
+            return is_term(self, encoding, t, term)
         memo = encoding.equal.get(self)
         if memo is None:
             memo = encoding.equal[self] = {}
@@ -46,7 +54,7 @@ class Data(ABC):
 
     def require(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...] = ()) -> None:
         """Require, unless one of these guards holds, that thread t's value is `term`."""
-        if len(unless) >= CASES_DEEP or not self._require_cases(encoding, t, term, unless):
+        if self.by_items(t) or len(unless) >= CASES_DEEP or not self._require_cases(encoding, t, term, unless):
             encoding.guards.add((*unless, self.equals(encoding, t, term)))
 
     def possible(self, t: int) -> Possible:
@@ -76,11 +84,102 @@ class Data(ABC):
         It follows from what else is required; said aloud, it lets a choice be ruled out before others are made.
         """
 
+    def held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
+        """Return what thread t's value holds, in guards that hold exactly then; worked out once per encoding."""
+        memo = encoding.held.get(self)
+        if memo is None:
+            memo = encoding.held[self] = {}
+        found = memo.get((t, tally))
+        if found is None:
+            found = memo[t, tally] = self._held(encoding, t, tally)
+        return found
+
+    def by_items(self, t: int) -> bool:
+        """Say whether it has to be asked of thread t's value what it holds, as it may be too many terms."""
+        if t not in self._by_items:
+            self._by_items[t] = self._is_by_items(t)
+        return self._by_items[t]
+
+    def natural(self, terms: Terms, t: int) -> bool:
+        """Say whether every coefficient in thread t's value is a natural number, whatever the holes are."""
+        if t not in self._natural:
+            self._natural[t] = self._is_natural(terms, t)
+        return self._natural[t]
+
+    @abstractmethod
+    def sources(self, t: int) -> Iterable[tuple[DataVector, int]]:
+        """Return the values that thread t's value may be, or is made of, each with its thread."""
+
+    def sizes(self, terms: Terms, t: int, size: Size) -> tuple[int, int]:
+        """Return how many items thread t's value has at least and at most, whatever the holes are."""
+        key = t, size.by_coefficients
+        if key not in self._sizes:
+            self._sizes[key] = self._find_sizes(terms, t, size)
+        return self._sizes[key]
+
+    def sized(self, encoding: Encoding, t: int, size: Size) -> Guard:
+        """Return a guard that implies that thread t's value has so many items; a solver may leave it false."""
+        least, most = self.sizes(encoding.terms, t, size)
+        if size.fits(least) and size.fits(most):
+            return TRUE
+        if not size.fits(least) and not size.fits(most):
+            return FALSE
+        memo = encoding.sized.setdefault(self, {})
+        found = memo.get((t, size))
+        if found is None:
+            found = memo[t, size] = encoding.guards.fresh()
+            for guards in self._needs(encoding, t, size):
+                encoding.guards.add((-found, *guards))
+        return found
+
+    def _find_sizes(self, terms: Terms, t: int, size: Size) -> tuple[int, int]:
+        return 0, MANY
+
+    def _needs(self, encoding: Encoding, t: int, size: Size) -> Iterable[tuple[Guard, ...]]:
+        """Yield clauses without which the value has not so many items."""
+        return ()
+
+    def reduced_by(self, t: int) -> frozenset[str]:
+        """Return the operators by which thread t's value may be reduced last."""
+        if t not in self._reduced_by:
+            parts = [(value, u) for value, u in self.sources(t) if isinstance(value, Data)]
+            self._reduced_by[t] = frozenset[str]().union(*(value.reduced_by(u) for value, u in parts))
+        return self._reduced_by[t]
+
+    def _is_by_items(self, t: int) -> bool:
+        return any(by_items(value, u) for value, u in self.sources(t))
+
+    def _is_natural(self, terms: Terms, t: int) -> bool:
+        return all(natural(terms, value, u) for value, u in self.sources(t))
+
+    @abstractmethod
+    def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held: ...
+
     @abstractmethod
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard: ...
 
     @abstractmethod
     def _find_possible(self, t: int) -> Possible: ...
+
+
+class Chosen(Data):
+    """Data that is one of several values, as they are."""
+
+    @abstractmethod
+    def cases(self, encoding: Encoding, t: int) -> Sequence[tuple[Guard, DataVector, int]]:
+        """Return the values that thread t's may be: when it is which, and for which thread."""
+
+    def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
+        cases = [(when, held(value, encoding, u, tally)) for when, value, u in self.cases(encoding, t)]
+        return tally.chosen(encoding.guards, cases)
+
+    def _find_sizes(self, terms: Terms, t: int, size: Size) -> tuple[int, int]:
+        some = [sizes(terms, value, u, size) for value, u in self.sources(t)]
+        return min((least for least, _ in some), default=0), max((most for _, most in some), default=0)
+
+    def _needs(self, encoding: Encoding, t: int, size: Size) -> Iterable[tuple[Guard, ...]]:
+        for when, value, u in self.cases(encoding, t):
+            yield -when, sized(value, encoding, u, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +206,52 @@ def possible(value: DataVector, t: int) -> Possible:
     if isinstance(value, Data):
         return value.possible(t)
     return frozenset((int(value[t]),))
+
+
+def held(value: DataVector, encoding: Encoding, t: int, tally: Tally) -> Held:
+    """Return what a data vector holds for thread t."""
+    if isinstance(value, Data):
+        return value.held(encoding, t, tally)
+    return tally.of(encoding.terms, int(value[t]))
+
+
+def sizes(terms: Terms, value: DataVector, t: int, size: Size) -> tuple[int, int]:
+    """Return how many items a data vector has at least and at most for thread t."""
+    if isinstance(value, Data):
+        return value.sizes(terms, t, size)
+    found = size.of(terms, int(value[t]))
+    return found, found
+
+
+def sized(value: DataVector, encoding: Encoding, t: int, size: Size) -> Guard:
+    """Return a guard that implies that a data vector has so many items for thread t."""
+    if isinstance(value, Data):
+        return value.sized(encoding, t, size)
+    return TRUE if size.fits(size.of(encoding.terms, int(value[t]))) else FALSE
+
+
+def is_term(value: DataVector, encoding: Encoding, t: int, term: Term) -> Guard:
+    """Return the guard that a data vector is `term` for thread t. It holds exactly then, unlike that of `equals`,
+    which a solver may leave false."""
+    return held(value, encoding, t, Is(term)).get(1, FALSE)
+
+
+def by_items(value: DataVector, t: int) -> bool:
+    """Say whether it has to be asked of a data vector what it holds for thread t."""
+    return isinstance(value, Data) and value.by_items(t)
+
+
+def natural(terms: Terms, value: DataVector, t: int) -> bool:
+    """Say whether every coefficient in a data vector is a natural number for thread t."""
+    return value.natural(terms, t) if isinstance(value, Data) else is_natural(terms, int(value[t]))
+
+
+def is_natural(terms: Terms, term: Term) -> bool:
+    """Say whether every coefficient in a term, taken as a sum, is a natural number, as is a number that it holds."""
+    if term == UNWRITTEN:
+        return True
+    found = [terms.nodes[i][1][0] if terms.is_const(i) else n for i, n in terms.multiset(term, "+").items()]
+    return all(isinstance(n, int) and n >= 0 for n in found)
 
 
 def kinds(terms: Terms, value: DataVector, t: int) -> Kinds:
@@ -147,6 +292,8 @@ def require_among(
 ) -> None:
     """Require, unless one of these guards holds, that a data vector is one of some terms, as far as few clauses go."""
     found = possible(value, t)
+    if by_items(value, t):
+        return
     if found is not None and not found & terms:
         encoding.guards.add(unless)
     elif (found is None or not found <= terms) and isinstance(value, Data) and len(unless) < CASES_DEEP:
@@ -183,8 +330,12 @@ def kinds_of(terms: Terms, values: Sequence[tuple[DataVector, int]]) -> Kinds:
     return frozenset(found)
 
 
-def too_many(place: Place | None) -> SwizzleError:
-    return SwizzleError(
+class TooManyWays(SwizzleError):
+    """A data value depends on holes in too many ways."""
+
+
+def too_many(place: Place | None) -> TooManyWays:
+    return TooManyWays(
         f"a data value depends on holes in more than {EXPANSION_LIMIT:,} ways, or on accumulators' values",
         place=place,
         expected="arithmetic on few values that depend on holes, reductions as accumulators",

@@ -120,6 +120,38 @@ class Guards:
             self.clauses += 1 + len(key)
         return found
 
+    def chosen(self, cases: Iterable[tuple[Guard, Guard]]) -> Guard:
+        """Return the guard that holds where that of the chosen case does; of each case, when it is chosen comes first.
+
+        The cases are exclusive and exhaustive.
+        """
+        live = [(when, then) for when, then in cases if when != FALSE]
+        results = {then for _, then in live}
+        if len(results) == 1:
+            return results.pop()
+        if results <= {TRUE, FALSE}:
+            return self.any(when for when, then in live if then == TRUE)
+        for usual in (FALSE, TRUE):
+            others = [(when, then) for when, then in live if then != usual]
+            if len(others) == 1:
+                ((when, then),) = others
+                return self.both(when, then) if usual == FALSE else -self.both(when, -then)
+        found = self.fresh()
+        for when, then in live:
+            self.add((-when, -then, found))
+            self.add((-when, then, -found))
+        return found
+
+    def odd_one(self, a: Guard, b: Guard) -> Guard:
+        """Return the guard 'one of these holds, and not the other'."""
+        if FALSE in (a, b):
+            return b if a == FALSE else a
+        if TRUE in (a, b):
+            return -b if a == TRUE else -a
+        if abs(a) == abs(b):
+            return FALSE if a == b else TRUE
+        return self._sum(a, b)
+
     # -- cubes ----------------------------------------------------------------------------------------------
 
     def _parts(self, guard: Guard) -> tuple[Guard, ...]:

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from math import prod
+from typing import Any
 
 from symbolic.algebra.law import LAWS
-from symbolic.algebra.terms import Term, Terms
+from symbolic.algebra.tally import Held, Is, Size, Tally, Unwritten
+from symbolic.algebra.terms import WIDEN, Term, Terms
 from symbolic.algebra.undo import undo
 from symbolic.errors import Place
+from symbolic.values.contents import held_whole, is_reduction
 from symbolic.values.data import (
     EXPANSION_LIMIT,
+    MANY,
     SCALED,
     Data,
     DataVector,
     Kinds,
     Need,
     Possible,
+    by_items,
     equals,
+    held,
+    is_natural,
+    is_term,
     kinds,
     kinds_of_term,
     possible,
     require,
+    sized,
+    sizes,
     too_many,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding
+
+FEW = 1_500  # combinations of the operands' values, up to which they are looked at one by one
 
 
 class Mapped(Data):
@@ -90,11 +103,107 @@ class Mapped(Data):
             case _:
                 return frozenset((self.op,))
 
-    def _find_possible(self, t: int) -> Possible:
-        sets, positions = self._sets(t)
-        if positions:
+    # -- item by item ---------------------------------------------------------------------------------------
+
+    def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
+        guards, operands = encoding.guards, self.operands
+        if isinstance(tally, Unwritten) or (tally.op == self.op and self.op in LAWS):
+            return reduce(partial(tally.joined, guards), (held(o, encoding, t, tally) for o in operands))
+        if tally.op == "+" and self.op == "*":
+            for factor, other in (operands, operands[::-1]):
+                numbers = self._numbers(factor, t)
+                if numbers is not None:
+                    whole = held(other, encoding, t, tally)
+                    cases = [(is_term(factor, encoding, t, v), tally.scaled(whole, n)) for v, n in numbers.items()]
+                    return tally.chosen(guards, cases)
+        if self._few(t):
+            return self._held_by_value(encoding, t, tally)
+        if isinstance(tally, Is):
+            return tally.once(self._is(encoding, t, tally.term))
+        return held_whole(self, encoding, t, tally, self.place)
+
+    def _numbers(self, operand: DataVector, t: int) -> dict[Term, Any] | None:
+        """Return the numbers that an operand may be, None where it may be anything else."""
+        values, nodes = possible(operand, t), self.terms.nodes
+        if values is None or not all(self.terms.is_const(v) for v in values):
             return None
-        return frozenset(self.terms.apply(self.op, c) for c in itertools.product(*(s for s in sets if s is not None)))
+        return {v: nodes[v][1][0] for v in sorted(values)}
+
+    def _few(self, t: int) -> bool:
+        """Say whether all combinations of the operands' values are few."""
+        sets = [possible(o, t) for o in self.operands]
+        return prod(EXPANSION_LIMIT if s is None else len(s) for s in sets) < EXPANSION_LIMIT
+
+    def _held_by_value(self, encoding: Encoding, t: int, tally: Tally) -> Held:
+        guards, terms, found = encoding.guards, self.terms, dict[Any, list[Guard]]()
+        for chosen in itertools.product(*(sorted(possible(o, t) or ()) for o in self.operands)):
+            here = tally.of(terms, terms.apply(self.op, chosen))
+            if here:
+                guard = TRUE
+                for operand, value in zip(self.operands, chosen, strict=True):
+                    guard = guards.both(guard, is_term(operand, encoding, t, value)) if guard != FALSE else FALSE
+                for amount in here:
+                    found.setdefault(amount, []).append(guard)
+        return {amount: guard for amount, some in found.items() if (guard := guards.any(some)) != FALSE}
+
+    def _is(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        """Return the guard that the value is a term, exactly."""
+        guards, terms, op = encoding.guards, self.terms, self.op
+        if op in LAWS:
+            return is_reduction(self, "+" if self._is_multiple(t) else op, encoding, t, term)
+        made_by, arguments = terms.nodes[term]
+        unchanged = op.startswith(WIDEN) and terms.apply(op, (term,)) == term
+        found = is_term(self.operands[0], encoding, t, term) if unchanged else FALSE
+        if made_by == op:
+            same = TRUE
+            for operand, argument in zip(self.operands, arguments, strict=True):
+                same = guards.both(same, is_term(operand, encoding, t, argument)) if same != FALSE else FALSE
+            found = guards.any((found, same))
+        return found
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        return [(operand, t) for operand in self.operands]
+
+    def _find_sizes(self, terms: Terms, t: int, size: Size) -> tuple[int, int]:
+        some = [sizes(terms, operand, t, size) for operand in self.operands]
+        if self.op == size.op:
+            return sum(least for least, _ in some), min(MANY, sum(most for _, most in some))
+        if self.op in LAWS or self.op.startswith(WIDEN):
+            return 0, MANY
+        return 1, 1
+
+    def _needs(self, encoding: Encoding, t: int, size: Size) -> Iterator[tuple[Guard, ...]]:
+        if self.op == size.op:
+            limits = [sizes(self.terms, operand, t, size)[size.at_least] for operand in self.operands]
+            for operand, own in zip(self.operands, limits, strict=True):
+                yield (sized(operand, encoding, t, size.less(sum(limits) - own)),)
+
+    def reduced_by(self, t: int) -> frozenset[str]:
+        return frozenset(("+" if self._is_multiple(t) else self.op,))
+
+    def _is_multiple(self, t: int) -> bool:
+        """Say whether the value is a number times another one."""
+        return self.op == "*" and any(self._numbers(operand, t) is not None for operand in self.operands)
+
+    def _is_by_items(self, t: int) -> bool:
+        if any(by_items(operand, t) for operand in self.operands):
+            return True
+        sets = [possible(o, t) for o in self.operands]
+        several = [s for s in sets if s is None or len(s) > 1]
+        return len(several) > 1 and prod(EXPANSION_LIMIT if s is None else len(s) for s in several) > FEW
+
+    def _is_natural(self, terms: Terms, t: int) -> bool:
+        keeps = self.op in LAWS or self.op.startswith(WIDEN)
+        return not keeps or super()._is_natural(terms, t)
+
+    # -- all that it may be ---------------------------------------------------------------------------------
+
+    def _find_possible(self, t: int) -> Possible:
+        sets = [possible(o, t) for o in self.operands]
+        known = [s for s in sets if s is not None]
+        if len(known) < len(sets) or prod(map(len, known)) > EXPANSION_LIMIT or self.by_items(t):
+            return None
+        return frozenset(self.terms.apply(self.op, chosen) for chosen in itertools.product(*known))
 
     def _sets(self, t: int) -> tuple[list[Possible], list[int]]:
         """Return what the operands may be, and which one of them cannot be enumerated, if any."""
@@ -135,6 +244,17 @@ class Number(Data):
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         values = self.index.at(encoding, t).values
         return encoding.guards.any(g for value, g in values.items() if self.cast(value) == term)
+
+    def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
+        values = self.index.at(encoding, t).values
+        cases = [(g, tally.of(encoding.terms, self.cast(value))) for value, g in values.items()]
+        return tally.chosen(encoding.guards, cases)
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        return []
+
+    def _is_natural(self, terms: Terms, t: int) -> bool:
+        return all(is_natural(terms, self.cast(value)) for value in self.index.reach(t))
 
     def _find_possible(self, t: int) -> Possible:
         return frozenset(self.cast(value) for value in self.index.reach(t))

@@ -6,6 +6,7 @@ from functools import partial
 
 from symbolic.algebra.terms import Term, Terms
 from symbolic.values.data import (
+    Chosen,
     Data,
     DataVector,
     Kinds,
@@ -21,10 +22,10 @@ from symbolic.values.data import (
     union_of,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
-from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_at
+from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_at, reach
 
 
-class Selected(Data):
+class Selected(Chosen):
     """`yes` where a BOOL vector holds, else `no`."""
 
     def __init__(self, chosen: Vector, yes: DataVector, no: DataVector) -> None:
@@ -52,6 +53,14 @@ class Selected(Data):
         if g != TRUE:
             require_among(self.no, encoding, t, terms, (*unless, g))
 
+    def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
+        g = guard_at(self.chosen, encoding, t)
+        return [(when, side, t) for when, side in ((g, self.yes), (-g, self.no)) if when != FALSE]
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        sides = reach(self.chosen, t)
+        return [(side, t) for chosen, side in ((True, self.yes), (False, self.no)) if chosen in sides]
+
     def _find_possible(self, t: int) -> Possible:
         if not isinstance(self.chosen, Deferred):
             return possible(self.yes if self.chosen[t] else self.no, t)
@@ -61,7 +70,7 @@ class Selected(Data):
         return kinds_of(terms, [(self.yes, t), (self.no, t)])
 
 
-class Shuffled(Data):
+class Shuffled(Chosen):
     """What lane `source` of the warp that begins at thread `base` offers."""
 
     def __init__(self, value: DataVector, source: Vector, base: Lanes, width: int) -> None:
@@ -105,6 +114,13 @@ class Shuffled(Data):
         for lane, g in at(self.source, encoding, t).values.items():
             require_among(self.value, encoding, base + lane, terms, (*unless, -g))
 
+    def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
+        base, lanes = int(self.base[t]), at(self.source, encoding, t).values
+        return [(g, self.value, base + lane) for lane, g in lanes.items()]
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        return [(self.value, int(self.base[t]) + lane) for lane in sorted(reach(self.source, t))]
+
     def _find_possible(self, t: int) -> Possible:
         holders = self.holders(int(self.base[t]))
         return None if holders is None else frozenset(holders)
@@ -113,7 +129,7 @@ class Shuffled(Data):
         return kinds_of(terms, [(self.value, int(self.base[t]) + lane) for lane in range(self.width)])
 
 
-class Gathered(Data):
+class Gathered(Chosen):
     """Another thread's value, the giver known for each thread."""
 
     def __init__(self, value: Data, giver: Lanes) -> None:
@@ -132,6 +148,12 @@ class Gathered(Data):
 
     def need(self, t: int, term: Term) -> Need | None:
         return self.value.need(int(self.giver[t]), term)
+
+    def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
+        return [(TRUE, self.value, int(self.giver[t]))]
+
+    def sources(self, t: int) -> list[tuple[DataVector, int]]:
+        return [(self.value, int(self.giver[t]))]
 
     def _find_possible(self, t: int) -> Possible:
         return self.value.possible(int(self.giver[t]))

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from symbolic.algebra.tally import Held, Size, Tally
 from symbolic.algebra.terms import Term, Terms
 from symbolic.values.guard import FALSE, TRUE, Guard, Guards
 from symbolic.values.union import Union, combine
@@ -25,11 +26,12 @@ Lanes: TypeAlias = npt.NDArray[Any]
 @dataclass(slots=True)
 class Encoding:
     """One search problem over one program run: the guards, what each hole may be, and what was built so far
-    (`memo` for steering values, `equal` for questions about data).
+    (`memo` for steering values; `equal`, `held` and `sized` for questions about data).
 
     `hole(h, point)` gives the union of values that hole `h` may take at a point (a tuple of its arguments).
-    `active` notes every accumulate that was looked at: what ran, for which thread, under which guard. `narrowed` says
-    that some requirement is stronger than it should be, so that there may be fillings which the guards do not allow.
+    `active` notes every accumulate that was looked at: what ran, for which thread, under which guard; `noted` are the
+    reductions whose accumulates are all there. `narrowed` says that some requirement is stronger than it should be, so
+    that there may be fillings which the guards do not allow.
     """
 
     guards: Guards
@@ -37,7 +39,10 @@ class Encoding:
     hole: Callable[[int, tuple[int, ...]], Union]
     memo: dict[Deferred, dict[int, Union]] = field(default_factory=dict)
     equal: dict[Any, dict[tuple[int, Term], Guard]] = field(default_factory=dict)
+    held: dict[Any, dict[tuple[int, Tally], Held]] = field(default_factory=dict)
     active: list[tuple[Any, int, Guard]] = field(default_factory=list)
+    sized: dict[Any, dict[tuple[int, Size], Guard]] = field(default_factory=dict)
+    noted: set[tuple[Any, int]] = field(default_factory=set)
     narrowed: bool = False
 
 

@@ -1,0 +1,95 @@
+"""Arithmetic on values that came through holes: what the search finds is what trying all fillings finds.
+
+Values are asked what they hold, item by item, even where they are few enough to be told apart. Brute force runs the
+concrete machine on every filling; the second reading, which shares no code, confirms that there are no more.
+"""
+
+import random
+
+import pytest
+
+from swizzle.problem.problem import Problem
+from symbolic.values import mapped
+from tests.differential.test_cancelling import compare
+from tests.differential.test_search_against_brute_force import functions
+from tests.sketches import kernel
+
+ARGUMENTS = "x=i32[4], y=i32.out[4]"
+LANE = "?sw_xform(i, 4)"
+COMMON = ("+", "+", "+", "-", "^", "max", "min", "&", "*")
+
+
+def body(rng: random.Random) -> str:
+    """Return a kernel of some rounds: values go to other lanes by way of holes, and are put together."""
+    lines, values, holes = ["i = cuda.laneid"], ["x[i]", "x[3 - i]"], 0
+    ops = rng.choice([("+",), ("+", "-"), ("max",), ("^",), ("&",), COMMON])
+    shared = rng.random() < 0.3
+    if shared:
+        lines.append("tile = cuda.shared.array(4, i32)")
+    for step in range(rng.randint(2, 3)):
+        name, source, op = f"v{step}", rng.choice(values), rng.choice(ops)
+        way, most = rng.random(), 3 if rng.random() < 0.3 else 2
+        moved = source
+        if holes < most and way < 0.6:
+            moved, holes = f"cuda.shfl_sync(cuda.FULL_MASK, {source}, {LANE})", holes + 1
+        elif way < 0.8 and shared:
+            lines += ["cuda.syncthreads()", f"tile[i] = {source}", "cuda.syncthreads()"]
+            where, holes = (LANE, holes + 1) if holes < most else ("3 - i", holes)
+            moved = f"tile[{where}]"
+        scale = rng.choice(("", "", "", "2 * ", "-")) if op in "+-" else ""
+        other = rng.choice(values)
+        both = f"{op}({other}, {moved})" if op in ("min", "max") else f"{other} {op} {scale}{moved}"
+        if holes < most and rng.random() < 0.4:
+            both, holes = f"({both}) if ?sw_cond(i, {rng.randint(0, 3)}) else {other}", holes + 1
+        lines.append(f"{name} = {both}")
+        values.append(name)
+    if rng.random() < 0.3:
+        lines += [
+            f'a = accumulator(i32, outer="{rng.choice(ops) if ops != ("+", "-") else "+"}")'.replace('"-"', '"+"'),
+            f"a.accumulate({values[-1]}, when=i < 5)",
+            f"a.accumulate({values[-2]})",
+        ]
+        values.append("a.value")
+    return "\n".join([*lines, f"y[i] = {values[-1]}"])
+
+
+def spec_of(text: str, rng: random.Random) -> str | None:
+    """Return what some filling computes, at times with one output changed."""
+    sketch = kernel(text, spec="[v for v in x]", arguments=ARGUMENTS, block=4, warp_size=4)
+    problem = Problem.of(sketch.program, sketch.spec)
+    made = problem.templates("1")
+    choices = [rng.choice(functions(t, p)) for t, p in zip(made, problem.points, strict=True)]
+    run, _ = problem.candidate(made, choices)
+    if run.violations:
+        return None
+    wanted = [problem.terms.show(term) for term in run.memories["y"].data.tolist()]
+    if rng.random() < 0.3:
+        wanted[rng.randrange(4)] = rng.choice(("x[0]", "x[1] + x[2]", "2 * x[3]", "max(x[0], x[1])", wanted[0]))
+    return f"[{', '.join(wanted)}]"
+
+
+def check(seed: int) -> None:
+    rng = random.Random(seed)
+    text = body(rng)
+    spec = spec_of(text, rng)
+    if spec is not None:
+        compare(text, spec, "1")
+
+
+@pytest.fixture(autouse=True)
+def _by_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped, "FEW", 1)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_sketches(seed: int) -> None:
+    """Existence, number of solutions and least cost agree with brute force, and the second reading."""
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(25, 2025, 50))
+def test_many_random_sketches(start: int) -> None:
+    """The same, 2,000 times."""
+    for seed in range(start, start + 50):
+        check(seed)
