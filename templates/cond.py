@@ -90,7 +90,7 @@ class Cond(Template):
                 tuple(range(min(reach) - 1, max(reach) + 1)),
             )
 
-    def restricted(self) -> Cond:
+    def restricted(self, strides: bool = False) -> Cond:
         if self.space == "1":
             return self
         found = copy(self)

@@ -35,9 +35,9 @@ class Either(Template):
         self.parts = tuple(parts)
         self.components = (tuple(range(len(parts))), *(some for part in parts for some in part.components))
 
-    def restricted(self) -> Template:
+    def restricted(self, strides: bool = False) -> Template:
         found = copy(self)
-        found._set([part.restricted() for part in self.parts])
+        found._set([part.restricted(strides) for part in self.parts])
         return found
 
     def slices(self) -> list[slice]:

@@ -29,11 +29,11 @@ class Part(Template):
         self.conditions = [condition] * (self.n - 1)
         self.components = condition.components * (self.n - 1) or ((None,),)
 
-    def restricted(self) -> Template:
+    def restricted(self, strides: bool = False) -> Template:
         if not self.conditions:
             return self
         found = copy(self)
-        found._set(self.conditions[0].restricted())
+        found._set(self.conditions[0].restricted(strides))
         return found
 
     def slices(self) -> list[slice]:

@@ -66,8 +66,11 @@ class Template:
         """Say how heavy a choice's formula is to read: tuples that are compared."""
         return ()
 
-    def restricted(self) -> Template:
-        """Return the part of this space whose constants are those of most kernels: 0, 1, -1 and the sizes."""
+    def restricted(self, strides: bool = False) -> Template:
+        """Return the part of this space whose constants are those of most kernels: 0, 1, -1 and the sizes.
+
+        `strides` keeps offsets that are powers of two as well: so partial sums go from lane to lane.
+        """
         return self
 
     def functions(self, points: Sequence[Point]) -> Functions | None:

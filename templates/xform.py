@@ -63,14 +63,14 @@ class Xform(Template):
             tuple(by_size(n)),
         )
 
-    def restricted(self) -> Template:
+    def restricted(self, strides: bool = False) -> Template:
         found = copy(self)
         shapes, rates, offsets = self.components
         few = (0, 1, self.n - 1)
         found.components = (
             tuple((gs, c_f, d_f, wrap) for gs, c_f, d_f, wrap in shapes if min(c_f, gs - c_f) in (0, 1, gs // d_f)),
             tuple((c_r, d_r) for c_r, d_r in rates if c_r in few),
-            tuple(c for c in offsets if c in few),
+            tuple(c for c in offsets if c in few or (strides and min(c, self.n - c).bit_count() == 1)),
         )
         return found
 

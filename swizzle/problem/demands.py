@@ -51,8 +51,10 @@ class Shown:
         if self._after_each is not None:
             self._after_each()
 
-    def refute(self, run: Run, wrong: Sequence[Mismatch], *, near: bool = False) -> bool:
+    def refute(self, run: Run, wrong: Sequence[Mismatch], forbid: Callable[[], None], *, near: bool = False) -> bool:
         """Show what a candidate breaks; say whether it broke anything.
+
+        `forbid` rules it out by itself, for what is narrowed may be wrong where everything that was shown holds.
 
         `near`: rather for a thread whose warp was looked at before. What it needs is built in part already; a proof is
         shorter by threads that have less in common.
@@ -67,23 +69,31 @@ class Shown:
         if not wrong:
             return False
         if wrong[0].array in self.problem.reductions:
-            return self._look_at_content(wrong)
+            self._look_at_content(wrong, forbid)
+            return True
         demands = [self.problem.demand_for(run, each.array, each.address) for each in wrong]
         known = [d for d in demands if self.problem.thread_of(d) in self._threads]
         others = (self._near(demands) if near else []) or demands
         thread = self.problem.thread_of(known[0] if known else self._random.choice(others))
-        for demand in {d: None for d in demands if self.problem.thread_of(d) == thread}:
+        new = {d: None for d in demands if self.problem.thread_of(d) == thread and d not in self.demands}
+        for demand in new:
             self.look_at(demand)
+        if not new:
+            self._forbid_narrowed(forbid)
         return True
 
-    def _look_at_content(self, wrong: Sequence[Mismatch]) -> bool:
+    def _look_at_content(self, wrong: Sequence[Mismatch], forbid: Callable[[], None]) -> None:
         """Look at one item in all outputs: it tells more than all items of one output."""
-        for each in wrong:
-            for demand in self.problem.contents(each):
-                if demand not in self.demands:
-                    self.look_at(demand)
-                    return True
-        raise AssertionError("a candidate fails on something that the search was told of")
+        demands = (demand for each in wrong for demand in self.problem.contents(each) if demand not in self.demands)
+        found = next(demands, None)
+        if found is not None:
+            self.look_at(found)
+        else:
+            self._forbid_narrowed(forbid)
+
+    def _forbid_narrowed(self, forbid: Callable[[], None]) -> None:
+        assert self.encoding.narrowed, "a candidate fails on something that the search was told of"
+        forbid()
 
     def _near(self, demands: list[Demand]) -> list[Demand]:
         """Return the demands of threads whose warp was looked at."""

@@ -15,10 +15,12 @@ import numpy as np
 
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
+from symbolic.algebra.bag import Times
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.law import LAWS
 from symbolic.algebra.orders import accumulation
-from symbolic.algebra.tally import Constant, Size, Tally, Unwritten
+from symbolic.algebra.parity import Odd
+from symbolic.algebra.tally import Constant, Present, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
@@ -61,7 +63,8 @@ class Stored:
 class Content:
     """How often one item is in each output of an array, which are all reductions by one operator.
 
-    The item None is the number among the items, UNWRITTEN what a cell holds before its first write.
+    The item None is the number among the items, UNWRITTEN what a cell holds before its first write. Where an output is
+    a number that absorbs everything, only that number counts.
     """
 
     array: str
@@ -150,6 +153,10 @@ class Problem:
         holes = zip(self.program.holes, self.points, strict=True)
         return [template(hole, points, space, self.naive, self.families) for hole, points in holes]
 
+    def light(self, space: Space) -> list[Template]:
+        """Return the templates of a space with their light constants only."""
+        return [made.restricted(strides=bool(self.reductions)) for made in self.templates(space)]
+
     def has_more(self, space: Space, before: Space) -> bool:
         """Say whether a space has functions that another one before it has not."""
         here, there = self.templates(space), self.templates(before)
@@ -188,8 +195,18 @@ class Problem:
             amounts = [items[demand.item] for items in wanted]
             tally = order.tally(demand.item, max(amounts), self._natural(cells, found))
         for output, amount in zip(found, amounts, strict=True):
-            held = cells.held(encoding, output.address, tally)
-            encoding.guards.add((*unless, tally.says(encoding.guards, held, amount)))
+            if demand.item not in (None, UNWRITTEN) and order.absorbs(output.term):
+                continue
+            asked = tally
+            if isinstance(tally, Present | Odd) and self._is_tight(cells, output, order.op):
+                asked = Times(order.op, tally.item, 1)
+            held = cells.held(encoding, output.address, asked)
+            encoding.guards.add((*unless, asked.says(encoding.guards, held, amount)))
+
+    def _is_tight(self, cells: Data, output: Output, op: str) -> bool:
+        """Say whether an output is made of as many items at most as it must have, so that each is there once."""
+        size = Size(op, 0, True, by_coefficients=False)
+        return cells.sizes(self.terms, output.address, size)[1] == size.of(self.terms, output.term)
 
     def _require_number(self, encoding: Encoding, demand: Number, unless: tuple[Guard, ...]) -> None:
         cells, found = self._reduced(demand.array)
@@ -221,6 +238,8 @@ class Problem:
         order = accumulation(self.terms, self.reductions[wrong.array])
         if wrong.got == UNWRITTEN:
             return [Content(wrong.array, UNWRITTEN)]
+        if order.absorbs(wrong.got) or order.absorbs(wrong.wanted):
+            return [Content(wrong.array, None)]
         got, wanted = order.items(wrong.got), order.items(wrong.wanted)
         different = sorted(i for i in got.keys() | wanted.keys() if got[i] != wanted[i])
         items = [None if self.terms.is_const(item) else item for item in different]
@@ -237,6 +256,15 @@ class Problem:
             if len(ops) == 1 and ops <= LAWS.keys() and not seen.diffuse and any(by_items(v, t) for v, t in sources):
                 (found[parameter.name],) = ops
         return found
+
+    @cached_property
+    def by_items(self) -> bool:
+        """Whether it has to be asked of some output what it holds."""
+        return any(
+            by_items(value, t)
+            for output in self.outputs
+            for value, t in self.run.memories[output.array].sources(self.finals[output.array], output.address)
+        )
 
     def thread_of(self, demand: Demand) -> int:
         """Return the thread that stores what a demand is about, one of them if they are many."""

@@ -7,7 +7,8 @@ candidate is run for all threads. Two to five threads are usually enough.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.costs.cost import BoundedCost
@@ -20,6 +21,7 @@ from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Chosen, Excluded
 from symbolic.values.guard import Guard, Guards
+from templates.chooser import Choice
 from templates.holes import Space
 from templates.template import matching
 
@@ -44,12 +46,12 @@ class Cegis:
         wider: Space | None = None,
         cost: BoundedCost = ACCUMULATES,
     ) -> None:
-        """`light` looks at the part of the space that `Template.restricted` keeps; `wider` is where it may go on."""
+        """`light` looks at the part of the space of light constants; `wider` is where it may go on."""
         self.problem, self.space, self.deadline, self.news, self.cost = problem, space, deadline, news, cost
         self.guards = Guards(deadline)
         self.wider = wider
         whole = problem.templates(space)
-        templates = [t.restricted() for t in whole] if light else whole
+        templates = problem.light(space) if light else whole
         later = [] if wider is None else problem.templates(wider)
         self.holes = OpenHoles(self.guards, problem.program.holes, templates, later)
         self.stats = Stats()
@@ -102,7 +104,7 @@ class Cegis:
             started = time.monotonic()
             choices = self.holes.chosen(answer.holds)
             run, wrong = self.problem.candidate(self.holes.templates, choices)
-            refuted = self.shown.refute(run, wrong, near=at_most is None)
+            refuted = self.shown.refute(run, wrong, partial(self._forbid, choices), near=at_most is None)
             self._bound.look(self.shown.encoding)
             cost = self.cost.of_copies(run, 1)[0]
             if not refuted and at_most is not None and cost > at_most:
@@ -115,9 +117,12 @@ class Cegis:
             self.news("looking for a filling")
 
     def forbid(self, candidate: Candidate) -> None:
-        """Rule out all that run like a candidate: some hole must differ at some point at which it is asked."""
+        self._forbid(candidate.choices)
+
+    def _forbid(self, choices: Sequence[Choice]) -> None:
+        """Rule out all that run like a filling: some hole must differ at some point at which it is asked."""
         different: list[Guard] = []
-        answers = self.problem.answers(self.holes.templates, candidate.choices)
+        answers = self.problem.answers(self.holes.templates, choices)
         for number, (made, some) in enumerate(zip(self.holes.templates, answers, strict=True)):
             if not some:
                 continue

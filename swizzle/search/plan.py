@@ -68,7 +68,7 @@ class Plan:
         constants = self._constants(space)
         if constants < LARGE:
             return False
-        light = sum(len(c) for t in self.problem.templates(space) for c in t.restricted().components)
+        light = sum(len(c) for t in self.problem.light(space) for c in t.components)
         return WORTH_IT * light < constants
 
     def suits_tables(self, space: SpaceName) -> bool:
@@ -81,7 +81,7 @@ class Plan:
         return (
             self.limits.canonical
             and large
-            and not self.problem.reductions
+            and not self.problem.by_items
             and not (self.limits.all_solutions and self.problem.branches)
             and self.floor == self.most
         )

@@ -96,6 +96,10 @@ class _Asked:
         self.failures = np.append(self.failures, 0)
 
 
+def _impossible() -> None:
+    raise AssertionError("a candidate fails on something that the search was told of")
+
+
 class Tables:
     """The search; a context manager. What is required of threads is kept from one space to the next."""
 
@@ -300,7 +304,7 @@ class Tables:
     def _cost(self, choices: tuple[Choice, ...]) -> int | None:
         """Run a filling for all threads; return its cost, None if it is wrong, which is shown then."""
         run, wrong = self.problem.candidate(self.templates, choices)
-        if not self.shown.refute(run, wrong):
+        if not self.shown.refute(run, wrong, _impossible):
             return self.cost.of_copies(run, 1)[0]
         self.counterexamples += 1
         self.news("looking for a filling")

@@ -209,7 +209,7 @@ class Reduced(Data):
             return False
         try:
             self._require(encoding, t, term, -unless[0] if unless else TRUE)
-        except TooManyWays:  # what was required until then follows from what is wanted
+        except TooManyWays:
             self._by_items[t] = True
             return False
         return True
@@ -221,7 +221,7 @@ class Reduced(Data):
         if isinstance(tally, Is):
             return tally.once(is_reduction(self, self.outer, encoding, t, tally.term))
         if tally.op != self.outer and not isinstance(tally, Unwritten):
-            return held_whole(self, encoding, t, tally, self.place)
+            return held_whole(self, encoding, t, tally)
         found = NOTHING if self.init is None else tally.of(self.terms, self.init)
         for entry, active in self._noted(encoding, t):
             if active != FALSE:
@@ -308,6 +308,7 @@ class Reduced(Data):
         if settled is not None and goal.order.absorbs(settled):
             guards.add((-when, TRUE if settled == term else FALSE))
             return
+        fitting = {id(e): list(self._fitting(e, t, goal)) for e, _ in open_entries if not self._pairs(e, t)}
         uses: dict[Term, list[Use]] = {item: [] for item in goal.items}
         for item, count in () if settled is None else goal.order.items(settled).items():
             if item in uses:
@@ -323,9 +324,9 @@ class Reduced(Data):
                 continue
             fits = []
             if len(entry.operands) == 1:
-                able = frozenset(term for _, term in self._fitting(entry, t, goal))
+                able = frozenset(term for _, term in fitting[id(entry)])
                 require_among(entry.operands[0], encoding, t, able, (-when, -active))
-            for guard, items in self._contributions(encoding, entry, t, goal):
+            for guard, items in self._contributions(encoding, entry, t, goal, fitting[id(entry)]):
                 fits.append(guard)
                 for item, count in items.items():
                     uses[item].append((guards.both(active, guard), count))
@@ -505,11 +506,11 @@ class Reduced(Data):
         return chosen[0] if len(chosen) == 1 else self.terms.apply(self.inner or "", chosen)
 
     def _contributions(
-        self, encoding: Encoding, entry: Entry, t: int, goal: Goal
+        self, encoding: Encoding, entry: Entry, t: int, goal: Goal, fitting: Sequence[tuple[tuple[Term, ...], Term]]
     ) -> Iterator[tuple[Guard, Counter[Term]]]:
         """Yield what an entry may contribute without spoiling the wanted term: the guard and the items."""
         guards, operands = encoding.guards, entry.operands
-        for chosen, term in self._fitting(entry, t, goal):
+        for chosen, term in fitting:
             guard = TRUE
             for operand, value in zip(operands, chosen, strict=True):
                 guard = guards.both(guard, equals(operand, encoding, t, value))

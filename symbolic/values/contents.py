@@ -8,9 +8,8 @@ from __future__ import annotations
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.tally import Constant, Held, Others, Tally
 from symbolic.algebra.terms import Term
-from symbolic.errors import Place
-from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural, too_many
-from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural
+from symbolic.values.guard import FALSE, Guard
 from symbolic.values.vector import Encoding
 
 
@@ -20,26 +19,30 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
     Where items may cancel, fillings that bring others and take them off again are left out, and the encoding is
     narrowed.
     """
-    guards, terms, found = encoding.guards, encoding.terms, TRUE
+    guards, terms = encoding.guards, encoding.terms
     order, plain = accumulation(terms, op), natural(terms, value, t)
     items = order.items(term)
+    constant = Constant(op)
+    found = constant.says(guards, held(value, encoding, t, constant), order.number(items))
+    if order.absorbs(term) or found == FALSE:
+        return found
     whole = {item: number for item, number in items.items() if not terms.is_const(item)}
     for item, number in whole.items():
         tally = order.tally(item, number, plain)
         found = guards.both(found, tally.says(guards, held(value, encoding, t, tally), number))
         if found == FALSE:
             return FALSE
-    constant = Constant(op)
-    found = guards.both(found, constant.says(guards, held(value, encoding, t, constant), order.number(items)))
     others = held(value, encoding, t, Others(op, frozenset(whole)))
     encoding.narrowed |= bool(others) and order.cancels and not plain
     return guards.both(found, -others.get(1, FALSE))
 
 
-def held_whole(value: Data, encoding: Encoding, t: int, tally: Tally, place: Place | None) -> Held:
-    """Return what a value holds that is one item of `tally.op`, made by another operator."""
+def held_whole(value: Data, encoding: Encoding, t: int, tally: Tally) -> Held:
+    """Return what a value holds that is one item of `tally.op`, made by another operator.
+
+    Where it may be something else, such as a multiple of an item, that is left out, and the encoding is narrowed.
+    """
     some = kinds(encoding.terms, value, t)
     assert tally.op is not None
-    if some is None or some & {tally.op, "const", SCALED}:
-        raise too_many(place)
+    encoding.narrowed |= some is None or bool(some & {tally.op, "const", SCALED})
     return tally.whole(encoding.guards, lambda item: is_term(value, encoding, t, item))

@@ -336,8 +336,8 @@ class TooManyWays(SwizzleError):
 
 def too_many(place: Place | None) -> TooManyWays:
     return TooManyWays(
-        f"a data value depends on holes in more than {EXPANSION_LIMIT:,} ways, or on accumulators' values",
+        f"a data value depends on holes in more than {EXPANSION_LIMIT:,} ways, and is no reduction by one operator",
         place=place,
-        expected="arithmetic on few values that depend on holes, reductions as accumulators",
-        mend="accumulate the values instead of adding them up, and apply what follows in the accumulator's final=",
+        expected="a sum of products with numbers, or one operator (max, ^, ...) on values that depend on holes",
+        mend="put other operators behind the reduction or before it, or write out some of the holes",
     )

@@ -75,11 +75,15 @@ class Guards:
     def add(self, clause: Iterable[Guard]) -> None:
         """Require that one of these guards holds."""
         literals = set(clause)
+        literals.discard(FALSE)
         if not self._open.isdisjoint(literals):
+            if len(literals) == 1 and (cube := self._cubes.get(next(iter(literals)))) is not None:
+                for part in cube:
+                    self.add((part,))
+                return
             literals = self._spelt_out(literals)
         if TRUE in literals or len(set(map(abs, literals))) < len(literals):
             return
-        literals.discard(FALSE)
         self.clauses += 1
         if self.clauses % 1024 == 0:
             self._check_limits()

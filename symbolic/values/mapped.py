@@ -8,7 +8,7 @@ from functools import partial, reduce
 from math import prod
 from typing import Any
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import LAWS, Law
 from symbolic.algebra.tally import Held, Is, Size, Tally, Unwritten
 from symbolic.algebra.terms import WIDEN, Term, Terms
 from symbolic.algebra.undo import undo
@@ -29,6 +29,7 @@ from symbolic.values.data import (
     is_natural,
     is_term,
     kinds,
+    kinds_of,
     kinds_of_term,
     possible,
     require,
@@ -79,10 +80,12 @@ class Mapped(Data):
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
         """What an operator makes of a value that cannot fold with the other operand is made by that operator."""
-        sets, (position,) = self._sets(t)
         law = LAWS.get(self.op)
         if law is None:
             return frozenset((self.op,))
+        if self.by_items(t):
+            return self._kinds_of_all(law, terms, t)
+        sets, (position,) = self._sets(t)
         known = {v for s in sets if s is not None for v in s}
         known_kinds = frozenset[str]().union(*(kinds_of_term(terms, v) for v in known))
         folds = {law.identity, law.absorber} & {terms.nodes[v][1][0] for v in known if terms.is_const(v)}
@@ -120,7 +123,7 @@ class Mapped(Data):
             return self._held_by_value(encoding, t, tally)
         if isinstance(tally, Is):
             return tally.once(self._is(encoding, t, tally.term))
-        return held_whole(self, encoding, t, tally, self.place)
+        return held_whole(self, encoding, t, tally)
 
     def _numbers(self, operand: DataVector, t: int) -> dict[Term, Any] | None:
         """Return the numbers that an operand may be, None where it may be anything else."""
@@ -139,9 +142,7 @@ class Mapped(Data):
         for chosen in itertools.product(*(sorted(possible(o, t) or ()) for o in self.operands)):
             here = tally.of(terms, terms.apply(self.op, chosen))
             if here:
-                guard = TRUE
-                for operand, value in zip(self.operands, chosen, strict=True):
-                    guard = guards.both(guard, is_term(operand, encoding, t, value)) if guard != FALSE else FALSE
+                guard = self._are(encoding, t, chosen)
                 for amount in here:
                     found.setdefault(amount, []).append(guard)
         return {amount: guard for amount, some in found.items() if (guard := guards.any(some)) != FALSE}
@@ -149,16 +150,21 @@ class Mapped(Data):
     def _is(self, encoding: Encoding, t: int, term: Term) -> Guard:
         """Return the guard that the value is a term, exactly."""
         guards, terms, op = encoding.guards, self.terms, self.op
+        multiple = self._is_multiple(t)
+        if op == "*" and not multiple and any(possible(operand, t) is not None for operand in self.operands):
+            return guards.any(self._are(encoding, t, chosen) for chosen in self._combinations(t, term))
         if op in LAWS:
-            return is_reduction(self, "+" if self._is_multiple(t) else op, encoding, t, term)
+            return is_reduction(self, "+" if multiple else op, encoding, t, term)
         made_by, arguments = terms.nodes[term]
         unchanged = op.startswith(WIDEN) and terms.apply(op, (term,)) == term
         found = is_term(self.operands[0], encoding, t, term) if unchanged else FALSE
-        if made_by == op:
-            same = TRUE
-            for operand, argument in zip(self.operands, arguments, strict=True):
-                same = guards.both(same, is_term(operand, encoding, t, argument)) if same != FALSE else FALSE
-            found = guards.any((found, same))
+        return guards.any((found, self._are(encoding, t, arguments))) if made_by == op else found
+
+    def _are(self, encoding: Encoding, t: int, chosen: Sequence[Term]) -> Guard:
+        """Return the guard that the operands are these terms."""
+        found = TRUE
+        for operand, value in zip(self.operands, chosen, strict=True):
+            found = encoding.guards.both(found, is_term(operand, encoding, t, value)) if found != FALSE else FALSE
         return found
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
@@ -197,6 +203,21 @@ class Mapped(Data):
         return not keeps or super()._is_natural(terms, t)
 
     # -- all that it may be ---------------------------------------------------------------------------------
+
+    def _kinds_of_all(self, law: Law, terms: Terms, t: int) -> Kinds:
+        """What the operator makes of operands that are none of them told apart."""
+        some = kinds_of(terms, [(operand, t) for operand in self.operands])
+        if some is None or "const" in some:
+            return None
+        match law.order:
+            case "set":
+                return some | {self.op}
+            case "linear" if self.natural(terms, t):
+                return frozenset((self.op, "*", SCALED))
+            case "bag":
+                return frozenset((self.op, *((SCALED,) if some & {"+", SCALED} else ())))
+            case _:
+                return None
 
     def _find_possible(self, t: int) -> Possible:
         sets = [possible(o, t) for o in self.operands]

@@ -81,7 +81,7 @@ class Uncanonical:
         self.name: SolverName = solver
         self.narrowed = False
         whole = problem.templates(space)
-        self.templates = [t.restricted() for t in whole] if light else whole
+        self.templates = problem.light(space) if light else whole
         self.choosers = [Formulas(t) for t in self.templates]
         self.dtypes = {p.name: p.dtype for p in problem.program.parameters}
         self.stats = Stats()
