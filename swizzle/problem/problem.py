@@ -29,7 +29,7 @@ from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
 from symbolic.machine.memory import Snapshot, hit_at
 from symbolic.machine.run import Accumulated, Run
-from symbolic.values.data import Data, by_items, require
+from symbolic.values.data import Data, require
 from symbolic.values.guard import Guard
 from symbolic.values.union import Union
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, reach
@@ -250,21 +250,21 @@ class Problem:
         """The output arrays of which it is asked what they hold, each with the operator."""
         found = {}
         for parameter in outputs(self.program):
-            memory, seen = self.run.memories[parameter.name], self.finals[parameter.name]
-            sources = [s for a in range(len(self.wanted[parameter.name])) for s in memory.sources(seen, a)]
-            ops = frozenset[str]().union(*(v.reduced_by(t) for v, t in sources if isinstance(v, Data)))
-            if len(ops) == 1 and ops <= LAWS.keys() and not seen.diffuse and any(by_items(v, t) for v, t in sources):
-                (found[parameter.name],) = ops
+            seen, stored = self.finals[parameter.name], self._stored(parameter.name)
+            if not seen.diffuse and any(value.by_items(t) for value, t in stored):
+                ops = frozenset[str]().union(*(value.reduced_by(t) for value, t in stored))
+                if len(ops) == 1 and ops <= LAWS.keys():
+                    (found[parameter.name],) = ops
         return found
 
     @cached_property
     def by_items(self) -> bool:
         """Whether it has to be asked of some output what it holds."""
-        return any(
-            by_items(value, t)
-            for output in self.outputs
-            for value, t in self.run.memories[output.array].sources(self.finals[output.array], output.address)
-        )
+        return any(value.by_items(t) for p in outputs(self.program) for value, t in self._stored(p.name))
+
+    def _stored(self, array: str) -> list[tuple[Data, int]]:
+        """Return the values that depend on holes and may be stored to an output array, each with its thread."""
+        return self.run.memories[array].cells_of(self.finals[array]).stored
 
     def thread_of(self, demand: Demand) -> int:
         """Return the thread that stores what a demand is about, one of them if they are many."""

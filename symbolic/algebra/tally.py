@@ -261,7 +261,8 @@ class Size:
 
 def amount(terms: Terms, op: str, term: Term, item: Term) -> Any:
     """Return how often an item is in a known term, or with which coefficient."""
-    if terms.nodes[term][0] == op:
+    made_by = terms.nodes[term][0]
+    if made_by == op or (op == "*" and made_by == "+"):  # a sum may be a multiple of another one
         return terms.multiset(term, op)[item]
     if LAWS[op].order == "linear":
         whole, number = terms.scale(term)

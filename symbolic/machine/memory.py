@@ -299,6 +299,23 @@ class Cells(Chosen):
         found = list(self.memory.sources(self.seen, t))
         return found if t >= 0 and self.seen.written[t] else [*found, (NEVER, 0)]
 
+    @cached_property
+    def stored(self) -> list[tuple[Data, int]]:
+        """The values that depend on holes and may be in some cell, each with its thread."""
+        seen, open_cells = self.seen, sorted(self.seen.open)
+        found = dict.fromkeys(zip(seen.version[open_cells].tolist(), seen.writer[open_cells].tolist(), strict=True))
+        settled = [(seen.values[version], t) for version, t in found]
+        threads = range(len(self.memory.base))
+        return settled + [(w.value, t) for w in seen.diffuse if isinstance(w.value, Data) for t in threads]
+
+    @cached_property
+    def some_by_items(self) -> bool:
+        """Whether it has to be asked of some cell what it holds; then it is asked of all."""
+        return any(value.by_items(t) for value, t in self.stored)
+
+    def _is_by_items(self, t: int) -> bool:
+        return self.some_by_items
+
     def _settled(self, address: int) -> tuple[DataVector, int]:
         """Return what a cell holds where no write that holes decide has touched it."""
         version = int(self.seen.version[address])
@@ -367,6 +384,9 @@ class Read(Chosen):
 
     def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
         return [(g, self.cells, address) for address, g in at(self.address, encoding, t).values.items()]
+
+    def _is_by_items(self, t: int) -> bool:
+        return self.cells.some_by_items
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(self.cells, address) for address in sorted(reach(self.address, t))]
