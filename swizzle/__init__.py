@@ -1,8 +1,8 @@
 """Swizzle: a solver-aided language for GPU kernels with holes.
 
-`from swizzle import sketch, spec, cuda, f32, sw_xform, ...` is all that a sketch needs; nothing here loads a solver
-until `solve` is asked for. What can be done with solutions (call, print, draw, explain) is handed in here, so that
-below they are data.
+`from swizzle import sketch, spec, cuda, f32, sw_xform, ...` is all that a sketch needs. A name is loaded when it is
+asked for, so that `swizzle --help` loads none and a sketch loads no solver. What can be done with solutions (call,
+print, draw, explain) is handed in here, so that below they are data.
 """
 
 from __future__ import annotations
@@ -12,35 +12,52 @@ from swizzle.commands import startup as startup  # guards the process before the
 # isort: split
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from swizzle.language.cuda_namespace import cuda
-from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
-from swizzle.language.parameters import parameter
-from swizzle.language.surface import (
-    Accumulator,
-    accumulator,
-    block_load,
-    block_store,
-    maximum,
-    minimum,
-    permute_local,
-    sw_cond,
-    sw_part,
-    sw_xform,
-    warp_load,
-    warp_store,
-    zeros,
-)
-from swizzle.sketches.loading import load
-from swizzle.sketches.sketch import Sketch, Spec, sketch, spec
-from swizzle.solution.solution import Drawn, Explained, Limits, Result, Solution, hand_in
-from symbolic.errors import SwizzleError
+from swizzle.solution.abilities import HANDED_IN
 
 if TYPE_CHECKING:
     from swizzle.costs.cost import Cost, Filled
+    from swizzle.language.cuda_namespace import cuda
+    from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
+    from swizzle.language.parameters import parameter
+    from swizzle.language.surface import (
+        Accumulator,
+        accumulator,
+        block_load,
+        block_store,
+        maximum,
+        minimum,
+        permute_local,
+        sw_cond,
+        sw_part,
+        sw_xform,
+        warp_load,
+        warp_store,
+        zeros,
+    )
     from swizzle.search.metasketch import solve
+    from swizzle.sketches.loading import load
+    from swizzle.sketches.sketch import Sketch, Spec, sketch, spec
     from swizzle.solution.hole_values import HoleValues
+    from swizzle.solution.solution import Abilities, Drawn, Explained, Limits, Result, Solution
+    from symbolic.errors import SwizzleError
+
+_LIVES_IN = {
+    "swizzle.costs.cost": "Cost Filled",
+    "swizzle.language.cuda_namespace": "cuda",
+    "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i32 i64 u32 u64",
+    "swizzle.language.parameters": "parameter",
+    "swizzle.language.surface": "Accumulator accumulator block_load block_store maximum minimum permute_local sw_cond "
+    "sw_part sw_xform warp_load warp_store zeros",
+    "swizzle.search.metasketch": "solve",
+    "swizzle.sketches.loading": "load",
+    "swizzle.sketches.sketch": "Sketch Spec sketch spec",
+    "swizzle.solution.solution": "Limits Result Solution",
+    "symbolic.errors": "SwizzleError",
+}
+_HOME = {name: module for module, names in _LIVES_IN.items() for name in names.split()}
 
 __all__ = [
     "Accumulator",
@@ -111,16 +128,16 @@ class _Abilities:
         return explain_result(result, timeout)
 
 
-hand_in(_Abilities())
+_abilities: Abilities = _Abilities()
+HANDED_IN[:] = [_abilities]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "solve":
-        from swizzle.search.metasketch import solve
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return found
 
-        return solve
-    if name in ("Cost", "Filled"):
-        from swizzle.costs import cost
 
-        return getattr(cost, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

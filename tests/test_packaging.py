@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import subprocess
 import sys
@@ -53,20 +54,66 @@ def test_running_a_solved_kernel_needs_no_solver(module: str) -> None:
     assert imported_by(f"import {module}", "pysmt", "z3", "cvc5", "pysat", "numba") == set()
 
 
-def test_the_command_line_starts_light() -> None:
-    """`swizzle --help` answers before anything heavy is imported."""
-    heavy = (
-        "numpy",
-        "numba",
-        "pysmt",
-        "z3",
-        "cvc5",
-        "rich.console",
-        "rich.live",
-        "swizzle.search.metasketch",
-        "cuda_out.c.printer",
-    )
-    assert imported_by("import swizzle.commands.cli", *heavy) == set()
+def loaded_by(*arguments: str, **environment: str) -> set[str]:
+    """Run the command line in a fresh process; return the rooms of ours and the other packages that it loaded.
+
+    What the interpreter had loaded before, and the standard library, do not count.
+    """
+    program = f"""
+import sys
+before = {{name.split(".")[0] for name in sys.modules}} | {{"org"}}
+from swizzle.commands.cli import execute
+status = execute({list(arguments)!r}, sys.stdout, sys.stderr)
+packages = {{name for name in sys.modules if name.split(".")[0] not in before | sys.stdlib_module_names}}
+ours = {{"swizzle", "symbolic", "templates", "cuda_out"}}
+rooms = {{name if hasattr(sys.modules[name], "__path__") else name.rpartition(".")[0] for name in packages
+         if name.split(".")[0] in ours}}
+print(status, *sorted(rooms | {{name.split(".")[0] for name in packages}}), file=sys.stderr)
+"""
+    environment = {**os.environ, **environment}
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
+    status, *found = run.stderr.splitlines()[-1].split()
+    assert status == "0", run.stderr
+    return set(found)
+
+
+DOOR = {"click", "swizzle", "swizzle.commands", "swizzle.solution", "symbolic", "symbolic.ir", "templates"}
+"""What the command line itself is made of."""
+SEARCHING = {
+    *("swizzle.language", "swizzle.source", "swizzle.specs", "swizzle.frontend", "swizzle.sketches", "swizzle.problem"),
+    *("swizzle.costs", "swizzle.search", "swizzle.audit", "swizzle.cache", "swizzle.emit"),
+    *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve"),
+}
+TEXT_OF_TILES = {"cuda_out", "cuda_out.tiling", "cuda_out.analysis"}
+NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula"}
+
+
+@pytest.mark.parametrize(
+    "arguments, environment, more",
+    [
+        (["--version"], {}, set()),
+        (["--help"], {}, set()),
+        (["solve", "--help"], {}, set()),
+        (["completion", "bash"], {}, set()),
+        (
+            [],
+            {
+                "_SWIZZLE_COMPLETE": "bash_complete",
+                "COMP_WORDS": "swizzle solve case_studies/conv1d.py:",
+                "COMP_CWORD": "2",
+            },
+            {"swizzle.source"},
+        ),
+        (
+            ["solve", "case_studies/conv1d.py", "-q", "--no-cache"],
+            {},
+            SEARCHING | TEXT_OF_TILES | NUMBERS_AND_CLAUSES,
+        ),
+    ],
+)
+def test_what_the_command_line_loads(arguments: list[str], environment: dict[str, str], more: set[str]) -> None:
+    """A command loads the rooms that it needs: no numbers for `--help`, no SMT solver and no printers for a search."""
+    assert loaded_by(*arguments, **environment) == DOOR | more
 
 
 def test_a_heavy_import_would_be_seen() -> None:

@@ -58,10 +58,10 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
 
 
 def _kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    from swizzle.emit.emitters import EMITTERS
-
     if value is None:
         return None
+    from swizzle.emit.emitters import EMITTERS
+
     words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
     for word in words:
         if word not in EMITTERS:

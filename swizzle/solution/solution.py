@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
+from swizzle.solution.abilities import HANDED_IN
 from symbolic.ir.program import Program
 from templates.holes import Space
 
@@ -190,14 +191,7 @@ class Abilities(Protocol):
     def explanation(self, result: Result, timeout: float | None) -> Explained: ...
 
 
-_handed_in: list[Abilities] = []
-
-
-def hand_in(abilities: Abilities) -> None:
-    """Say what can be done with solutions."""
-    _handed_in[:] = [abilities]
-
-
 def _abilities() -> Abilities:
-    assert _handed_in, "the package hands its abilities in when it is imported"
-    return _handed_in[0]
+    handed_in: Abilities
+    (handed_in,) = HANDED_IN
+    return handed_in
