@@ -6,8 +6,9 @@ so the plan is the same on every machine. (Which of equally good fillings a solv
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Limits, SpaceName
@@ -34,21 +35,22 @@ class Plan:
         # Where fillings were forbidden in a space, the next one begins afresh: they are right in it, too.
         self.goes_on = not every or (not limits.all_solutions and limits.space is None)
         self.limits = replace(limits, all_solutions=every)
-        self.spaces = self._spaces()
+        self._searched: dict[SpaceName, bool] = {}
         self._light_done: set[SpaceName] = set()
 
-    def _spaces(self) -> list[SpaceName]:
-        """Return the spaces to search, without those that add nothing to the one before."""
+    @property
+    def spaces(self) -> Iterator[SpaceName]:
+        """The spaces to search, without those that add nothing to the one before."""
+        return (space for space in SPACES if self._searches(space))
+
+    def _searches(self, space: SpaceName) -> bool:
+        """Say whether a space is searched. Its templates are made for that, and large ones need not be looked at."""
         if self.limits.space in SPACES:
-            return [self.limits.space]
-        found: list[SpaceName] = []
-        before: list[Any] | None = None
-        for space in SPACES:
-            components = [t.components for t in self.problem.templates(space)]
-            if components != before:
-                found.append(space)
-            before = components
-        return found
+            return space == self.limits.space
+        if space not in self._searched:
+            before = SPACES[SPACES.index(space) - 1]
+            self._searched[space] = space == SPACES[0] or self.problem.has_more(space, before)
+        return self._searched[space]
 
     def light_parts(self, space: SpaceName) -> list[SpaceName]:
         """Return the spaces up to this one, of those in LIGHT, whose light part is to be searched before the whole.
@@ -92,7 +94,7 @@ class Plan:
         A filling of either costs the same, as no filling changes the cost; that a small space has none is not worth
         a long proof.
         """
-        return space in LIGHT and "3" in self.spaces and not self.limits.all_solutions
+        return space in LIGHT and self._searches("3") and not self.limits.all_solutions
 
     def node_limit(self, space: SpaceName, values: int) -> int:
         """Return after how many nodes a search by tables ends, which has so many values of holes at points."""
@@ -100,7 +102,7 @@ class Plan:
 
     def wider(self, space: SpaceName) -> SpaceName | None:
         """Return the space in which a solver's search of this one goes on, if it does."""
-        return "2" if space == "1" and "2" in self.spaces and self.goes_on else None
+        return "2" if space == "1" and self._searches("2") and self.goes_on else None
 
     def _constants(self, space: SpaceName) -> int:
         """Return how many constants the holes' templates have together."""
