@@ -41,6 +41,7 @@ class Row:
 def run_once(benchmark: Benchmark, checkout: Path, row: Row) -> None:
     """Run a benchmark in a fresh process of a checkout, without its cache."""
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
     command = [sys.executable, "-m", "swizzle", *benchmark.arguments, "--no-cache"]
     started = time.perf_counter()
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)

@@ -52,6 +52,7 @@ def run_once(arguments: Sequence[str], cache: str | None = None) -> Run:
     if arguments[0] == "solve" and cache is None:
         command.append("--no-cache")
     environment = {**os.environ, **({"SWIZZLE_CACHE_DIR": cache} if cache else {})}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         started = time.perf_counter()
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=err, env=environment)
