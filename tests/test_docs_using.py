@@ -62,6 +62,7 @@ def test_each_command_prints_what_the_page_says(console: str, workplace: Path) -
 
 @needs_nvcc
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake on this machine")
+@pytest.mark.slow  # the tutorial's project is built by default
 def test_the_cmake_project_builds(tmp_path: Path) -> None:
     """It solves its sketch, and two translation units include the header; warnings are errors."""
     launcher = tmp_path / "swizzle"

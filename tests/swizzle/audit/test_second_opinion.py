@@ -41,12 +41,13 @@ def test_verdicts_agree_with_brute_force() -> None:
     assert outcomes.count("unsat") >= 3
 
 
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 160), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("depth", [1, 2])
-def test_verdicts_on_the_naive_template_agree_with_brute_force(depth: Any) -> None:
+def test_verdicts_on_the_naive_template_agree_with_brute_force(depth: Any, seeds: range) -> None:
     """The same of random sketches whose `?sw_xform` is any small expression."""
-    outcomes = [_compare(seed, "1", depth) for seed in range(80)]
-    assert outcomes.count("sat") >= 4
-    assert outcomes.count("unsat") >= 2
+    outcomes = [_compare(seed, "1", depth) for seed in seeds]
+    assert outcomes.count("sat") >= 2
+    assert outcomes.count("unsat") >= 1
 
 
 def _compare(seed: int, space: Any, naive: Literal[0, 1, 2] = 0) -> str:

@@ -47,11 +47,12 @@ def test_the_same_status_and_cost(file: str, name: str | None, parameters: dict[
         assert found.certificate["verified"]["how"] == "formulas, by z3"
 
 
-def test_random_sketches() -> None:
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 60), marks=pytest.mark.slow)])
+def test_random_sketches(seeds: range) -> None:
     """What terms find is found, at no higher cost; what only numbers find has other terms."""
-    outcomes = [_compare(seed, "123"[seed % 3]) for seed in range(24)]
-    assert outcomes.count("sat") >= 4
-    assert outcomes.count("unsat") >= 4
+    outcomes = [_compare(seed, "123"[seed % 3]) for seed in seeds]
+    assert outcomes.count("sat") >= 2
+    assert outcomes.count("unsat") >= 2
 
 
 def _compare(seed: int, space: Any) -> str:
