@@ -130,7 +130,7 @@ def specification_of(
     return spec
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 36))])
 @pytest.mark.parametrize("space", ["1", "2", "3"])
 def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Status, least cost and number of solutions are what trying every filling gives."""
