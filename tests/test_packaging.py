@@ -85,7 +85,7 @@ SEARCHING = {
     *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve"),
 }
 TEXT_OF_TILES = {"cuda_out", "cuda_out.tiling", "cuda_out.analysis"}
-NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula"}
+NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula", "typing_extensions"}
 
 
 @pytest.mark.parametrize(
