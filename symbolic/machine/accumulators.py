@@ -11,6 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -31,6 +32,7 @@ from symbolic.values.data import (
     Need,
     Possible,
     TooManyWays,
+    combines,
     equals,
     held,
     is_natural,
@@ -262,6 +264,10 @@ class Reduced(Data):
             assert self.inner is not None
             self._products[key] = Mapped(self.terms, self.inner, entry.operands, self.place)
         return self._products[key]
+
+    @cached_property
+    def combines(self) -> bool:
+        return any(combines(operand) for entry in self.entries for operand in entry.operands)
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(o, t) for entry in self.entries if True in reach(entry.mask, t) for o in entry.operands]

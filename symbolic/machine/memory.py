@@ -25,6 +25,7 @@ from symbolic.values.data import (
     DataVector,
     Kinds,
     Possible,
+    combines,
     equals,
     kinds_of,
     possible,
@@ -295,6 +296,10 @@ class Cells(Chosen):
             alive = guards.both(alive, -guards.any(hit for _, hit in hits))
         return [*cases, (alive, *self._settled(t))]
 
+    @cached_property
+    def combines(self) -> bool:
+        return any(map(combines, (*self.seen.values, *(w.value for w in self.seen.diffuse))))
+
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         found = list(self.memory.sources(self.seen, t))
         return found if t >= 0 and self.seen.written[t] else [*found, (NEVER, 0)]
@@ -387,6 +392,10 @@ class Read(Chosen):
 
     def _is_by_items(self, t: int) -> bool:
         return self.cells.some_by_items
+
+    @cached_property
+    def combines(self) -> bool:
+        return self.cells.combines
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(self.cells, address) for address in sorted(reach(self.address, t))]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from symbolic.algebra.tally import Held, Is, Size, Tally
@@ -97,8 +98,13 @@ class Data(ABC):
     def by_items(self, t: int) -> bool:
         """Say whether it has to be asked of thread t's value what it holds, as it may be too many terms."""
         if t not in self._by_items:
-            self._by_items[t] = self._is_by_items(t)
+            self._by_items[t] = self.combines and self._is_by_items(t)
         return self._by_items[t]
+
+    @cached_property
+    @abstractmethod
+    def combines(self) -> bool:
+        """Whether an operator combines values that depend on holes anywhere; else no value has to be asked by items."""
 
     def natural(self, terms: Terms, t: int) -> bool:
         """Say whether every coefficient in thread t's value is a natural number, whatever the holes are."""
@@ -228,6 +234,11 @@ def sized(value: DataVector, encoding: Encoding, t: int, size: Size) -> Guard:
     if isinstance(value, Data):
         return value.sized(encoding, t, size)
     return TRUE if size.fits(size.of(encoding.terms, int(value[t]))) else FALSE
+
+
+def combines(value: DataVector) -> bool:
+    """Say whether an operator combines values that depend on holes in a data vector."""
+    return isinstance(value, Data) and value.combines
 
 
 def is_term(value: DataVector, encoding: Encoding, t: int, term: Term) -> Guard:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from math import prod
 from typing import Any
 
@@ -24,6 +24,7 @@ from symbolic.values.data import (
     Need,
     Possible,
     by_items,
+    combines,
     equals,
     held,
     is_natural,
@@ -167,6 +168,10 @@ class Mapped(Data):
             found = encoding.guards.both(found, is_term(operand, encoding, t, value)) if found != FALSE else FALSE
         return found
 
+    @cached_property
+    def combines(self) -> bool:
+        return sum(isinstance(o, Data) for o in self.operands) > 1 or any(map(combines, self.operands))
+
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(operand, t) for operand in self.operands]
 
@@ -270,6 +275,10 @@ class Number(Data):
         values = self.index.at(encoding, t).values
         cases = [(g, tally.of(encoding.terms, self.cast(value))) for value, g in values.items()]
         return tally.chosen(encoding.guards, cases)
+
+    @cached_property
+    def combines(self) -> bool:
+        return False
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 from symbolic.algebra.terms import Term, Terms
 from symbolic.values.data import (
@@ -12,6 +12,7 @@ from symbolic.values.data import (
     Kinds,
     Need,
     Possible,
+    combines,
     equals,
     kinds,
     kinds_of,
@@ -56,6 +57,10 @@ class Selected(Chosen):
     def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
         g = guard_at(self.chosen, encoding, t)
         return [(when, side, t) for when, side in ((g, self.yes), (-g, self.no)) if when != FALSE]
+
+    @cached_property
+    def combines(self) -> bool:
+        return combines(self.yes) or combines(self.no)
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         sides = reach(self.chosen, t)
@@ -118,6 +123,10 @@ class Shuffled(Chosen):
         base, lanes = int(self.base[t]), at(self.source, encoding, t).values
         return [(g, self.value, base + lane) for lane, g in lanes.items()]
 
+    @cached_property
+    def combines(self) -> bool:
+        return combines(self.value)
+
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(self.value, int(self.base[t]) + lane) for lane in sorted(reach(self.source, t))]
 
@@ -151,6 +160,10 @@ class Gathered(Chosen):
 
     def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
         return [(TRUE, self.value, int(self.giver[t]))]
+
+    @cached_property
+    def combines(self) -> bool:
+        return self.value.combines
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(self.value, int(self.giver[t]))]
