@@ -112,7 +112,7 @@ def binary_range(op: ir.BinaryOp, left: Range, right: Range) -> Range:
             return left.minimum(right)
         case "max":
             return left.maximum(right)
-        case "/":
+        case "/" | ir.OperatorName():
             return ANY
         case _:
             assert_never(op)

@@ -20,7 +20,7 @@ from cuda_out.c.width import is_wide, wide_names
 from cuda_out.passes.vectors import vector_accesses
 from cuda_out.tiling.text import tile_text
 from cuda_out.tiling.tiling import Tiling
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import law_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Program, ReductionOp, Stmt
@@ -223,7 +223,7 @@ class StatementPrinter:
 
     def _accumulator(self, stmt: ir.DeclareAccumulator, here: bool) -> None:
         self.accumulators[stmt.name] = stmt
-        start = literal(LAWS[stmt.outer].start(stmt.dtype) if stmt.init is None else stmt.init.value, stmt.dtype)
+        start = literal(law_of(stmt.outer).start(stmt.dtype) if stmt.init is None else stmt.init.value, stmt.dtype)
         name = self.names[stmt.name]
         if not stmt.shape:
             if here:
@@ -266,7 +266,7 @@ class StatementPrinter:
             level = PRECEDENCE[outer]
             held, given = converted(target, UNSIGNED[dtype]), self.expressions.modular(value, facts)
             return f"{target} = {converted(f'{held} {outer} {given.inside(outer, level + 1)}', dtype)};"
-        if LAWS[outer].infix:
+        if law_of(outer).infix:
             return f"{target} {outer}= {self.expressions.text(value, facts)};"
         call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)
         return f"{target} = {call}({target}, {self.expressions.text(value, facts)});"

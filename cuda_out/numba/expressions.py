@@ -19,7 +19,7 @@ from cuda_out.c.expressions import Text
 from cuda_out.c.types import is_unsigned
 from cuda_out.numba.identifiers import NUMBA_TYPE
 from cuda_out.tiling.text import TileText
-from symbolic.algebra.law import LAWS, infix, limits
+from symbolic.algebra.law import infix, law_of, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr
@@ -81,7 +81,7 @@ class NumbaExpressions:
 
     def start(self, stmt: ir.DeclareAccumulator) -> str:
         """Return what an accumulator starts with."""
-        value = LAWS[stmt.outer].start(stmt.dtype) if stmt.init is None else stmt.init.value
+        value = law_of(stmt.outer).start(stmt.dtype) if stmt.init is None else stmt.init.value
         return self.literal(value, stmt.dtype, stmt)
 
     def text(self, expr: Expr, facts: Facts, level: int = 0) -> str:

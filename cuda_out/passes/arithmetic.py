@@ -63,7 +63,7 @@ def simplify_binary(expr: ir.Binary, facts: Facts, again: Simplify) -> Expr:
             if _is(right, 0):
                 return left
             return right if _is(left, 0) else expr
-        case "/":
+        case "/" | ir.OperatorName():
             return expr
         case _:
             assert_never(expr.op)

@@ -24,7 +24,7 @@ from cuda_out.ptx.polynomials import (
 )
 from cuda_out.ptx.ranges import Ranges
 from symbolic.algebra.exact import exact, number
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import find_law
 from symbolic.algebra.terms import Term, Terms
 
 LIMIT: Final = 4096
@@ -64,7 +64,7 @@ class Rings:
 
     def _modulo(self, kind: str, term: Term) -> Term:
         op, args = self.terms.nodes[term]
-        if op in LAWS:
+        if find_law(op) is not None:
             narrow = self._narrow[width(kind)]
             if narrow.issuperset(args) or all(self.narrowed(kind, arg) == arg for arg in args):
                 return term

@@ -18,7 +18,7 @@ from typing import Any, Final
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
 from swizzle.specs.specification import Meaning
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import find_law
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
 from symbolic.ir.program import (
@@ -30,6 +30,7 @@ from symbolic.ir.program import (
     For,
     Hole,
     Load,
+    OperatorName,
     Parameter,
     Program,
     Store,
@@ -97,6 +98,8 @@ def normal_form(node: Any, names: dict[str, int]) -> Any:
             return tuple([normal_form(part, names) for part in node])
         case Enum():
             return node.value
+        case OperatorName():
+            return node.law.row
         case _ if is_dataclass(node) and not isinstance(node, type):
             kind: type[Any] = type(node)
             named, unspelled = NAMES.get(kind), UNSPELLED.get(kind, frozenset())
@@ -132,9 +135,9 @@ def term_digests(terms: Terms, names: Mapping[str, int], asked: Iterable[Term]) 
             text = f"const {_number(arguments[0])!r}".encode()
         else:
             parts = [digests[argument] for argument in arguments]
-            if op in LAWS:
+            if find_law(op) is not None:
                 parts.sort()
-            head = heads.get(op) or heads.setdefault(op, f"{op} ".encode())
+            head = heads.get(op) or heads.setdefault(op, f"{normal_form(op, {})} ".encode())
             text = head + b"".join(parts)
         digests[term] = blake(text, digest_size=16).digest()
     return digests

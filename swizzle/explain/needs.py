@@ -13,7 +13,7 @@ from typing import Final
 
 from swizzle.explain.part_names import Names, atoms_of, listing
 from swizzle.problem.problem import Output, Problem
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.machine.accumulators import Entry, Reduced
@@ -171,7 +171,7 @@ def _accumulates(
         return _too_few(names, [items[n] for n in few], [use for use in uses if use.items & {items[n] for n in few}])
     if value.order.spare(value.entries_of(t), wanted):
         idle = []
-    elif LAWS[value.outer].idempotent:
+    elif law_of(value.outer).idempotent:
         idle = [u for u, use in enumerate(uses) if use.always and not use.items][:1]
     else:
         sure = [u for u, use in enumerate(uses) if use.always]

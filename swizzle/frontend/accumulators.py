@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
+from typing import Final, cast
 
 from swizzle.frontend import operators
 from swizzle.frontend.calls import Arguments
@@ -118,7 +118,7 @@ def _operator(reader: ExpressionReader, node: ast.expr, which: str, dtype: DType
             "an integer dtype, such as u32",
             "use + * min max",
         )
-    return law.symbol
+    return cast(ReductionOp, law.name)
 
 
 def _final(reader: ExpressionReader, node: ast.expr, dtype: DType) -> FinalFunction:

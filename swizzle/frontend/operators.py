@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from typing_extensions import assert_never
 
-from symbolic.algebra.law import LAWS, limits
+from symbolic.algebra.law import LAWS, find_law, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
     AccumulatorValue,
@@ -29,6 +29,7 @@ from symbolic.ir.program import (
     HoleCall,
     Load,
     Logic,
+    OperatorName,
     Select,
     Shuffle,
     Unary,
@@ -49,7 +50,7 @@ Value: TypeAlias = Expr | FloatLiteral
 
 INDEX, BOOL = DType.INDEX, DType.BOOL
 INTEGER_RANGES: Final = {d: limits(d) for d in (INDEX, DType.I32, DType.U32, DType.I64, DType.U64)}
-_INTEGER_ONLY: Final = ("//", "%", "<<", ">>", *(symbol for symbol, law in LAWS.items() if not law.floats))
+_INTEGER_ONLY: Final = frozenset(("//", "%", "<<", ">>"))
 _FOLD: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "-": operator.sub,
     "/": operator.truediv,
@@ -200,9 +201,17 @@ def common_dtype(left: Value, right: Value, what: str, place: Place) -> DType:
 
 def _check_operator(op: BinaryOp, dtype: DType, place: Place) -> None:
     if op == "/" and not dtype.is_float:
-        fail(place, f"`/` on {'indices' if dtype is INDEX else dtype.value + ' data'}", "floor division", "write `//`")
-    if dtype.is_float and op in _INTEGER_ONLY:
+        fail(place, f"`/` on {_kind(dtype)}", "floor division", "write `//`")
+    law = find_law(op)
+    if law is not None and law.own and not law.takes(dtype):
+        takes = " ".join(each.value for each in DType if law.takes(each))
+        fail(place, f"`{op}` on {_kind(dtype)}", f"data of a type that it takes: {takes}", "convert it, as in u32(...)")
+    if dtype.is_float and (op in _INTEGER_ONLY or (law is not None and not law.takes(dtype))):
         fail(place, f"`{op}` on {dtype.value} data", "integers", "float data takes + - * / min max")
+
+
+def _kind(dtype: DType) -> str:
+    return "indices" if dtype is INDEX else f"{dtype.value} data"
 
 
 def dtype_of(value: Value) -> DType | None:
@@ -231,7 +240,7 @@ def fold(op: BinaryOp, left: Any, right: Any, place: Place) -> Any:
         fail(place, "a division by zero", "a divisor that is not 0", "guard it with `if`, or check the sizes")
     if op in ("<<", ">>") and not 0 <= right < 64:
         fail(place, f"a shift by {right}", "a shift by 0 to 63", _SHIFT)
-    result = _FOLD[op](left, right)
+    result = (op.law.fold if isinstance(op, OperatorName) else _FOLD[op])(left, right)
     if isinstance(result, int) and abs(result) >= 2**64:
         fail(place, "a constant of more than 64 bits", "a number that fits into the kernel's integers")
     return result

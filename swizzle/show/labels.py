@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import LAWS, find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name, unflattened
 from symbolic.ir.program import DeclareArray, Program
@@ -55,7 +55,7 @@ class Labels:
                 return (_clipped(f"{float(args[0]):g}" if isinstance(args[0], (float, Fraction)) else str(args[0])),)
             case "atom":
                 return self._element(*args)
-        if op in LAWS:
+        if find_law(op) is not None:
             args = tuple(sorted(args, key=self.terms.reading_order))
         parts = [self.lines(arg) for arg in args]
         if (op in SIGNS or op in ("/", "-")) and len(parts) <= STACKED and all(len(p) == 1 for p in parts):
@@ -65,7 +65,7 @@ class Labels:
                 return (ordered[0], *(_clipped(sign + text) for text in ordered[1:]))
         if op in SIGNS:
             return (f"{SIGNS[op]}{len(args)}",)
-        return (_clipped(f"{op}{len(args)}" if op in LAWS else f"{op}()"),)
+        return (_clipped(f"{op}{len(args)}" if find_law(op) is not None else f"{op}()"),)
 
     def place(self, array: str, index: int) -> str:
         """Return where in an array a cell is: `17`, `1,3`."""

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from symbolic.algebra.numbers import joined
+
 
 def _operator(function: Callable[[Any, Any], Any], swap: bool = False) -> Callable[[Wrapping, Any], Any]:
     def method(self: Wrapping, other: Any) -> Any:
@@ -60,9 +62,8 @@ class Wrapping:
         return self
 
     def reduce_with(self, op: str, other: Any) -> Any:
-        """Return the smaller or larger of two values, for `swizzle.minimum` and `maximum`."""
-        right = self.lift(other)
-        return wrapping(np.minimum(self.value, right) if op == "min" else np.maximum(self.value, right))
+        """Return what an operator without Python syntax makes of two values, such as min."""
+        return wrapping(joined(op, self.value, self.lift(other)))
 
 
 def wrapping(value: Any) -> Any:

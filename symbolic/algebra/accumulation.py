@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import law_of
 from symbolic.algebra.tally import Tally
 from symbolic.algebra.terms import Term, Terms
 
@@ -48,7 +48,7 @@ class Accumulation(ABC):
     cancels: ClassVar[bool] = False
 
     def __init__(self, terms: Terms, op: str) -> None:
-        self.terms, self.op, self.law = terms, op, LAWS[op]
+        self.terms, self.op, self.law = terms, op, law_of(op)
 
     def items(self, term: Term) -> Counter[Term]:
         """Return what is in a term, and how often."""

@@ -33,8 +33,10 @@ class Bag(Accumulation):
             return None if wanted == known else ()
         if self.absorbs(wanted):
             return (wanted,)
-        assert law.inverse
         items, others = self.items(wanted), self.items(known)
+        if law.inverse is None:  # numbers are items like others
+            found = self.total(tuple((items - others).elements()))
+            return () if found is None or terms.apply(op, (found, known)) != wanted else (found,)
         rest = Counter({t: n for t, n in items.items() if not terms.is_const(t)})
         taken = Counter({t: n for t, n in others.items() if not terms.is_const(t)})
         number = law.inverse(self.number(items), self.number(others))

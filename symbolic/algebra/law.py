@@ -3,6 +3,7 @@
 A row says what the operator does to numbers (fold, identity, absorber, inverse, the NumPy function), in which sense
 its items may be counted (the order), and how it is spelt: in sketches, in printed text, in labels. There is no second
 table of operators; what has no row here (`-`, `/`, `//`, `%`, shifts) is an operator of two places and nothing more.
+A user's operator is a row that is in no table: its name carries it (`symbolic.ir.program.OperatorName`).
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from symbolic.ir.program import DType, ReductionOp
+from symbolic.ir.program import DType, OperatorName
 
 Order: TypeAlias = Literal["bag", "linear", "set", "parity"]
 """What of an operator's items counts: how often each is there, with which coefficient, whether it is there, or whether
 it is there an odd number of times."""
+
+INTEGERS: Final = frozenset({DType.I32, DType.U32, DType.I64, DType.U64})
+NUMBERS: Final = INTEGERS | {DType.F16, DType.F32, DType.F64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +29,42 @@ class Law:
     """A commutative and associative operator on data.
 
     `identity` is the number that changes nothing; None where it is a `bound` of the type, as the greatest number is
-    for min. `absorber` is the number that leaves nothing else. `inverse(result, known)` is the other number. `infix`
-    says whether texts write it between its operands or as a call, `sign` is what a label writes before many items,
-    `words` are further names in sketches, and `numpy` is the name of NumPy's function.
+    for min, or where there is none. `absorber` is the number that leaves nothing else. `inverse(result, known)` is the
+    other number. `infix` says whether texts write it between its operands or as a call, `sign` is what a label writes
+    before many items, `words` are further names in sketches, `types` are the data that it takes. `numpy` is the name
+    of NumPy's function, or a function on arrays; '' is the fold, number by number.
+
+    A user's operator (`own`) is printed as a function of the parameters `operands`: `cuda` is its body as C++, in which
+    T is the type, and `python` a whole `def`, both '' where nobody has said. Numbers that it is applied to stay as they
+    are, since what the fold makes of them may depend on the type.
     """
 
-    symbol: ReductionOp
+    symbol: str
     fold: Callable[[Any, Any], Any]
     order: Order
-    numpy: str
-    identity: int | None = None
-    absorber: int | None = None
+    numpy: str | Callable[[Any, Any], Any] = ""
+    identity: int | float | None = None
+    absorber: int | float | None = None
     inverse: Callable[[Any, Any], Any] | None = None
     bound: Literal["", "least", "greatest"] = ""
     infix: bool = True
     sign: str = ""
     words: tuple[str, ...] = ()
-    floats: bool = True
+    types: frozenset[DType] = NUMBERS
+    own: bool = False
+    operands: tuple[str, str] = ("a", "b")
+    cuda: str = ""
+    python: str = ""
+
+    @property
+    def name(self) -> Any:
+        """The operator as programs and terms hold it (`ReductionOp`)."""
+        return OperatorName(self.symbol, self) if self.own else self.symbol
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What terms, and so answers, depend on."""
+        return self.symbol, self.order, self.identity, self.absorber
 
     @property
     def idempotent(self) -> bool:
@@ -50,7 +73,7 @@ class Law:
 
     def takes(self, dtype: DType) -> bool:
         """Say whether the operator has a meaning for data of this type."""
-        return self.floats or not dtype.is_float
+        return dtype in self.types
 
     def start(self, dtype: DType) -> Any:
         """Return the number of this type that a reduction starts from when the sketch gives none.
@@ -101,14 +124,27 @@ LAWS: dict[str, Law] = {
         Law("*", operator.mul, "bag", "multiply", identity=1, absorber=0, inverse=quotient, sign="Π"),
         Law("min", min, "set", "minimum", bound="greatest", infix=False),
         Law("max", max, "set", "maximum", bound="least", infix=False),
-        Law("&", operator.and_, "set", "bitwise_and", identity=-1, absorber=0, sign="&", words=("and",), floats=False),
-        Law("|", operator.or_, "set", "bitwise_or", identity=0, absorber=-1, sign="|", words=("or",), floats=False),
+        Law("&", operator.and_, "set", "bitwise_and", identity=-1, absorber=0, sign="&", words=("and",),
+            types=INTEGERS),
+        Law("|", operator.or_, "set", "bitwise_or", identity=0, absorber=-1, sign="|", words=("or",),
+            types=INTEGERS),
         Law("^", operator.xor, "parity", "bitwise_xor", identity=0, inverse=operator.xor, sign="⊕", words=("xor",),
-            floats=False),
+            types=INTEGERS),
     )
 }  # fmt: skip
 
 
+def find_law(op: str) -> Law | None:
+    """Return the row of an operator of two places, None where it has none."""
+    return op.law if isinstance(op, OperatorName) else LAWS.get(op)
+
+
+def law_of(op: str) -> Law:
+    """Return the row of an operator that has one."""
+    return op.law if isinstance(op, OperatorName) else LAWS[op]
+
+
 def infix(op: str) -> bool:
     """Say whether texts write an operator of two places between its operands; the others are calls."""
-    return op not in LAWS or LAWS[op].infix
+    law = find_law(op)
+    return law is None or law.infix

@@ -6,13 +6,14 @@ The machine is written once over `Algebra`. `Numbers` is one of them; `symbolic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import LAWS, Law, law_of
 from symbolic.algebra.terms import WIDEN
 from symbolic.ir.program import DType
 
@@ -38,7 +39,27 @@ BINARY: dict[str, np.ufunc] = {
     "%": np.remainder,
     "<<": np.left_shift,
     ">>": np.right_shift,
-} | {symbol: getattr(np, law.numpy) for symbol, law in LAWS.items()}
+} | {symbol: getattr(np, str(law.numpy)) for symbol, law in LAWS.items()}
+
+
+@lru_cache(maxsize=256)
+def on_arrays(law: Law) -> Callable[[Any, Any], Any]:
+    """Return what an operator is on NumPy's arrays and numbers; the result may be of another type."""
+    if callable(law.numpy):
+        return law.numpy
+    if law.numpy:
+        found: Callable[[Any, Any], Any] = getattr(np, law.numpy)
+        return found
+    fold = np.frompyfunc(law.fold, 2, 1)
+    return lambda a, b: fold(np.asarray(a).astype(object), np.asarray(b).astype(object))
+
+
+def joined(op: str, a: Any, b: Any) -> Any:
+    """Return what an operator with a law makes of two numbers or arrays of NumPy's, in their common type."""
+    law, kind = law_of(op), np.result_type(a, b)
+    with np.errstate(all="ignore"):
+        found = np.asarray(on_arrays(law)(a, b)).astype(kind)
+    return found[()]
 
 
 class Algebra(Protocol):
@@ -68,7 +89,8 @@ class Numbers:
 
     def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
         with np.errstate(all="ignore"):
-            return np.asarray(BINARY[op](a, b), NUMPY_DTYPES[dtype])
+            function = BINARY.get(op) or on_arrays(law_of(op))
+            return np.asarray(function(a, b), NUMPY_DTYPES[dtype])
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         with np.errstate(all="ignore"):
@@ -76,7 +98,7 @@ class Numbers:
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         kind = NUMPY_DTYPES[dtype]
-        start = init if init is not None else LAWS[op].start(dtype)
+        start = init if init is not None else law_of(op).start(dtype)
         total: Lanes = np.full(active[0].shape if active else (), start, kind)
         for on, value in zip(active, values, strict=True):
             total = np.where(on, self.binary(op, total, value.astype(kind), dtype), total)

@@ -8,7 +8,7 @@ from typing import Final
 from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.bag import Bag
 from symbolic.algebra.distinct import Distinct
-from symbolic.algebra.law import LAWS, Order
+from symbolic.algebra.law import Order, law_of
 from symbolic.algebra.linear import Linear
 from symbolic.algebra.parity import Parity
 from symbolic.algebra.terms import Terms
@@ -18,4 +18,4 @@ ORDERS: Final[Mapping[Order, type[Accumulation]]] = {"bag": Bag, "linear": Linea
 
 def accumulation(terms: Terms, op: str) -> Accumulation:
     """Return what knows the items of reductions by an operator."""
-    return ORDERS[LAWS[op].order](terms, op)
+    return ORDERS[law_of(op).order](terms, op)

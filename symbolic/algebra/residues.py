@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.algebra.law import LAWS, Law
+from symbolic.algebra.law import Law, law_of
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
-from symbolic.ir.program import DType
+from symbolic.ir.program import DType, OperatorName
 
 PRIME = (1 << 61) - 1
 
@@ -68,9 +68,8 @@ class Residue:
         return Residue(pow(self.value + seed, 3, PRIME))
 
     def reduce_with(self, op: str, other: Any) -> Residue:
-        """Return the smaller or larger of two, in the order of 0 to PRIME - 1."""
-        choose = min if op == "min" else max
-        return Residue(choose(self.value, Residue.of(other).value))
+        """Return what an operator with a law makes of two."""
+        return _apply(op, self, Residue.of(other))
 
 
 class Residues(Numbers):
@@ -106,14 +105,14 @@ class Residues(Numbers):
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         if not dtype.is_float:
             return super().reduce(op, active, values, init, dtype)
-        start = init if init is not None else _start(LAWS[op])
+        start = init if init is not None else _start(law_of(op))
         total = _full(len(active[0]) if active else 1, start)
         for on, value in zip(active, values, strict=True):
             total = _objects([_apply(op, x, y) if o else x for o, x, y in zip(on, total, value, strict=True)])
         return total
 
 
-def _start(law: Law) -> int:
+def _start(law: Law) -> int | float:
     """Return the residue that changes nothing."""
     if law.identity is None:
         return PRIME - 1 if law.bound == "greatest" else 0
@@ -131,9 +130,27 @@ def _apply(op: str, x: Residue, y: Residue) -> Residue:
         case "/":
             return x / y
         case "min" | "max":
-            return x.reduce_with(op, y)
+            return Residue(law_of(op).fold(x.value, y.value))
+        case OperatorName():
+            return _joined(op.law, x, y)
         case _:
             return x.scattered(op) + y.scattered(op + op)
+
+
+def _joined(law: Law, x: Residue, y: Residue) -> Residue:
+    """Return some operator of this law: of its order, with its identity and its absorber, and of nothing else."""
+    identity, absorber = (None if n is None else Residue.of(n) for n in (law.identity, law.absorber))
+    if law.order == "set":
+        found = min(x, y, key=lambda r: (r != absorber, r == identity, r.scattered(law.symbol).value, r.value))
+    elif law.order == "parity":
+        assert identity is not None
+        found = Residue((x.value ^ y.value ^ identity.value) % PRIME)
+    elif absorber is None:
+        found = x + y - (identity or Residue(0).scattered(law.symbol))
+    else:
+        scale = 1 / (identity - absorber) if identity else Residue(1).scattered(law.symbol)
+        found = (x - absorber) * (y - absorber) * scale + absorber
+    return found
 
 
 def _objects(items: Sequence[Residue]) -> Lanes:

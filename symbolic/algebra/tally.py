@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from symbolic.algebra.exact import folded
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 
 TRUE, FALSE = 1, -1
@@ -213,7 +213,7 @@ class Constant(Numbers):
 
     @property
     def usual(self) -> Any:
-        return LAWS[self.op].identity
+        return law_of(self.op).identity
 
     def of(self, terms: Terms, term: Term) -> Held:
         found = [terms.nodes[item][1][0] for item in terms.items(term, self.op) if terms.is_const(item)]
@@ -225,7 +225,7 @@ class Constant(Numbers):
     def fold(self, a: Any, b: Any) -> Any:
         if None in (a, b):
             return b if a is None else a
-        return folded(LAWS[self.op].fold, a, b)
+        return folded(law_of(self.op).fold, a, b)
 
     def scaled(self, held: Held, number: Any) -> Held:
         return {folded(operator.mul, amount, number): guard for amount, guard in held.items()} if number else NOTHING
@@ -264,7 +264,7 @@ def amount(terms: Terms, op: str, term: Term, item: Term) -> Any:
     made_by = terms.nodes[term][0]
     if made_by == op or (op == "*" and made_by == "+"):  # a sum may be a multiple of another one
         return terms.multiset(term, op)[item]
-    if LAWS[op].order == "linear":
+    if law_of(op).order == "linear":
         whole, number = terms.scale(term)
         return number if whole == item else 0
     return int(term == item)

@@ -3,8 +3,9 @@
 A term is an int, its place in one table; equal terms are the same int, so no solver ever reasons about arithmetic
 on data. Operators that are commutative and associative hold their arguments as a sorted multiset (a set for the
 idempotent ones, those that are there an odd number of times for `^`), flattened; constants are folded and identities
-dropped. A sum holds each item once, with a coefficient; numbers distribute over sums, so that equal linear forms are
-one term. Canonicalisation is sound and incomplete: `a * (b + c)` and `a * b + a * c` stay different.
+dropped. A user's operator folds no constants, as its meaning may depend on the type. A sum holds each item once, with a
+coefficient; numbers distribute over sums, so that equal linear forms are one term. Canonicalisation is sound and
+incomplete: `a * (b + c)` and `a * b + a * c` stay different.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from symbolic.algebra.exact import content, folded, is_finite, over
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import LAWS, find_law, infix, law_of
 from symbolic.errors import SwizzleError
 
 Term: TypeAlias = int
@@ -61,7 +62,7 @@ class Terms:
         """Return the canonical term `op(args)`; UNWRITTEN if any argument is."""
         if UNWRITTEN in args:
             return UNWRITTEN
-        law = LAWS.get(op)
+        law = LAWS.get(op) or find_law(op)
         if law is None:
             if op.startswith(WIDEN) and self._is_narrow(args[0]):
                 return args[0]
@@ -86,10 +87,15 @@ class Terms:
                 items += found
                 continue
             for item in found:
-                if item in constants:
-                    value = nodes[item][1][0]
+                if item not in constants:
+                    items.append(item)
+                    continue
+                value = nodes[item][1][0]
+                if not law.own:
                     constant = value if constant is None else folded(law.fold, constant, value)
-                else:
+                elif value == law.absorber:
+                    return self.const(value)
+                elif value != law.identity:
                     items.append(item)
         if constant is not None and constant == law.absorber:
             return self.const(constant)
@@ -189,14 +195,14 @@ class Terms:
         if op == "*" and node[0] == "+":
             whole, number = self.primitive(term)
             return (term,) if number == 1 else (self.const(number), whole)
-        law = LAWS[op]
+        law = law_of(op)
         if node[0] == "const" and node[1][0] == law.identity and law.identity is not None:
             return ()
         return (term,)
 
     def multiset(self, term: Term, op: str) -> Counter[Term]:
         """Return the items of a reduction with their multiplicities, those of a sum with their coefficients."""
-        if LAWS[op].order == "linear":
+        if law_of(op).order == "linear":
             return Counter(dict(map(self.scale, self.items(term, op))))
         return Counter(self.items(term, op))
 
@@ -210,12 +216,12 @@ class Terms:
                 return str(float(args[0]) if isinstance(args[0], Fraction) else args[0])
             case "unwritten":
                 return "an unwritten cell"
-        if op in LAWS:
+        if find_law(op) is not None:
             args = tuple(sorted(args, key=self.reading_order))
         texts = [self.show(arg) for arg in args]
         if op == "~":
             return f"~{texts[0]}"
-        if (op in LAWS and not LAWS[op].infix) or not (op in LAWS or len(op) <= 2):
+        if not infix(op) or not (find_law(op) or len(op) <= 2):
             return f"{op}({', '.join(texts)})"
         if op == "*":
             return "*".join(f"({t})" if " " in t else t for t in texts)
@@ -248,7 +254,7 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
 
 def _combined(op: str, a: Datum, b: Datum) -> Datum:
     """Return `op(a, b)`, for a reduction noted only."""
-    if op not in LAWS:
+    if find_law(op) is None:
         return Datum(a.terms, a.terms.apply(op, (a.term, b.term)))
     if a.noted != op:  # a chain has one operator: what came before becomes a term
         a = Datum(a.terms, a.term)

@@ -6,7 +6,7 @@ accumulator, whose values are too many to be tried one by one.
 
 from __future__ import annotations
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import find_law
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 
@@ -19,7 +19,7 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
     """
     if UNWRITTEN in (known, wanted):
         return ()
-    if op in LAWS:
+    if find_law(op) is not None:
         assert known is not None
         return accumulation(terms, op).take_off(wanted, known)
     made_by, arguments = terms.nodes[wanted]

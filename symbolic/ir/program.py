@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from symbolic.errors import Place
 
@@ -44,9 +44,33 @@ class DType(Enum):
 Axis: TypeAlias = Literal["x", "y", "z"]
 CoordinateName: TypeAlias = Literal["threadIdx", "blockIdx", "blockDim", "gridDim", "laneid", "warpid", "warpsize"]
 UnaryOp: TypeAlias = Literal["-", "~", "not", "abs"]
-BinaryOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
-ReductionOp: TypeAlias = Literal["+", "*", "min", "max", "&", "|", "^"]
+
+
+class OperatorName(str):
+    """The name of a user's operator, with its law, a `symbolic.algebra.law.Law`: so an operator travels with whatever
+    mentions it. Two of one name are the same operator only if their laws are equal."""
+
+    __slots__ = ("law",)
+    law: Any
+
+    def __new__(cls, name: str, law: Any) -> OperatorName:
+        made = super().__new__(cls, name)
+        made.law = law
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OperatorName) and (self.law is other.law or self.law == other.law)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+BinaryOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"] | OperatorName
+ReductionOp: TypeAlias = Literal["+", "*", "min", "max", "&", "|", "^"] | OperatorName
+"""A name of `symbolic.algebra.law.LAWS`, or a user's operator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
             return f"not {at_least(_NOT, operand)}", _NOT
         case Unary(op, operand):
             return f"{op}{at_least(_UNARY, operand)}", _UNARY
-        case Binary(("min" | "max") as op, left, right):
+        case Binary(op, left, right) if op not in _BINARY:
             return f"{op}({listed((left, right))})", _ATOM
         case Binary(op, left, right):
             level = _BINARY[op]

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Offer, Use
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import law_of
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.tally import NOTHING, Held, Is, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -221,7 +221,7 @@ class Reduced(Data):
     def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
         guards = encoding.guards
         if isinstance(tally, Is):
-            return tally.once(is_reduction(self, self.outer, encoding, t, tally.term))
+            return tally.once(is_reduction(self, self.outer, encoding, t, tally.term, self.place))
         if tally.op != self.outer and not isinstance(tally, Unwritten):
             return held_whole(self, encoding, t, tally)
         found = NOTHING if self.init is None else tally.of(self.terms, self.init)
@@ -558,7 +558,7 @@ class Reduced(Data):
         elif self.inner == "+" and self.terms.scale(item)[1] == 2:
             found = {(self.terms.scale(item)[0],) * 2}
         else:
-            found = {(item, item)} if LAWS[self.inner].idempotent else set()
+            found = {(item, item)} if law_of(self.inner).idempotent else set()
         return found
 
     def _plain(self, operand: DataVector, t: int) -> bool:
@@ -578,7 +578,7 @@ class Reduced(Data):
     def _vanishing(self) -> Term | None:
         """Return the factor that makes a product contribute nothing: 0 in a sum of products."""
         assert self.inner is not None
-        zero = LAWS[self.inner].absorber
+        zero = law_of(self.inner).absorber
         return self.terms.const(zero) if zero is not None and zero == self.order.law.identity else None
 
     def _refuse_constant(self, term: Term) -> None:

@@ -16,7 +16,7 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import REAL, BVType
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import find_law, law_of
 from symbolic.algebra.numbers import conversion
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import DeclareAccumulator, DType
@@ -144,7 +144,7 @@ class NumberValues:
     def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Number]]]) -> Number:
         """Add up what joins an accumulator, in the kernel's order."""
         dtype, outer = declared.dtype, declared.outer
-        identity = LAWS[outer].identity
+        identity = law_of(outer).identity
         start = identity if declared.init is None else declared.init.value
         found = None if start is None else self.formula(self.number(start, dtype))
         seen, missing = (self._false if start is None else self._true), []
@@ -223,6 +223,8 @@ class NumberValues:
             return m.BVNeg(a)
         whole = {"+": m.BVAdd, "-": m.BVSub, "*": m.BVMul, "&": m.BVAnd, "|": m.BVOr, "^": m.BVXor, "<<": m.BVLShl}
         whole |= {">>": m.BVAShr if is_signed(dtype) else m.BVLShr, "~": lambda x, _: m.BVNot(x)}
+        if op not in (*whole, "//", "%"):
+            raise NotCovered(f"`{op}`, which no solver knows")
         whole["//"] = signed_floor_div if is_signed(dtype) else unsigned_floor_div
         whole["%"] = signed_floor_mod if is_signed(dtype) else m.BVURem
         return whole[op](a, b)
@@ -238,29 +240,20 @@ def _wrapped(value: int, dtype: DType) -> int:
 def _compute(op: str, operands: Sequence[Any], dtype: DType) -> Any:
     """Apply an operator to numbers."""
     a, b = operands[0], operands[-1]
+    law = find_law(op)
     match op:
-        case "+":
-            found = a + b
+        case _ if law is not None and not (law.own and dtype.is_float):
+            found = law.fold(a, b)
         case "-":
             found = -a if len(operands) == 1 else a - b
-        case "*":
-            found = a * b
         case "/":
             found = a / b if b else Fraction(0)
-        case "min" | "max":
-            found = min(a, b) if op == "min" else max(a, b)
         case "abs":
             found = abs(a)
         case "//" | "%" | "<<" | ">>" if not dtype.is_float:
             shift = min(max(b, 0), bits(dtype))
             by = {"//": a // b if b else 0, "%": a % b if b else a, "<<": a << shift, ">>": a >> shift}
             found = by[op]
-        case "&":
-            found = a & b
-        case "|":
-            found = a | b
-        case "^":
-            found = a ^ b
         case "~":
             found = ~a
         case _:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import find_law, law_of
 from symbolic.algebra.numbers import conversion
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms, binary, unary
 from symbolic.ir.program import DeclareAccumulator, DType
@@ -119,7 +119,7 @@ class TermValues:
                 if not all(isinstance(k, int) for k in keys):
                     return {bag: self._true}
                 items.append(keys[0] if len(keys) == 1 else self.terms.apply(declared.inner or "", keys))
-            empty = not items and LAWS[declared.outer].identity is None
+            empty = not items and law_of(declared.outer).identity is None
             return {UNWRITTEN if empty else self.terms.apply(declared.outer, items): self._true}
         return {bag: self._true}
 
@@ -134,7 +134,7 @@ class TermValues:
             return self._bag_is(key, term)
         if not isinstance(key, Applied):
             return self._true if key == term else self._false
-        if key.op in LAWS:
+        if find_law(key.op) is not None:
             return self._reduced_may_be(key, term)
         op, args = self.terms.nodes[term]
         if op != key.op or len(args) != len(key.operands):
@@ -145,7 +145,7 @@ class TermValues:
         """Take what is known off the wanted term, and ask whether the bag is the rest."""
         known = [k for k in key.operands if isinstance(k, int)]
         (only, *others) = [k for k in key.operands if not isinstance(k, int)]
-        if LAWS[key.op].order in ("linear", "parity") and len(known) == 1 and not others and isinstance(only, Bag):
+        if law_of(key.op).order in ("linear", "parity") and len(known) == 1 and not others and isinstance(only, Bag):
             taken = unary(self.terms, "-", known[0]) if key.op == "+" else known[0]
             return self._true if UNWRITTEN in known else self._key_may_be(only, self.terms.apply(key.op, (term, taken)))
         if others or not isinstance(only, Bag) or not self._is_plain(only, key.op) or self._vanishes(known, key.op):
@@ -156,18 +156,18 @@ class TermValues:
         return self._key_may_be(only, rest[0]) if len(rest) == 1 and min(left.values()) >= 0 else self._false
 
     def _vanishes(self, known: Sequence[Term], op: str) -> bool:
-        return any(self.terms.nodes[k] == ("const", (LAWS[op].absorber,)) or k == UNWRITTEN for k in known)
+        return any(self.terms.nodes[k] == ("const", (law_of(op).absorber,)) or k == UNWRITTEN for k in known)
 
     def _is_plain(self, bag: Bag, op: str) -> bool:
         """Say whether a bag's value folds with nothing under an operator: it is neither a number nor made by it."""
-        if op in (bag.outer, bag.inner) or bag.init is not None or LAWS[op].idempotent:
+        if op in (bag.outer, bag.inner) or bag.init is not None or law_of(op).idempotent:
             return False
         keys = [key for _, operands in bag.entries for o in operands for key in o]
         atoms = all(isinstance(k, int) and self.terms.nodes[k][0] == "atom" for k in keys)
         return atoms and any(f.is_true() for f, _ in bag.entries)
 
     def _bag_is(self, bag: Bag, term: Term) -> FNode:
-        terms, law = self.terms, LAWS[bag.outer]
+        terms, law = self.terms, law_of(bag.outer)
         if any(not isinstance(key, int) for _, operands in bag.entries for o in operands for key in o):
             return self._true
         if law.order == "linear" and any(number != 1 for number in self._coefficients(bag)):

@@ -5,20 +5,24 @@ The questions are asked item by item (`symbolic.algebra.tally`), and so are exac
 
 from __future__ import annotations
 
+from symbolic.algebra.law import law_of
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.tally import Constant, Held, Others, Tally
 from symbolic.algebra.terms import Term
-from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural
+from symbolic.errors import Place
+from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural, too_many
 from symbolic.values.guard import FALSE, Guard
 from symbolic.values.vector import Encoding
 
 
-def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -> Guard:
+def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term, place: Place | None) -> Guard:
     """Return the guard that what an operator makes of other values is a term: each item as often, and no other.
 
-    Where items may cancel, fillings that bring others and take them off again are left out, and the encoding is
-    narrowed.
+    Of a user's operator it is not asked, as its numbers do not fold into one. Where items may cancel, fillings that
+    bring others and take them off again are left out, and the encoding is narrowed.
     """
+    if law_of(op).own:
+        raise too_many(place)
     guards, terms = encoding.guards, encoding.terms
     order, plain = accumulation(terms, op), natural(terms, value, t)
     items = order.items(term)

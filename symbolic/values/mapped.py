@@ -8,7 +8,7 @@ from functools import cached_property, partial, reduce
 from math import prod
 from typing import Any
 
-from symbolic.algebra.law import LAWS, Law
+from symbolic.algebra.law import Law, find_law
 from symbolic.algebra.tally import Held, Is, Size, Tally, Unwritten
 from symbolic.algebra.terms import WIDEN, Term, Terms
 from symbolic.algebra.undo import undo
@@ -81,7 +81,7 @@ class Mapped(Data):
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
         """What an operator makes of a value that cannot fold with the other operand is made by that operator."""
-        law = LAWS.get(self.op)
+        law = find_law(self.op)
         if law is None:
             return frozenset((self.op,))
         if self.by_items(t):
@@ -111,7 +111,7 @@ class Mapped(Data):
 
     def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
         guards, operands = encoding.guards, self.operands
-        if isinstance(tally, Unwritten) or (tally.op == self.op and self.op in LAWS):
+        if isinstance(tally, Unwritten) or (tally.op == self.op and find_law(self.op) is not None):
             return reduce(partial(tally.joined, guards), (held(o, encoding, t, tally) for o in operands))
         if tally.op == "+" and self.op == "*":
             for factor, other in (operands, operands[::-1]):
@@ -154,8 +154,8 @@ class Mapped(Data):
         multiple = self._is_multiple(t)
         if op == "*" and not multiple and any(possible(operand, t) is not None for operand in self.operands):
             return guards.any(self._are(encoding, t, chosen) for chosen in self._combinations(t, term))
-        if op in LAWS:
-            return is_reduction(self, "+" if multiple else op, encoding, t, term)
+        if find_law(op) is not None:
+            return is_reduction(self, "+" if multiple else op, encoding, t, term, self.place)
         made_by, arguments = terms.nodes[term]
         unchanged = op.startswith(WIDEN) and terms.apply(op, (term,)) == term
         found = is_term(self.operands[0], encoding, t, term) if unchanged else FALSE
@@ -179,7 +179,7 @@ class Mapped(Data):
         some = [sizes(terms, operand, t, size) for operand in self.operands]
         if self.op == size.op:
             return sum(least for least, _ in some), min(MANY, sum(most for _, most in some))
-        if self.op in LAWS or self.op.startswith(WIDEN):
+        if find_law(self.op) is not None or self.op.startswith(WIDEN):
             return 0, MANY
         return 1, 1
 
@@ -199,12 +199,15 @@ class Mapped(Data):
     def _is_by_items(self, t: int) -> bool:
         if any(by_items(operand, t) for operand in self.operands):
             return True
+        law = find_law(self.op)
+        if law is not None and law.own:  # its values are compared one by one
+            return False
         sets = [possible(o, t) for o in self.operands]
         several = [s for s in sets if s is None or len(s) > 1]
         return len(several) > 1 and prod(EXPANSION_LIMIT if s is None else len(s) for s in several) > FEW
 
     def _is_natural(self, terms: Terms, t: int) -> bool:
-        keeps = self.op in LAWS or self.op.startswith(WIDEN)
+        keeps = find_law(self.op) is not None or self.op.startswith(WIDEN)
         return not keeps or super()._is_natural(terms, t)
 
     # -- all that it may be ---------------------------------------------------------------------------------
@@ -252,7 +255,8 @@ class Mapped(Data):
     def _undo(self, t: int, position: int, others: tuple[Term, ...], term: Term) -> tuple[Term, ...]:
         terms, op = self.terms, self.op
         found = undo(terms, op, others[0] if others else None, position == 1, term)
-        if op in LAWS and LAWS[op].idempotent:
+        law = find_law(op)
+        if law is not None and law.idempotent:
             some = kinds(terms, self.operands[position], t)
             found = None if some is None or some & {"const", op} else found
         if found is None:
