@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from swizzle.costs.cost import Cost, Filled
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
+    from swizzle.language.operators import Operator, operator
     from swizzle.language.parameters import parameter
     from swizzle.language.surface import (
         Accumulator,
@@ -48,6 +49,7 @@ _LIVES_IN = {
     "swizzle.costs.cost": "Cost Filled",
     "swizzle.language.cuda_namespace": "cuda",
     "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i32 i64 u32 u64",
+    "swizzle.language.operators": "Operator operator",
     "swizzle.language.parameters": "parameter",
     "swizzle.language.surface": "Accumulator accumulator block_load block_store maximum minimum permute_local sw_cond "
     "sw_part sw_xform warp_load warp_store zeros",
@@ -66,6 +68,7 @@ __all__ = [
     "ElementType",
     "Filled",
     "Limits",
+    "Operator",
     "Result",
     "Sketch",
     "Solution",
@@ -83,6 +86,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "operator",
     "parameter",
     "permute_local",
     "sketch",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import Final, cast
+from typing import cast
 
 from swizzle.frontend import operators
 from swizzle.frontend.calls import Arguments
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.resolve import element_type
 from swizzle.frontend.scope import AccumulatorName
+from swizzle.language.operators import SPELLINGS, Operator, find_operator, known_names
+from swizzle.language.parameters import given_operators
 from swizzle.source.suggest import near
-from symbolic.algebra.law import LAWS, Law
+from symbolic.algebra.law import Law, law_of
 from symbolic.ir.program import (
     Accumulate,
     Binary,
@@ -28,8 +30,6 @@ from symbolic.ir.program import (
     Final as FinalFunction,
 )
 
-SPELLINGS: Final[dict[str, Law]] = LAWS | {word: law for law in LAWS.values() for word in law.words}
-
 
 def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.stmt) -> DeclareAccumulator:
     """Read `name = accumulator(...)`."""
@@ -44,6 +44,10 @@ def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, 
         if not isinstance(value, Const):
             reader.mistake(init_node, "init is not a constant", "a number", "accumulate what varies")
         init = value
+    law = law_of(outer)
+    if law.own and law.identity is None and init is None:
+        reader.mistake(node, f"an accumulator by {outer}, which has no identity, without init",
+                       "a number to begin with", "write init=...")  # fmt: skip
     final_node = _given(arguments, "final")
     final = None if final_node is None else _final(reader, final_node, dtype)
     shape_node = _given(arguments, "shape")
@@ -102,23 +106,41 @@ def _given(arguments: Arguments, name: str) -> ast.expr | None:
 
 
 def _operator(reader: ExpressionReader, node: ast.expr, which: str, dtype: DType) -> ReductionOp:
-    spelled = node.value if isinstance(node, ast.Constant) else None
-    if not isinstance(spelled, str) or spelled not in SPELLINGS:
-        reader.mistake(
-            node,
-            f"{ast.unparse(node)} is not an {which} operator",
-            "one of " + ", ".join(repr(name) for name in SPELLINGS),
-            (near(spelled, SPELLINGS) if isinstance(spelled, str) else "") or f'write {which}="+"',
-        )
-    law = SPELLINGS[spelled]
+    law = _law(reader, node, which)
+    if law.own and not law.takes(dtype):
+        takes = " ".join(each.value for each in DType if law.takes(each))
+        reader.mistake(node, f"the {which} operator {law.symbol} on {dtype.value} data", f"one of its types: {takes}")
     if not law.takes(dtype):
         reader.mistake(
             node,
-            f"the {which} operator {spelled!r} on {dtype.value} data",
+            f"the {which} operator {ast.unparse(node)} on {dtype.value} data",
             "an integer dtype, such as u32",
             "use + * min max",
         )
     return cast(ReductionOp, law.name)
+
+
+def _law(reader: ExpressionReader, node: ast.expr, which: str) -> Law:
+    """Return the operator that is named in quotes, or is a user's own by its name."""
+    spelled = node.value if isinstance(node, ast.Constant) else None
+    environment = reader.kernel.environment
+    if isinstance(spelled, str):
+        law = SPELLINGS.get(spelled)
+        if law is not None:
+            return law
+        found = environment.get(spelled) or find_operator(spelled, given_operators(environment))
+    else:
+        found = reader.resolve(node)
+    if isinstance(found, Operator):
+        return found.law
+    names = [*SPELLINGS, *known_names({**environment, **given_operators(environment)})]
+    near_name = near(spelled, names) if isinstance(spelled, str) else ""
+    reader.mistake(
+        node,
+        f"{ast.unparse(node)} is not an {which} operator",
+        "one of " + ", ".join(map(repr, names)),
+        near_name or f'write {which}="+"; operators of your own: docs/extend.md',
+    )
 
 
 def _final(reader: ExpressionReader, node: ast.expr, dtype: DType) -> FinalFunction:

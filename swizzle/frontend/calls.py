@@ -18,9 +18,11 @@ from swizzle.frontend.resolve import MISSING, element_type
 from swizzle.frontend.scope import AccumulatorName, ArrayName
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
+from swizzle.language.operators import Operator, known_names
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
 from swizzle.source.suggest import near
 from swizzle.specs.interpreter import SequentialFunction
+from symbolic.algebra.law import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
 from templates.holes import BY_SPELLING, HoleFamily
@@ -51,8 +53,11 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     if device is not None:
         assert reader.devices is not None
         return reader.devices.value(node, device)
-    name, function = called(reader, node)
+    found = reader.resolve(node.func)
     place = reader.kernel.source.place(node)
+    if isinstance(found, Operator):
+        return _joined(reader, found.law, positional(reader, node, found.name, 2, 99), place)
+    name, function = called(reader, node)
     if name in BY_SPELLING:
         return _hole(reader, BY_SPELLING[name], bind(reader, name, function, node), node)
     if name in SHUFFLES:
@@ -60,9 +65,8 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     if name in ELEMENT_TYPES:
         (argument,) = positional(reader, node, name, 1, 1)
         return operators.cast(reader.value(argument), ELEMENT_TYPES[name].dtype, place)
-    if name in ("min", "max"):
-        values = [reader.value(a) for a in positional(reader, node, name, 2, 99)]
-        return reduce(lambda a, b: operators.binary("min" if name == "min" else "max", a, b, place), values)
+    if name in LAWS:
+        return _joined(reader, LAWS[name], positional(reader, node, name, 2, 99), place)
     if name == "abs":
         (argument,) = positional(reader, node, name, 1, 1)
         return operators.unary("abs", reader.value(argument), place)
@@ -82,6 +86,11 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     if name in DECLARATIONS:
         reader.mistake(node, f"{name}(...) inside an expression", f"a declaration: a_name = {name}(...)")
     reader.mistake(node, f"{name} is not a function", "a call of a function of the language")
+
+
+def _joined(reader: ExpressionReader, law: Law, nodes: Sequence[ast.expr], place: Place) -> Value:
+    """Read the operands of an operator that is called, and join them from the left."""
+    return reduce(lambda a, b: operators.binary(law.name, a, b, place), [reader.value(node) for node in nodes])
 
 
 def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value] | None:
@@ -316,12 +325,13 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
             f"give the variable another name than the device function {function.id} has" if hidden else "",
         )
     devices = [name for name, value in reader.kernel.environment.items() if isinstance(value, DeviceFunction)]
+    own = known_names(reader.kernel.environment)
     if isinstance(function, ast.Name) and reader.spelled(function) not in reader.kernel.environment:
         reader.mistake(
             function,
             f"a call of {function.id}, which is not part of the kernel language",
             FUNCTIONS,
-            near(function.id, [*KERNEL_NAMES, *devices]) or "write it out in arithmetic",
+            near(function.id, [*KERNEL_NAMES, *devices, *own]) or "write it out in arithmetic",
         )
     reader.unknown(function)
 

@@ -37,13 +37,15 @@ class Declared:
 class Parameters:
     """The parameters declared by one file; `overrides` are the values asked for from outside.
 
-    `again(name, values)` gives what the file calls `name` with other values, where the file can be asked.
+    `operators` are those that were handed in, by name. `again(name, values)` gives what the file calls `name` with
+    other values, where the file can be asked.
     """
 
     overrides: Mapping[str, int] = field(default_factory=dict)
     once: bool = False
     declared: dict[str, Declared] = field(default_factory=dict)
     again: Callable[[str, Mapping[str, int]], Any] | None = None
+    operators: Mapping[str, Any] = field(default_factory=dict)
 
     def declare(self, name: object, default: object, domain: object, place: Place) -> int:
         """Declare a parameter and return its value."""
@@ -89,6 +91,12 @@ class Parameters:
                 raise SwizzleError(
                     f"{file} declares no parameter {name}", expected=listing, mend=near(name, self.declared)
                 )
+
+
+def given_operators(module: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the operators that were handed in to a file, given its global names."""
+    parameters = module.get(MODULE_KEY)
+    return parameters.operators if isinstance(parameters, Parameters) else {}
 
 
 def parameter(name: str, default: int, *, domain: Sequence[int]) -> int:

@@ -26,6 +26,7 @@ from swizzle.language.element_types import (
     u32,
     u64,
 )
+from swizzle.language.operators import Operator
 
 # ---- holes -----------------------------------------------------------------------------------------------------
 
@@ -83,17 +84,17 @@ class Accumulator:
 
 def accumulator(
     dtype: ElementType,
-    outer: str,
-    inner: str | None = None,
+    outer: str | Operator,
+    inner: str | Operator | None = None,
     init: float | None = None,
     final: Callable[[Any], Any] | None = None,
     shape: int | tuple[int, ...] | None = None,
 ) -> Accumulator:
     """Declare a reduction whose order does not matter: `out = accumulator(f32, outer="+", inner="*")`.
 
-    `outer` and `inner` are "+", "*", "min", "max", and for integers "&", "|", "^" ("and", "or", "xor"). `init` is a
-    constant, the outer operator's neutral element unless given. `final` is a lambda of the reduced value and constants,
-    applied by `.value`. `shape`, an int or up to three, makes an array of accumulators.
+    `outer` and `inner` are "+", "*", "min", "max", and for integers "&", "|", "^" ("and", "or", "xor"), or an operator
+    of one's own. `init` is a constant, the outer operator's neutral element unless given. `final` is a lambda of the
+    reduced value and constants, applied by `.value`. `shape`, an int or up to three, makes an array of accumulators.
     """
     kernel_only("accumulator")
 

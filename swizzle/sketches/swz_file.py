@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ArrayType, checked_shape
+from swizzle.language.operators import OperatorNames
 from swizzle.language.parameters import Parameters
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
@@ -52,6 +53,15 @@ class SwzReader:
     names: dict[str, Any] = field(default_factory=dict)
     specs: set[str] = field(default_factory=set)
     sketches: list[Sketch] = field(default_factory=list)
+    operators: OperatorNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.operators = OperatorNames(self.parameters.operators)
+
+    @property
+    def sequential(self) -> Mapping[str, Any]:
+        """What names stand for in the sequential part."""
+        return ChainMap(self.names, BUILTINS, self.operators)
 
     def statement(self, node: ast.stmt) -> None:
         """Read one statement of the top level."""
@@ -61,7 +71,7 @@ class SwzReader:
             case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
                 self._bind(name, self._top_level_value(value), target)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
-                self._bind_tuple(targets, evaluate(value, self.source, self.names), node)
+                self._bind_tuple(targets, evaluate(value, self.source, self.sequential), node)
             case ast.FunctionDef():
                 self._function(node)
             case ast.Import() | ast.ImportFrom():
@@ -97,7 +107,7 @@ class SwzReader:
     def _top_level_value(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "parameter":
             return self._parameter(node)
-        return evaluate(node, self.source, self.names)
+        return evaluate(node, self.source, self.sequential)
 
     def _parameter(self, node: ast.Call) -> int:
         given: dict[str, ast.expr] = dict(zip(("name", "default"), node.args, strict=False))
@@ -110,15 +120,15 @@ class SwzReader:
                 'write parameter("K", 3, domain=range(1, 33))',
             )
         name = given["name"].value if isinstance(given["name"], ast.Constant) else None
-        default, domain = (evaluate(given[key], self.source, self.names) for key in ("default", "domain"))
+        default, domain = (evaluate(given[key], self.source, self.sequential) for key in ("default", "domain"))
         return self.parameters.declare(name, default, domain, self.source.place(node))
 
     def _function(self, node: ast.FunctionDef) -> None:
         match node.decorator_list:
             case []:
-                self._bind(node.name, define(node, self.source, self.names), node)
+                self._bind(node.name, define(node, self.source, self.sequential), node)
             case [ast.Name(id="spec")]:
-                self._bind(node.name, define(node, self.source, self.names), node)
+                self._bind(node.name, define(node, self.source, self.sequential), node)
                 self.specs.add(node.name)
             case [ast.Call(func=ast.Name(id="sketch")) as decorator]:
                 self._sketch(node, decorator)
@@ -143,7 +153,7 @@ class SwzReader:
                 "@cuda.jit(device=True) for a function that kernels call, @sketch(...) for a kernel",
                 "leave out signatures and options: the types come from the call",
             )
-        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES)
+        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES, self.operators)
         self._bind(node.name, device_function(KernelSource(self.source, node, decorator, environment)), node)
 
     def _sketch(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
@@ -166,7 +176,7 @@ class SwzReader:
             else:
                 into = options if keyword.arg in OPTIONS else arguments
                 into[keyword.arg] = self._option(keyword.value)
-        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES)
+        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES, self.operators)
         made = make_sketch(KernelSource(self.source, node, decorator, environment), options, arguments, self.parameters)
         if node.name in RESERVED or node.name in self.names or any(made.name == other.name for other in self.sketches):
             self._fail(node, f"{node.name} is defined already", "a new name", "use another name")
@@ -206,7 +216,7 @@ class SwzReader:
         if isinstance(root, ast.Attribute):
             role, root = root.attr, root.value
         if not isinstance(root, ast.Name) or root.id not in ELEMENT_TYPES:
-            return evaluate(node, self.source, self.names)
+            return evaluate(node, self.source, self.sequential)
         if role not in ROLES:
             self._fail(
                 node,
@@ -216,7 +226,7 @@ class SwzReader:
             )
         if not isinstance(node, ast.Subscript):
             return ELEMENT_TYPES[root.id]
-        shape = evaluate(node.slice, self.source, self.names)
+        shape = evaluate(node.slice, self.source, self.sequential)
         spelled = root.id if role == "in" else f"{root.id}.{role}"
         return ArrayType(
             ELEMENT_TYPES[root.id].dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role]

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from swizzle.language.device_function import DeviceFunction
+from swizzle.language.operators import Operator
 from swizzle.source.kernel_source import Source
 from swizzle.source.suggest import near
 from swizzle.specs.builtins import BUILTINS, Builtin, call_builtin, kind, shape_of
 from swizzle.specs.syntax import PART, check_sequential
 from symbolic.errors import SwizzleError
+from symbolic.extensions import extension_names
 
 MAX_STEPS: Final = 50_000_000
 MAX_LENGTH: Final = 1 << 22
@@ -275,8 +277,15 @@ class Interpretation:
             return frame[name]
         if name in self.names:
             return self.names[name]
-        self.fail(node, f"{name} is not defined", "a name defined above, or a function of the sequential part",
-                   near(name, self.names) or "define it above the specification")  # fmt: skip
+        outer: Frame | Mapping[str, Any] = frame
+        while isinstance(outer, Frame):
+            outer = outer.outer
+        self.fail(
+            node,
+            f"{name} is not defined",
+            "a name defined above, or a function of the sequential part",
+            near(name, [*self.names, *outer, *extension_names("operators")]) or "define it above the specification",
+        )
 
     def _comprehension(
         self, node: ast.expr, element: ast.expr, generators: Sequence[ast.comprehension], frame: Frame
@@ -443,9 +452,20 @@ class Interpretation:
                 "a function of the sequential part",
                 "write a function without a decorator for the specification",
             )
+        if isinstance(called, Operator):
+            return self._operate(called, arguments, keywords, node)
         if not isinstance(called, SequentialFunction):
             self.fail(function, f"a call of {kind(called)}", "a function of the sequential part")
         return self.call(called, arguments, keywords, node)
+
+    def _operate(self, called: Operator, arguments: list[Any], keywords: Mapping[str, Any], node: ast.Call) -> Any:
+        """Apply a user's operator to its arguments, or to the items of the only one."""
+        if keywords or not arguments:
+            name = called.name
+            self.fail(node, f"a wrong call of {name}", f"two values or more, or a list: {name}(a, b), {name}(values)")
+        values = list(self.items(arguments[0], node)) if len(arguments) == 1 else arguments
+        self.spend(len(values), node)
+        return self.attempt(node, called, values)
 
     # ---- bounds and mistakes ----
 

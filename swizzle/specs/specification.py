@@ -15,7 +15,8 @@ from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
-from symbolic.ir.program import Parameter, Program
+from symbolic.ir.program import OperatorName, Parameter, Program
+from symbolic.ir.walk import operators_of
 
 
 def inputs(program: Program) -> tuple[Parameter, ...]:
@@ -49,7 +50,24 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
         flat: list[Term] = []
         _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, place)
         found[parameter.name] = flat
+    _refuse_namesakes(program, terms, place)
     return found
+
+
+def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
+    """Refuse two operators of one name, in the kernel and the specification or in one of them."""
+    met: dict[str, OperatorName] = {}
+    for op in (
+        *(op for op, _ in operators_of(program)),
+        *dict.fromkeys(op for op, _ in terms.nodes if isinstance(op, OperatorName)),
+    ):
+        if met.setdefault(str(op), op) != op:
+            raise SwizzleError(
+                f"two operators are called {op}: what one says of order, identity or types is not what the other says",
+                place=place,
+                expected="one operator of this name, in the kernel and in its specification",
+                mend="use one of them for both, or give the other one another name",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,27 @@ def own_expressions(stmt: Stmt) -> tuple[Expr, ...]:
             assert_never(stmt)
 
 
+def operators_of(program: Program) -> tuple[tuple[ir.OperatorName, ir.DType], ...]:
+    """Return the users' operators of a program, each with the types of data that it is applied to there, in order."""
+    found: dict[tuple[ir.OperatorName, ir.DType], None] = {}
+
+    def note(op: object, dtype: ir.DType) -> None:
+        if isinstance(op, ir.OperatorName):
+            found[op, dtype] = None
+
+    for stmt in statements(program.body):
+        expressions = list(own_expressions(stmt))
+        if isinstance(stmt, ir.DeclareAccumulator):
+            note(stmt.outer, stmt.dtype)
+            note(stmt.inner, stmt.dtype)
+            expressions += [stmt.final.body] if stmt.final else []
+        for expr in expressions:
+            for part in subexpressions(expr):
+                if isinstance(part, ir.Binary):
+                    note(part.op, part.dtype)
+    return tuple(found)
+
+
 def map_own(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """Return the statement with `change` applied to each expression of `own_expressions`."""
     match stmt:

@@ -1,0 +1,234 @@
+"""Users' own operators on data: what `@operator(...)` makes of a function, and how one is found by its name."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import keyword
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from textwrap import dedent
+from typing import Any, Final, get_args
+
+from swizzle.language.element_types import ElementType, caller_place, i32, i64, u32, u64
+from symbolic.algebra.law import LAWS, Law, Order
+from symbolic.errors import Place, SwizzleError
+from symbolic.extensions import extension, extension_names
+
+SPELLINGS: Final[Mapping[str, Law]] = LAWS | {word: law for law in LAWS.values() for word in law.words}
+"""How sketches spell the operators of the language."""
+ORDERS: Final = tuple(order for order in get_args(Order) if order != "linear")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """A commutative and associative operator on data of a user's own.
+
+    In a kernel it is a function of two values or more, and `accumulator(..., outer=gcd)` reduces by it. In a
+    specification it is such a function too, or one of a list: `gcd(x[3 * i + k] for k in range(3))`.
+    """
+
+    law: Law
+    place: Place | None = None
+
+    @property
+    def name(self) -> str:
+        return self.law.symbol
+
+    def __call__(self, first: Any, *more: Any) -> Any:
+        """Return what the operator makes of two values or more, or of the items of one list."""
+        values = [first, *more] if more else list(_items(self.name, first))
+        if not values and self.law.identity is not None:
+            return self.law.identity
+        if not values:
+            raise SwizzleError(
+                f"{self.name} of nothing, and it has no identity",
+                expected=f"{self.name} of one value or more",
+                mend="give it a first value, or write identity=... in @operator",
+            )
+        return reduce(self.pair, values)
+
+    def pair(self, a: Any, b: Any) -> Any:
+        """Return what the operator makes of two values: numbers, NumPy's arrays, or symbolic data."""
+        for value, other in ((a, b), (b, a)):
+            if hasattr(value, "reduce_with"):
+                return value.reduce_with(self.law.name, other)
+        if isinstance(a, int | float) and isinstance(b, int | float):
+            return self.law.fold(a, b)
+        from symbolic.algebra.numbers import joined
+
+        return joined(self.law.name, a, b)
+
+
+def _items(name: str, value: Any) -> Iterable[Any]:
+    if isinstance(value, Iterable):
+        return value
+    raise SwizzleError(f"{name} of one value", expected=f"two values or more, or a list: {name}(a, b), {name}(values)")
+
+
+def operator(
+    function: Callable[[Any, Any], Any] | None = None,
+    *,
+    order: Order = "bag",
+    identity: int | float | None = None,
+    absorber: int | float | None = None,
+    types: Iterable[ElementType] = (i32, u32, i64, u64),
+    numpy: str | Callable[[Any, Any], Any] = "",
+    cuda: str = "",
+    numba: str = "",
+    name: str = "",
+) -> Any:
+    """Make a commutative and associative operator on data of a function of two numbers: write it above a `def`.
+
+    `order` says what of many items counts: how often each is there ("bag"), whether it is there ("set": of two that
+    are equal one counts, as for a maximum), whether it is there an odd number of times ("parity": two of a kind cancel,
+    as for xor). `identity` changes nothing (-1: all bits), `absorber` leaves nothing else. `types` are the data that it
+    takes: the function gets Python numbers of such a type and gives one. `numpy` is the name of NumPy's function or a
+    function on arrays, and otherwise the function itself, number by number. `cuda` is the body of the function in C++,
+    with its parameters' names and `T` for the type; `numba` a `def` for numba.cuda, and otherwise the function's own
+    text. `name` is that of the function unless given.
+
+    The laws are tried on edge numbers and on random ones, which proves nothing; `SwizzleError` where one fails.
+    """
+    place = caller_place()
+
+    def make(fold: Callable[[Any, Any], Any]) -> Operator:
+        own = name or getattr(fold, "__name__", "")
+        _check_name(own, place)
+        law = Law(
+            own, fold, order, numpy, identity, absorber, infix=False, types=_types(own, types, place), own=True,
+            operands=_operands(own, fold, place), cuda=dedent(cuda).strip("\n"), python=dedent(numba) or _text(fold),
+        )  # fmt: skip
+        _check_row(law, place)
+        from symbolic.algebra.counterexample import counterexample
+
+        found = counterexample(law)
+        if found:
+            raise SwizzleError(
+                f"the operator {own} is {found}" if found.startswith("not ") else f"the operator {own}: {found}",
+                place=place,
+                expected="an operator that is what @operator says, on all data of its types",
+                mend="correct the function, or what is said of it: order, identity, absorber, types, numpy",
+            )
+        return Operator(law, place)
+
+    return make if function is None else make(function)
+
+
+def _check_name(name: str, place: Place) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name) or name in SPELLINGS:
+        raise SwizzleError(
+            f"an operator is called {name!r}",
+            place=place,
+            expected="a name of its own: letters, digits and _",
+            mend='write @operator(name="...")',
+        )
+
+
+def _check_row(law: Law, place: Place) -> None:
+    if law.order not in ORDERS:
+        raise SwizzleError(
+            f"the order of {law.symbol} is {law.order!r}",
+            place=place,
+            expected=f"one of {', '.join(map(repr, ORDERS))}",
+            mend="write order='bag' where every item counts",
+        )
+    if law.order == "parity" and law.identity is None:
+        raise SwizzleError(
+            f"{law.symbol} has the order 'parity' and no identity",
+            place=place,
+            expected="what is left when two of a kind cancel",
+            mend="write identity=0, or what it is",
+        )
+    for what, number in (("identity", law.identity), ("absorber", law.absorber)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
+            raise SwizzleError(f"the {what} of {law.symbol} is {number!r}", place=place, expected="a number, or None")
+
+
+def _types(name: str, given: Iterable[ElementType], place: Place) -> frozenset[Any]:
+    found = (given,) if isinstance(given, ElementType) else tuple(given)
+    if not found or not all(isinstance(each, ElementType) for each in found):
+        raise SwizzleError(
+            f"the types of {name} are {found!r}",
+            place=place,
+            expected="element types",
+            mend="write types=(u32, u64)",
+        )
+    return frozenset(each.dtype for each in found)
+
+
+def _operands(name: str, fold: Callable[[Any, Any], Any], place: Place) -> tuple[str, str]:
+    if isinstance(fold, types.FunctionType):
+        given = tuple(inspect.signature(fold).parameters.values())
+        if len(given) == 2 and all(each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for each in given):
+            return given[0].name, given[1].name
+    elif callable(fold):
+        return "a", "b"
+    raise SwizzleError(
+        f"the operator {name} is not a function of two numbers",
+        place=place,
+        expected=f"def {name}(a, b): ...",
+        mend="write @operator(...) above such a `def`",
+    )
+
+
+def _text(fold: Callable[[Any, Any], Any]) -> str:
+    """Return a function's own `def`, without decorators; '' for what has none."""
+    if not isinstance(fold, types.FunctionType):
+        return ""
+    try:
+        tree = ast.parse(dedent(inspect.getsource(fold)))
+    except (OSError, SyntaxError):
+        return ""
+    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+    if found is None:
+        return ""
+    found.decorator_list = []
+    return ast.unparse(found)
+
+
+# ---- by name -----------------------------------------------------------------------------------------------------
+
+
+def find_operator(name: str, given: Mapping[str, Any]) -> Operator | None:
+    """Return the operator of a name: one that was handed in, or an installed package's; None where there is none."""
+    found = given.get(name)
+    if isinstance(found, Operator):
+        return found
+    found = extension("operators", name)
+    if found is None:
+        return None
+    if not isinstance(found, Operator):
+        raise SwizzleError(
+            f"{name!r} of swizzle.operators is a {type(found).__name__}",
+            expected="what @swizzle.operator(...) makes",
+            mend="see docs/extend.md",
+        )
+    if found.name != name:
+        raise SwizzleError(
+            f"the operator {name!r} calls itself {found.name!r}",
+            expected="one name, by which a sketch finds it",
+            mend=f"write {found.name} = ... under swizzle.operators in the package's metadata",
+        )
+    return found
+
+
+class OperatorNames(dict[str, Operator]):
+    """The operators that a text may name: those handed in, and installed ones, which are looked up when asked for."""
+
+    def __missing__(self, name: str) -> Operator:
+        found = find_operator(name, {})
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and find_operator(name, {}) is not None)
+
+
+def known_names(given: Mapping[str, Any]) -> list[str]:
+    """Return the names of the operators that were handed in and of those that are installed: for messages."""
+    own = [name for name, value in given.items() if isinstance(value, Operator)]
+    return [*own, *(name for name in extension_names("operators") if name not in own)]

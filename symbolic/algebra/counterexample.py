@@ -1,0 +1,132 @@
+"""Laws tried on numbers: is an operator what its row says?
+
+Each law is tried on edge numbers and on random ones of every type that the operator takes, the same in every run. What
+is found here is wrong; what is not found is not proved.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from symbolic.algebra.law import Law, limits
+from symbolic.algebra.numbers import NUMPY_DTYPES, on_arrays
+from symbolic.ir.program import DType
+
+PAIRS: Final = 200
+"""Random pairs, and random triples, of each type."""
+MOST_EDGES: Final = 8
+"""Edge numbers of which all triples are tried."""
+FLOATS: Final = (0.0, 1.0, -1.0, 0.5, 3.0, -2.5, 1000.0, 0.001)
+SLACK: Final = 1e-9
+"""Floats count as real numbers: what rounding changes by no more, relative to the numbers, is no difference."""
+
+
+def counterexample(law: Law) -> str:
+    """Return numbers that a law does not hold for, in words; '' where none were found."""
+    for dtype in DType:
+        if law.takes(dtype):
+            found = next(_wrong(law, dtype), "")
+            if found:
+                return f"{found} ({dtype.value})"
+    return ""
+
+
+def edges(dtype: DType) -> tuple[Any, ...]:
+    """Return numbers of a type at which operators are likely to go wrong, the likeliest first."""
+    if dtype.is_float:
+        return FLOATS
+    least, greatest = limits(dtype)
+    small = (0, 1, greatest, least, -1, 6, 4, greatest - 1, 2, least + 1, 3, 10, (greatest + 1) // 2, -6, 12, 35)
+    return tuple(dict.fromkeys(n for n in small if least <= n <= greatest))
+
+
+def samples(dtype: DType, count: int, size: int) -> list[tuple[Any, ...]]:
+    """Return tuples of random numbers of a type, of all magnitudes: the same in every run."""
+    rng = random.Random(f"{dtype.value} {size}")
+    if dtype.is_float:
+        return [tuple(rng.choice((1, 100)) * rng.uniform(-1, 1) for _ in range(size)) for _ in range(count)]
+    least, greatest = limits(dtype)
+    bits, signs = greatest.bit_length(), (1, -1 if least else 1)
+    numbers = (rng.getrandbits(rng.randint(1, bits)) * rng.choice(signs) for _ in range(count * size))
+    return list(zip(*[numbers] * size, strict=True))
+
+
+def tried(dtype: DType) -> list[tuple[Any, Any]]:
+    """Return the pairs of numbers that an operator is tried on."""
+    return [*itertools.product(edges(dtype), repeat=2), *samples(dtype, PAIRS, 2)]
+
+
+def _wrong(law: Law, dtype: DType) -> Iterator[str]:
+    pairs, some = tried(dtype), edges(dtype)
+    triples = [*itertools.product(some[:MOST_EDGES], repeat=3), *samples(dtype, PAIRS, 3)]
+    for what, number in (("identity", law.identity), ("absorber", law.absorber)):
+        if number is not None and not _is_of(law.start(dtype) if what == "identity" else number, dtype):
+            yield f"the {what} {number} is no {dtype.value}"
+    yield from _not_closed(law, dtype, pairs)
+    name, f = law.symbol, law.fold
+    for a, b in pairs:
+        if not _same(f(a, b), f(b, a)):
+            yield f"not commutative: {name}({a}, {b}) is {f(a, b)}, {name}({b}, {a}) is {f(b, a)}"
+    for a in dict.fromkeys(itertools.chain.from_iterable(pairs)):
+        if law.identity is not None and not _same(f(a, e := law.start(dtype)), a):
+            yield f"{e} is no identity: {name}({a}, {e}) is {f(a, e)}"
+        if law.absorber is not None and not _same(f(a, law.absorber), law.absorber):
+            yield f"{law.absorber} is no absorber: {name}({a}, {law.absorber}) is {f(a, law.absorber)}"
+        if law.order == "set" and not _same(f(a, a), a):
+            yield f"not idempotent, as a set asks for: {name}({a}, {a}) is {f(a, a)}"
+        if law.order == "parity" and not _same(f(a, a), law.start(dtype)):
+            yield f"two of a kind do not cancel, as a parity asks for: {name}({a}, {a}) is {f(a, a)}"
+    for a, b, c in triples:
+        left, right = f(f(a, b), c), f(a, f(b, c))
+        if not _same(left, right):
+            yield (
+                f"not associative: {name}({name}({a}, {b}), {c}) is {left}, {name}({a}, {name}({b}, {c})) is {right}"
+            )
+    yield from _unlike_numpy(law, dtype, pairs)
+
+
+def _not_closed(law: Law, dtype: DType, pairs: Sequence[tuple[Any, Any]]) -> Iterator[str]:
+    for a, b in pairs:
+        try:
+            found = law.fold(a, b)
+        except Exception as error:  # whatever the user's function raises
+            yield f"{law.symbol}({a}, {b}) fails: {type(error).__name__}: {error}"
+            return
+        if not _is_of(found, dtype):
+            yield f"{law.symbol}({a}, {b}) is {found!r}, which is no {dtype.value}"
+
+
+def _is_of(value: Any, dtype: DType) -> bool:
+    if dtype.is_float:
+        return isinstance(value, int | float)
+    return isinstance(value, int) and limits(dtype)[0] <= value <= limits(dtype)[1]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return bool(a == b) or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= SLACK * max(1.0, abs(a), abs(b))
+
+
+def _unlike_numpy(law: Law, dtype: DType, pairs: Sequence[tuple[Any, Any]]) -> Iterator[str]:
+    kind: Any = NUMPY_DTYPES[dtype]
+    left, right = (np.array(column, kind) for column in zip(*pairs, strict=True))
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(on_arrays(law)(left, right))
+            assert found.shape == left.shape, f"it gives the shape {found.shape} for arrays of shape {left.shape}"
+            found = found.astype(kind)
+    except Exception as error:  # whatever the user's function raises
+        yield f"its NumPy meaning fails: {type(error).__name__}: {error}"
+        return
+    for a, b, got in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
+        want = law.fold(a, b)
+        slack = 64 * float(np.finfo(kind).eps) * max(1.0, abs(a), abs(b), abs(want)) if dtype.is_float else 0
+        if got != want and not abs(got - want) <= slack:
+            yield f"its NumPy meaning differs: {law.symbol}({a}, {b}) is {want} as folded, and {got} on arrays"
