@@ -582,7 +582,9 @@ class Reduced(Data):
         return self.terms.const(zero) if zero is not None and zero == self.order.law.identity else None
 
     def _refuse_constant(self, term: Term) -> None:
-        if any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)) and term != UNWRITTEN:
+        """Refuse a number that would fold with others; under an operator of one's own only the absorber does."""
+        folds = not self.order.law.own or self.order.absorbs(term)
+        if folds and term != UNWRITTEN and any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)):
             raise too_many(self.place)
 
 
