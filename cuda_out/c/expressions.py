@@ -16,6 +16,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, assume, range_of
+from cuda_out.c.identifiers import c_name
 from cuda_out.c.types import C_TYPE, is_unsigned, literal
 from cuda_out.c.width import is_wide
 from cuda_out.tiling.text import TileText
@@ -174,9 +175,8 @@ class ExpressionPrinter:
     def _binary(self, expr: ir.Binary, facts: Facts) -> Text:
         op, dtype = expr.op, expr.dtype
         if not infix(op):
-            call = {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
             left, right = self._alike(expr, facts)
-            return Text(f"{call}({left.text}, {right.text})", PRIMARY)
+            return Text(f"{function_name(op, dtype)}({left.text}, {right.text})", PRIMARY)
         if op == "/" and dtype is DType.F16:  # rounds as __hdiv does, which branches on its operands
             left, right = (self._as_float(side, facts) for side in (expr.left, expr.right))
             return Text(f"__float2half({self._infix('/', left, right).text})", PRIMARY)
@@ -282,6 +282,17 @@ class ExpressionPrinter:
         if expr.dtype is DType.BOOL:
             return Text(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width}) != 0", 9, "!=")
         return Text(f"{call[expr.mode]}({mask}, {offered}, {lane}{width})", PRIMARY)
+
+
+def function_name(op: str, dtype: DType) -> str:
+    """Return the function that an operator is which stands between no operands.
+
+    >>> function_name("min", DType.F32), function_name("min", DType.I32)
+    ('fminf', 'min')
+    """
+    if isinstance(op, ir.OperatorName):
+        return c_name(f"{op}_{dtype.value}")
+    return {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
 
 
 def converted(text: str, dtype: DType) -> str:

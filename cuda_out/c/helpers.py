@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from cuda_out.c.expressions import PRIMARY, UNARY, Text
-from symbolic.ir.program import Program
+from cuda_out.c.expressions import PRIMARY, UNARY, Text, function_name
+from cuda_out.c.types import C_TYPE
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType, OperatorName, Program
 
 HELPERS: Mapping[str, str] = {
     "floor_div": """\
@@ -69,6 +72,27 @@ def helper_text(names: frozenset[str]) -> list[str]:
         if f"{name}_f64" in names:
             found.append(template.format(type="double", fmod="fmod", floor="floor", half="0.5"))
     return found
+
+
+def operator_text(op: OperatorName, dtype: DType, program: Program) -> str:
+    """Return the function that a user's operator is on data of a type: its body as the user wrote it.
+
+    It is called and not inlined, so that whoever reads the PTX finds the operator there, and can try it by itself.
+    Raises SwizzleError where nobody has said what it is in C++.
+    """
+    law, kind = op.law, C_TYPE[dtype]
+    if not law.cuda:
+        raise SwizzleError(
+            f"the operator {op} has no CUDA text",
+            place=program.place,
+            expected=f"the body of a function of {' and '.join(law.operands)}, for a kernel that is printed",
+            mend='write @operator(..., cuda="...")',
+        )
+    a, b = law.operands
+    alias = [f"using T = {kind};"] if re.search(r"\bT\b", law.cuda) else []
+    body = "".join(f"  {line}".rstrip() + "\n" for line in [*alias, *law.cuda.splitlines()])
+    head = f"static __device__ __noinline__ {kind} {function_name(op, dtype)}({kind} {a}, {kind} {b})"
+    return f"/// The operator {op} on {dtype.value}.\n{head} {{\n{body}}}\n"
 
 
 def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:

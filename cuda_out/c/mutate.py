@@ -16,6 +16,7 @@ from cuda_out.c.kernel_text import arguments, blanked, closing, kernel_extent
 _ARRAY = re.compile(r"^[ \t]*(?:__shared__ )?(?:__align__\(\d+\) )?[\w ]+? (\w+)((?:\[\d+\])+)(?: = \{[^;]*\})?;", re.M)
 _NAMED = re.compile(r"^[ \t]*const (?:int|long long) (\w+) = ([^;]+);", re.M)
 _STATEMENT = re.compile(r"^[ \t]*(?:if \([^;{}]*\) )?(\w+(?:\[[^;=]*\])?) ([-+*&|^])= [^;]*;", re.M)
+_JOINED = re.compile(r"^[ \t]*(?:if \([^;{}]*\) )?(\w+(?:\[[^;=]*\])?) = \w+\(\1, [^;]*;", re.M)
 _BARRIER = re.compile(r"__sync(?:threads|warp)\([^;]*\);")
 _SHUFFLE = re.compile(r"__shfl(?:_up|_down|_xor)?_sync\(")
 _COMPARISON = re.compile(r"(?<=[\w)\]] )(<=|>=|==|!=|<|>)(?= [\w(\-])")
@@ -71,7 +72,7 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
     for comparison in _COMPARISON.finditer(body, first):
         opposite = _OPPOSITE[comparison[1]]
         yield *comparison.span(1), opposite, f"{comparison[1]} is {opposite}"
-    for statement in _STATEMENT.finditer(body, first):
+    for statement in (*_STATEMENT.finditer(body, first), *_JOINED.finditer(body, first)):
         shown = " ".join(statement[0].split())
         yield *statement.span(), "", f"without `{shown}`"
     for barrier in _BARRIER.finditer(body, first):

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cuda_out.c.emitter import Emitter
-from cuda_out.c.helpers import helper_text
+from cuda_out.c.expressions import function_name
+from cuda_out.c.helpers import helper_text, operator_text
 from cuda_out.c.identifiers import kernel_name
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE
@@ -24,7 +25,7 @@ from cuda_out.tiling.tiling import AXES, Tiling
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.program import Axis, DType, Parameter, Program
-from symbolic.ir.walk import own_expressions, statements, subexpressions
+from symbolic.ir.walk import operators_of, own_expressions, statements, subexpressions
 from symbolic.machine.launch_shape import require_hardware_warp
 
 Form: TypeAlias = Literal["cu", "header"]
@@ -90,7 +91,10 @@ class _File:
         self.program, self.tiling, self.form = program, tiling, form
         self.entry = kernel_name(program.name)
         self.body = Emitter(depth=1)
-        self.statements = StatementPrinter(program, self.body, (self.entry, f"launch_{self.entry}"), tiling)
+        self.operators = operators_of(program)
+        functions = (function_name(*operator) for operator in self.operators)
+        taken = (self.entry, f"launch_{self.entry}", *functions)
+        self.statements = StatementPrinter(program, self.body, taken, tiling)
         self.names = self.statements.names
         self.tiles = self.statements.expressions.tiles
 
@@ -111,7 +115,8 @@ class _File:
         space = namespace or f"swizzle_{entry.strip('_')}"
         out.line(f"namespace {space} {{")
         out.line()
-        for helper in helper_text(frozenset(self.statements.expressions.helpers)):
+        own = [operator_text(op, dtype, program) for op, dtype in self.operators]
+        for helper in (*helper_text(frozenset(self.statements.expressions.helpers)), *own):
             for line in helper.splitlines():
                 out.line(line)
             out.line()

@@ -11,7 +11,16 @@ from cuda_out.analysis.facts import Facts, after, assume, decide, launch_facts, 
 from cuda_out.analysis.placement import DeclarationPoint, Path, Scalar, declarations, placements
 from cuda_out.analysis.unroll import loops_to_unroll
 from cuda_out.c.emitter import Emitter
-from cuda_out.c.expressions import PRECEDENCE, PRIMARY, UNSIGNED, WRAPPING, ExpressionPrinter, Text, converted
+from cuda_out.c.expressions import (
+    PRECEDENCE,
+    PRIMARY,
+    UNSIGNED,
+    WRAPPING,
+    ExpressionPrinter,
+    Text,
+    converted,
+    function_name,
+)
 from cuda_out.c.helpers import coordinate_text
 from cuda_out.c.identifiers import c_names
 from cuda_out.c.types import C_TYPE, literal
@@ -268,8 +277,7 @@ class StatementPrinter:
             return f"{target} = {converted(f'{held} {outer} {given.inside(outer, level + 1)}', dtype)};"
         if law_of(outer).infix:
             return f"{target} {outer}= {self.expressions.text(value, facts)};"
-        call = {DType.F16: f"__h{outer}", DType.F32: f"f{outer}f", DType.F64: f"f{outer}"}.get(dtype, outer)
-        return f"{target} = {call}({target}, {self.expressions.text(value, facts)});"
+        return f"{target} = {function_name(outer, dtype)}({target}, {self.expressions.text(value, facts)});"
 
     def _vector(self, stmt: ir.For, path: Path, index: int, facts: Facts) -> None:
         """Print a loop over neighbouring words as one access."""

@@ -22,6 +22,7 @@
 #define __constant__
 #define __shared__ __attribute__((used)) thread_local  // used: others than this text write it
 #define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 

@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 from cuda_out.analysis.facts import Facts, assume, range_of
 from cuda_out.c.expressions import Text
 from cuda_out.c.types import is_unsigned
-from cuda_out.numba.identifiers import NUMBA_TYPE
+from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.law import infix, law_of, limits
 from symbolic.errors import Place, SwizzleError
@@ -100,6 +100,9 @@ class NumbaExpressions:
             case ir.Unary():
                 return self._unary(expr, facts)
             case ir.Binary(op=op, left=left, right=right) if not infix(op):
+                if isinstance(op, ir.OperatorName):
+                    call = f"{python_name(op)}({self.text(left, facts)}, {self.text(right, facts)})"
+                    return Text(self.cast(call, expr.dtype, expr), PRIMARY)
                 return Text(f"{op}({self.text(left, facts)}, {self.text(right, facts)})", PRIMARY)
             case ir.Binary(op=op, left=left, right=right, dtype=dtype):
                 if dtype is DType.INDEX or dtype.is_float:

@@ -7,6 +7,7 @@ of any length reads its lengths off the arrays' shapes.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +22,26 @@ from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.text import TileText, tile_text
 from cuda_out.tiling.tiling import AXES, Tiling
-from symbolic.ir.program import Axis, Parameter, Program
-from symbolic.ir.walk import FreshNames, all_names
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import Axis, OperatorName, Parameter, Program
+from symbolic.ir.walk import FreshNames, all_names, operators_of
 from symbolic.machine.launch_shape import require_hardware_warp
+
+
+def operator_lines(op: OperatorName, program: Program) -> list[str]:
+    """Return the device function that a user's operator is; raises SwizzleError where it has no text."""
+    tree = ast.parse(op.law.python)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if not functions:
+        raise SwizzleError(
+            f"the operator {op} has no text for numba.cuda",
+            place=program.place,
+            expected="a `def` that numba compiles, for a kernel that is printed",
+            mend='write @operator(..., numba="def f(a, b): ...")',
+        )
+    functions[-1].name = python_name(op)
+    functions[-1].decorator_list = [ast.parse("cuda.jit(device=True)", mode="eval").body]
+    return [f"# The operator {op}.", *ast.unparse(tree).splitlines()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +71,10 @@ class _Module:
         self.program, self.tiling = program, tiling
         self.kernel = python_name(program.name)
         self.launcher = f"launch_{self.kernel}"
-        self.names = python_names(sorted(all_names(program)), (self.kernel, self.launcher))
+        self.operators = dict.fromkeys(op for op, _ in operators_of(program))
+        self.names = python_names(
+            sorted(all_names(program)), (self.kernel, self.launcher, *map(python_name, self.operators))
+        )
         self.tiles: TileText | None = None
         if tiling is not None:
             self.tiles = tile_text(tiling, program, self.names, (self.kernel, self.launcher))
@@ -84,6 +105,11 @@ class _Module:
         out.line(f"from numba import {', '.join(['cuda', *sorted(self.expressions.used - constants)])}")
         out.line()
         out.line()
+        for op in self.operators:
+            for line in operator_lines(op, self.program):
+                out.line(line)
+            out.line()
+            out.line()
         out.line("@cuda.jit")
         given = ", ".join(self.names[parameter.name] for parameter in self.program.parameters)
         with out.nested(f"def {self.kernel}({given}):"):

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from cuda_out.ptx.kinds import KIND_OF, is_float, width
 from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.operators import of_kind
 from symbolic.algebra.terms import WIDEN, Term
-from symbolic.ir.program import DType
+from symbolic.ir.program import DType, OperatorName
 
 
 class Expected:
@@ -75,6 +76,8 @@ class Expected:
                 if op == "<<":
                     return normal.shifted_left(kind, parts[0], by)
                 return normal.shifted_right(kind, parts[0], by)
+            case OperatorName():
+                return terms.apply(of_kind(op, kind), tuple(parts))
             case _:
                 return terms.apply(f"{op}:{kind}", tuple(parts))
 

@@ -8,25 +8,30 @@ shuffle all lanes that its mask names must meet, at a barrier all threads of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from cuda_out.ptx.concrete import decode
-from cuda_out.ptx.kinds import KINDS, Bits, width
+from cuda_out.ptx.concrete import Operation, decode
+from cuda_out.ptx.kinds import KINDS, Bits, Typed, typed, untyped, width
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
+from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
-from cuda_out.ptx.parse import Immediate, Instruction, Kernel, Name, NotInterpreted
+from cuda_out.ptx.parse import Group, Immediate, Instruction, Kernel, Name, NotInterpreted
 from cuda_out.ptx.registers import Registers
 from cuda_out.ptx.transfers import Transfers
+from symbolic.algebra.terms import Terms
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 from symbolic.machine.races import races
 
 STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""
 _SPACES: Final = ("global", "shared", "local", "const")
+_OUTSIDE: Final = frozenset(("shfl", "bar", "barrier", "vote", "match", "activemask", "atom", "red", "exit", "trap"))
+_REGISTER: Final = re.compile(r"%(?:p|r|rs|rd|rq|f|fd|h|hh|b)\d+(?:@\d+)?")
 _NO_EFFECT: Final = frozenset(("membar", "fence", "prefetch", "nanosleep"))
 
 
@@ -46,16 +51,22 @@ class Argument:
 
 
 class PtxMachine:
-    """One launch of one kernel."""
+    """One launch of one kernel; `operators` are the functions of its module that are known by what they compute."""
 
     def __init__(
-        self, kernel: Kernel, shape: LaunchShape, arguments: Sequence[Argument | int], deferred: Notes
+        self,
+        kernel: Kernel,
+        shape: LaunchShape,
+        arguments: Sequence[Argument | int],
+        deferred: Notes,
+        operators: Mapping[str, Operation] | None = None,
     ) -> None:
         assert shape.warp_size == HARDWARE_WARP
         _check_block(kernel, shape)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
         self.memory = PtxMemory(shape)
         self.registers = Registers(shape, self.memory, deferred)
+        self.operators = operators or {}
         self.parameters: dict[str, int] = {}
         self.transfers = Transfers(self.registers, self.parameters)
         self.arrays: dict[str, Region] = {}
@@ -199,6 +210,8 @@ class PtxMachine:
                 self.transfers.shuffle(instruction, at)
             case "bar" | "barrier":
                 self._barrier(instruction, at)
+            case "call":
+                self._call(instruction, at)
             case "mov" | "cvta":
                 self.transfers.move(instruction, at)
             case _ if op[0] in _NO_EFFECT:
@@ -213,6 +226,18 @@ class PtxMachine:
                 if len(operands) != len(operation.sources) + 1:
                     raise NotInterpreted(str(instruction))
                 self.registers.write(operands[0], self.registers.apply(operation, values, at), at)
+
+    def _call(self, instruction: Instruction, at: Lanes) -> None:
+        """Apply a function of the module: one that is known as what it computes, another one by running it."""
+        target, called, given = ([*instruction.operands, None, None])[:3]
+        function = self.kernel.functions.get(called.text) if isinstance(called, Name) else None
+        if function is None or not (isinstance(target, Group) and isinstance(given, Group)):
+            raise NotInterpreted(str(instruction))
+        operation = self.operators.get(function.name) or applied(function)
+        if operation is None or len(given.items) != len(operation.sources):
+            raise NotInterpreted(str(instruction))
+        values = [self.registers.read(v, kind, at) for v, kind in zip(given.items, operation.sources, strict=True)]
+        self.registers.write(target.items[0], self.registers.apply(operation, values, at), at)
 
     def _barrier(self, instruction: Instruction, at: Lanes) -> None:
         wide = "warp" not in instruction.op
@@ -232,6 +257,54 @@ class PtxMachine:
                     f"({first}) and {shape.describe(race.second_thread)} {does[1]} it ({second}) "
                     "with no barrier between"
                 )
+
+
+def applied(function: Kernel) -> Operation | None:
+    """Return what calls of a function compute; None unless it is a function of what it is given and of nothing else."""
+    if function.result is None or not is_pure(function):
+        return None
+    result, kinds = function.result[1], tuple(kind for _, kind in function.parameters)
+
+    def compute(*values: Typed) -> Typed:
+        return typed(returned(function, [untyped(v, kind) for v, kind in zip(values, kinds, strict=True)]), result)
+
+    return Operation(f"call.{function.name}", kinds, result, compute)
+
+
+def is_pure(function: Kernel, callers: frozenset[str] = frozenset()) -> bool:
+    """Say whether a function touches no memory but its own, no other thread, and asks not which thread it is."""
+    if function.name in callers:
+        return True
+    for each in function.instructions:
+        names = [part.text for part in each.operands if isinstance(part, Name)]
+        if any(name.startswith("%") and not _REGISTER.fullmatch(name) for name in names):
+            return False
+        if each.op[0] == "call":
+            called = [function.functions[name] for name in names if name in function.functions]
+            if len(called) != 1 or not is_pure(called[0], callers | {function.name}):
+                return False
+        elif each.op[0] in _OUTSIDE or (each.op[0] in ("ld", "st") and not {"param", "local"} & set(each.op)):
+            return False
+    return True
+
+
+def returned(function: Kernel, arguments: Sequence[Bits]) -> Bits:
+    """Return what a function gives for numbers, one thread for each row of arguments."""
+    count = len(arguments[0])
+    blocks = -(-count // HARDWARE_WARP)
+    machine = PtxMachine(
+        replace(function, parameters=()), LaunchShape((HARDWARE_WARP, 1, 1), (blocks, 1, 1), HARDWARE_WARP), (),
+        Notes(Normal(Terms(), {})),
+    )  # fmt: skip
+    every, none = machine.registers.every, np.zeros(machine.shape.count, np.int64)
+    for (name, _), bits in zip(function.parameters, arguments, strict=True):
+        machine.registers.write(Name(name), (np.resize(bits, machine.shape.count), none), every)
+    machine.run()
+    assert function.result is not None
+    bits, terms = machine.registers.read(Name(function.result[0]), function.result[1], every)
+    if terms.any():
+        raise Broken(f"{function.name} gives what was never set")
+    return bits[:count]
 
 
 def _check_block(kernel: Kernel, shape: LaunchShape) -> None:

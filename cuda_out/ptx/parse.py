@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
 from typing import TypeAlias
@@ -82,6 +83,8 @@ class Kernel:
     """One `.entry`; `labels` say before which instruction they stand, `parameters` are name and type, in order.
 
     A block has at most `most_threads` (.maxntid), and the shape `block` (.reqntid), where those are not None.
+    `functions` are those of the module, which it may call. A function (`.func`) is read as a kernel is; `result` is the
+    name and type of what it returns.
     """
 
     name: str
@@ -91,10 +94,13 @@ class Kernel:
     labels: Mapping[str, int]
     most_threads: int | None = None
     block: tuple[int, ...] | None = None
+    functions: Mapping[str, Kernel] = field(default_factory=dict)
+    result: tuple[str, str] | None = None
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?")
+_FUNCTION = re.compile(r"\.func\s*(?:\(([^)]*)\))?\s*([\w$]+)\s*\(([^)]*)\)([\s.\w]*)([{;])")
 _BOUND = re.compile(r"\.(maxntid|reqntid)\s+(\d+(?:\s*,\s*\d+)*)")
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s*(?:\.ptr[^%$\w]*(?:\.\w+\s+)*(?:\.align\s+\d+\s+)?)?"
@@ -115,6 +121,7 @@ _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 def parse(ptx: str) -> dict[str, Kernel]:
     """Return every kernel of a PTX module, by name."""
     text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), ptx)
+    functions, text = _functions(text)
     kernels: dict[str, Kernel] = {}
     outside, at = [], 0
     for entry in _ENTRY.finditer(text):
@@ -137,7 +144,39 @@ def parse(ptx: str) -> dict[str, Kernel]:
         )
     outside.append(text[at:])
     module = tuple(_module_arrays("".join(outside)))
-    return {name: replace(kernel, arrays=(*module, *kernel.arrays)) for name, kernel in kernels.items()}
+    called: dict[str, Kernel] = {}
+    for name, function in functions.items():
+        called[name] = replace(function, arrays=(*module, *function.arrays), functions=called)
+    return {
+        name: replace(kernel, arrays=(*module, *kernel.arrays), functions=called) for name, kernel in kernels.items()
+    }
+
+
+def _functions(text: str) -> tuple[dict[str, Kernel], str]:
+    """Return the functions of a module, and the module with them blanked out."""
+    found: dict[str, Kernel] = {}
+    kept, at = [], 0
+    for head in _FUNCTION.finditer(text):
+        if head.start() < at:
+            continue
+        end = head.end() if head[5] == ";" else _closing(text, head.end() - 1) + 1
+        kept += [text[at : head.start()], "\n" * text.count("\n", head.start(), end)]
+        at = end
+        if head[5] == "{":
+            with suppress(NotInterpreted):  # whoever calls it says so
+                found[head[2]] = _function(text, head, end)
+    return found, "".join(kept) + text[at:]
+
+
+def _function(text: str, head: re.Match[str], end: int) -> Kernel:
+    result, parameters = (
+        tuple(_parameter(part) for part in (group or "").split(",") if part.strip()) for group in (head[1], head[3])
+    )
+    body = _Body(text.count("\n", 0, head.end()) + 1)
+    body.read(text[head.end() : end - 1])
+    arrays, instructions = tuple(body.arrays), tuple(body.instructions)
+    returned = result[0] if result else None
+    return Kernel(head[2], parameters, arrays, instructions, dict(body.labels), result=returned)
 
 
 def _bounds(text: str) -> tuple[int | None, tuple[int, ...] | None]:
@@ -232,7 +271,7 @@ class _Body:
         if text.startswith("."):
             directive = re.match(r"\.\w+", text)
             match directive[0] if directive else "":
-                case ".reg":
+                case ".reg" | ".param":
                     self._declare(flat)
                 case ".shared" | ".local" | ".const" | ".global":
                     self.arrays.append(_array(text))
@@ -245,8 +284,6 @@ class _Body:
         if found is None:
             raise NotInterpreted(f"`{flat}` (line {line})")
         guard = None if found[2] is None else Name(self._renamed(found[2]), bool(found[1]))
-        if found[3].startswith("call"):
-            raise NotInterpreted(f"`{flat}` (line {line})")
         operands = tuple(self._operand(part) for part in _parts(found[4]))
         self.instructions.append(Instruction(tuple(found[3].split(".")), operands, guard, line, flat))
 
@@ -264,7 +301,7 @@ class _Body:
         return name
 
     def _operand(self, text: str) -> Operand:
-        if text.startswith("{"):
+        if text[0] in "{(":
             items = tuple(self._operand(part) for part in _parts(text[1:-1]))
             return Group(tuple(item for item in items if isinstance(item, Name | Immediate)))
         if text.startswith("["):

@@ -14,6 +14,7 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.normal import Normal
 from symbolic.algebra.terms import Term
+from symbolic.ir.program import OperatorName
 
 Value: TypeAlias = tuple[int, Term]
 Ring: TypeAlias = tuple[str, bool, int]
@@ -77,6 +78,8 @@ def _result(normal: Normal, kind: str, term: Term) -> Value:
 
 
 def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
+    if isinstance(operation.name, OperatorName):
+        return normal.terms.apply(operation.name, v)
     head, _, rest = operation.name.partition(".")
     kind = operation.result
     match head:

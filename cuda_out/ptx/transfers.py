@@ -63,8 +63,11 @@ class Transfers:
         count, kind = self._vector(instruction)
         if "param" in instruction.op:
             assert isinstance(source, Address)
-            if source.base not in self.parameters or source.offset or count > 1:
+            if source.offset or count > 1:
                 raise NotInterpreted(str(instruction))
+            if source.base not in self.parameters:  # what a function was given, or gave
+                self.registers.write(target, self.registers.read(Name(source.base), kind, at), at)
+                return
             bits = np.full(len(at), self.parameters[source.base] & (1 << 64) - 1, np.uint64)
             self.registers.write(target, (bits, np.zeros(len(at), np.int64)), at)
             return
@@ -98,6 +101,11 @@ class Transfers:
     def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
         target, source = instruction.operands
         count, kind = self._vector(instruction)
+        if "param" in instruction.op:
+            if not isinstance(target, Address) or target.offset or count > 1:
+                raise NotInterpreted(str(instruction))
+            self.registers.write(Name(target.base), self.registers.read(source, kind, at), at)
+            return
         item = width(kind) // 8
         sources = source.items if isinstance(source, Group) else (source,)
         values = [self.registers.read(one, kind, at) for one in sources]

@@ -20,11 +20,13 @@ from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
+from cuda_out.ptx.operators import recognised
 from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import kernel_of, launch_shape
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
+from symbolic.ir.walk import operators_of
 
 ROUNDING: Final = 32
 """Constants are the same if they differ by no more than so many units in the last place."""
@@ -38,7 +40,7 @@ class Validation:
     """`equal`, for all inputs; `different`, with findings; or `unknown`, with the reason as the only finding.
 
     Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings
-    are undefined behaviour, which no numbers need to confirm.
+    are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm.
     """
 
     verdict: Literal["equal", "different", "unknown"]
@@ -65,6 +67,7 @@ class Validator:
 
     def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], written: WrittenOut) -> None:
         self.program, self.wanted, self.written = program, wanted, written
+        self.operators = operators_of(program)
         terms, kinds = written.terms, {p.name: KIND_OF[p.dtype] for p in program.parameters}
         self.outputs = sum(len(values) for values in wanted.values())
         self.arguments = []
@@ -79,7 +82,9 @@ class Validator:
         """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""
         shape = launch_shape(self.program.grid, self.program.block)
         try:
-            machine = PtxMachine(kernel_of(ptx, entry), shape, [*self.arguments, *scalars], self.written.deferred)
+            kernel = kernel_of(ptx, entry)
+            known = recognised(kernel, self.operators)
+            machine = PtxMachine(kernel, shape, [*self.arguments, *scalars], self.written.deferred, known)
             machine.run()
         except NotInterpreted as error:
             return Validation("unknown", self.outputs, (f"not interpreted: {error}",))

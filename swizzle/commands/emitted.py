@@ -23,6 +23,7 @@ from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.on_disk import Text, read, text_to_check
+from swizzle.commands.own_functions import try_functions
 from swizzle.commands.sizes import Size, at_the_lengths, most_ragged, sizes_to_try
 from swizzle.commands.target import Filled
 from swizzle.commands.validator import SizesValidator
@@ -201,6 +202,18 @@ def _run(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequence[Re
     found.lines += tried.lines
     found.settle(tried.status)
     found.json["run"] = {"how": how, "status": _WORDS[tried.status], "findings": list(tried.lines)}
+    if how == "emulation":
+        _try_functions(found, text, sizes)
+
+
+def _try_functions(found: Emitted, text: Text, sizes: Sequence[Size]) -> None:
+    """Run the functions that users' operators are in the text, each by itself."""
+    tried = list(try_functions(sizes[0].filled.program, text.source))
+    for each in tried:
+        found.lines.append(str(each))
+        found.settle(NO if each.wrong else UNDECIDED if each.wrong is None else DONE)
+    if tried:
+        found.json["operators"] = [asdict(each) for each in tried]
 
 
 def _run_ptx(text: Text, sizes: Sequence[Size], reports: Sequence[Report], why: str) -> Compared:

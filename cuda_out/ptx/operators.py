@@ -1,0 +1,90 @@
+"""Users' operators in PTX: functions that the printed text calls, known by their names and tried on numbers.
+
+A call is taken as the operator with its law. That the function computes the operator is not proved: its body, as the
+compiler left it, is run on edge numbers and random ones, and must give what the operator's own function gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from cuda_out.ptx.concrete import Operation
+from cuda_out.ptx.kinds import KIND_OF, is_float, typed, untyped, width
+from cuda_out.ptx.machine import applied, returned
+from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.parse import Kernel, Name, NotInterpreted
+from cuda_out.ptx.polynomials import signed
+from symbolic.algebra.counterexample import columns, first_difference
+from symbolic.algebra.law import Law
+from symbolic.ir.program import DType, OperatorName
+
+
+@lru_cache(maxsize=256)
+def of_kind(op: OperatorName, kind: str) -> OperatorName:
+    """Return an operator on values of one type of PTX's, whose numbers read as that type's constants do."""
+
+    def seen(number: Any) -> Any:
+        return number if number is None or is_float(kind) else signed(int(number) & (1 << 64) - 1, width(kind))
+
+    law: Law = op.law
+    name: OperatorName = replace(
+        law, symbol=f"{op}:{kind}", identity=seen(law.identity), absorber=seen(law.absorber)
+    ).name
+    return name
+
+
+def recognised(kernel: Kernel, operators: Sequence[tuple[OperatorName, DType]]) -> dict[str, Operation]:
+    """Return the functions that a kernel calls which are operators, by what the module calls them.
+
+    Raises Broken for one that is called as an operator is and computes something else, NotInterpreted where that cannot
+    be said.
+    """
+    calls = [each for each in kernel.instructions if each.op[0] == "call"]
+    called = {part.text for each in calls for part in each.operands if isinstance(part, Name)}
+    found: dict[str, Operation] = {}
+    for name, function in kernel.functions.items():
+        for op, dtype in operators:
+            if name in called and _is_called(name, f"{op}_{dtype.value}"):
+                found[name] = _checked(function, op, dtype)
+    return found
+
+
+def _is_called(symbol: str, name: str) -> bool:
+    """Tell whether a symbol, mangled or not, is a function of this name in some namespace."""
+    return symbol == name or re.search(rf"(?<!\d){len(name)}{re.escape(name)}(?=[E\W]|[a-z]+$)", symbol) is not None
+
+
+def _checked(function: Kernel, op: OperatorName, dtype: DType) -> Operation:
+    kind, operation = KIND_OF[dtype], applied(function)
+    what = f"line {function.instructions[0].line}: {function.name}" if function.instructions else function.name
+    if operation is None or [width(each) for each in (*operation.sources, operation.result)] != [width(kind)] * 3:
+        raise NotInterpreted(f"{what}, called as the operator {op} is, is no function of two {dtype.value} alone")
+    bodies = ((name, each.instructions, tuple(each.labels.items())) for name, each in function.functions.items())
+    wrong = _difference(op, dtype, _Body(function.name, tuple(bodies), function))
+    if wrong:
+        raise Broken(f"{what} is not the operator {op}: {wrong}")
+    return Operation(of_kind(op, kind), (kind, kind), kind, lambda a, b: _values(function, kind, a, b))
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """A function by its text, and by that of all that it may call."""
+
+    name: str
+    bodies: tuple[Any, ...]
+    function: Kernel = field(compare=False)
+
+
+@lru_cache(maxsize=256)
+def _difference(op: OperatorName, dtype: DType, body: _Body) -> str:
+    """Return numbers for which a function gives something else than the operator, in words; '' for none."""
+    left, right = columns(dtype)
+    return first_difference(op.law, dtype, _values(body.function, KIND_OF[dtype], left, right).tolist())
+
+
+def _values(function: Kernel, kind: str, a: Any, b: Any) -> Any:
+    return typed(returned(function, [untyped(a, kind), untyped(b, kind)]), kind)
