@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import re
 import runpy
 from pathlib import Path
 
 import pytest
 
+from swizzle.commands.cli import execute
+from swizzle.commands.exit_status import MISTAKE
 from symbolic.extensions import _found
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed
 
@@ -24,7 +27,7 @@ def test_the_session_prints_what_the_page_says(name: str, tmp_path: Path, monkey
     assert seconds.sub("_ s", untimed(run_again(session))) == seconds.sub("_ s", untimed(session))
 
 
-@pytest.mark.parametrize("name", ["quadratic.py", "cost.py", "algebra.py"])
+@pytest.mark.parametrize("name", ["quadratic.py", "cost.py", "gcd.py", "algebra.py"])
 def test_the_extensions_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The assertions of each snippet hold."""
     (tmp_path / name).write_text(files_of(text_of("extend.md"))[name], encoding="utf-8")
@@ -47,13 +50,57 @@ def test_an_installed_family_is_known_to_the_command_line(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     _found.cache_clear()
-    (session,) = blocks_of(page, "console")
+    session = blocks_of(page, "console")[0]
     assert untimed(run_again(session)) == untimed(session)
     done = run_again("$ swizzle solve quadratic.py --families quadratic --space 4 --all --certify -o out\n")
     assert "certify no filling besides those found: 1 in Space 4: confirmed by" in done
     monkeypatch.setattr("templates.registry._USERS", {})  # as another process
     assert "rotate by 3 * k * k + 1 " in run_again("$ swizzle show out/probe.json\n")
     assert "verified for all inputs" in run_again("$ swizzle check out/probe.json\n")
+    _found.cache_clear()
+
+
+def refused(*arguments: str) -> str:
+    """Return what a command line that is a mistake prints."""
+    out, err = io.StringIO(), io.StringIO()
+    assert execute(arguments, out, err) == MISTAKE
+    return err.getvalue()
+
+
+def test_an_installed_operator_is_known_to_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's file and metadata, as a package: its session, and a saved solution; without it, what is missing."""
+    page, monkey = text_of("extend.md"), monkeypatch
+    for name in ("gcd.py", "window.swz"):
+        (tmp_path / name).write_text(files_of(page)[name], encoding="utf-8")
+    info = tmp_path / "gcd-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gcd\nVersion: 1\n")
+    (declared,) = (block for block in blocks_of(page, "ini") if "operators" in block)
+    points = declared.replace("options.entry_points]\n", "").replace("swizzle.operators =", "swizzle.operators]")
+    (info / "entry_points.txt").write_text(points)
+    monkey.chdir(tmp_path)
+    monkey.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "kept"))
+    with monkey.context() as installed:
+        installed.syspath_prepend(tmp_path)
+        _found.cache_clear()
+        session = blocks_of(page, "console")[1]
+        assert untimed(run_again(session)) == untimed(session)
+        assert "wrote" in run_again("$ swizzle solve window.swz -o out --certify\n")
+        assert "verified for all inputs" in run_again("$ swizzle check out/window.json\n")
+    (info / "entry_points.txt").unlink()
+    _found.cache_clear()
+    missing = refused("check", "out/window.json")
+    assert "out/window.json needs the operator gcd, which no installed package has" in missing
+    assert "--operators FILE.py" in missing
+    assert "verified for all inputs" in run_again("$ swizzle check out/window.json --operators gcd.py\n")
+    assert "'gcd' is not an outer operator" in refused("solve", "window.swz")
+    assert "solved" in run_again("$ swizzle solve window.swz --operators gcd.py -o by_file\n")
+    assert "verified for all inputs" in run_again("$ swizzle check by_file/window.json\n")
+    (tmp_path / "gcd.py").rename(tmp_path / "elsewhere.py")
+    assert "needs the operator gcd, and by_file/../gcd.py is not there" in refused("check", "by_file/window.json")
+    assert "no installed package has an operator 'gdc'" in refused("solve", "window.swz", "--operators", "gdc")
+    (tmp_path / "nothing.py").write_text("")
+    assert "nothing.py has no operator" in refused("solve", "window.swz", "--operators", "nothing.py")
     _found.cache_clear()
 
 

@@ -46,7 +46,7 @@ ROOMS: dict[str, str] = {
     "swizzle.sketches": "swizzle.source swizzle.language swizzle.specs swizzle.frontend",
     "swizzle.problem": "swizzle.specs",
     "swizzle.costs": "swizzle.problem",
-    "swizzle.solution": "swizzle.specs swizzle.sketches",
+    "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",
     "swizzle.audit": "swizzle.specs swizzle.problem swizzle.solution",
     "swizzle.audit.paper": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs",
     "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.audit "
@@ -57,8 +57,8 @@ ROOMS: dict[str, str] = {
     "swizzle.explain": "swizzle.language swizzle.specs swizzle.sketches swizzle.problem swizzle.solution "
     "swizzle.search",
     "swizzle.show": "swizzle.specs swizzle.solution swizzle.emit",
-    "swizzle.commands": "swizzle.source swizzle.specs swizzle.sketches swizzle.costs swizzle.solution swizzle.search "
-    "swizzle.cache swizzle.emit swizzle.emit.any_length swizzle.explain swizzle.show",
+    "swizzle.commands": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.costs swizzle.solution "
+    "swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length swizzle.explain swizzle.show",
 }
 """The rooms of its own package that each room may import. The public face, `swizzle` itself, knows all rooms."""
 

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
-from swizzle.commands.completion import SHELLS, Shell, complete_define, complete_families, complete_target, script
+from swizzle.commands.completion import (
+    SHELLS,
+    Shell,
+    complete_define,
+    complete_families,
+    complete_operators,
+    complete_target,
+    script,
+)
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.commands.help import CACHE, CHECK, RUN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
@@ -77,6 +85,15 @@ def _families(context: click.Context, option: click.Parameter, value: str | None
     return tuple(dict.fromkeys(word.strip() for word in value.split(","))) if value else ()
 
 
+def _operators(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Hand the operators in for as long as the command runs."""
+    if value and not context.resilient_parsing:
+        from swizzle.language.operators import handing_in
+        from swizzle.sketches.loading import operators_called
+
+        context.with_resource(handing_in(operators_called([word.strip() for word in value.split(",")])))
+
+
 def _sketch_arguments(command: Any) -> Any:
     """Add what every command takes: FILE[:SKETCH] and -D."""
     define = click.option(
@@ -88,7 +105,15 @@ def _sketch_arguments(command: Any) -> Any:
         shell_complete=complete_define,
         help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
     )
-    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(define(command))
+    operators = click.option(
+        "--operators",
+        metavar="NAMES",
+        expose_value=False,
+        callback=_operators,
+        shell_complete=complete_operators,
+        help="Operators of your own that the sketch names: FILE.py or installed ones, separated by commas.",
+    )
+    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(operators(define(command)))
 
 
 _cost: Final = click.option(

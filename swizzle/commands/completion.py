@@ -68,6 +68,13 @@ def complete_families(context: click.Context, parameter: click.Parameter, incomp
     return [CompletionItem(",".join([*before, name])) for name in names]
 
 
+def complete_operators(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the last of some operators from what installed packages have, or as a file."""
+    *before, begun = incomplete.split(",")
+    names = [name for name in extension_names("operators") if name.startswith(begun) and name not in before]
+    return [CompletionItem(",".join([*before, name])) for name in names] or [CompletionItem(incomplete, type="file")]
+
+
 def sketches(file: str) -> list[str]:
     """Return the names of a file's sketches, in order."""
     return [

@@ -6,9 +6,12 @@ import ast
 import inspect
 import keyword
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final, get_args
 
@@ -226,6 +229,33 @@ class OperatorNames(dict[str, Operator]):
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and find_operator(name, {}) is not None)
+
+
+class HandedIn(dict[str, Operator]):
+    """Operators by their names, and the files that they were taken from."""
+
+    def __init__(self, operators: Mapping[str, Operator], files: Mapping[str, Path]) -> None:
+        super().__init__(operators)
+        self.files = dict(files)
+
+
+_handed_in: ContextVar[HandedIn] = ContextVar("handed_in", default=HandedIn({}, {}))  # noqa: B039
+
+
+def handed_in() -> HandedIn:
+    """Return the operators that were handed in to whatever is loaded now."""
+    return _handed_in.get()
+
+
+@contextmanager
+def handing_in(more: HandedIn) -> Iterator[None]:
+    """Hand operators in to all files that are loaded meanwhile, besides those handed in already."""
+    before = _handed_in.get()
+    token = _handed_in.set(HandedIn({**before, **more}, {**before.files, **more.files}))
+    try:
+        yield
+    finally:
+        _handed_in.reset(token)
 
 
 def known_names(given: Mapping[str, Any]) -> list[str]:

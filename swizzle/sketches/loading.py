@@ -6,11 +6,12 @@ import itertools
 import sys
 import traceback
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swizzle.language.operators import HandedIn, Operator, find_operator, handed_in, handing_in
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import Sketch
@@ -19,14 +20,51 @@ from swizzle.source.kernel_source import syntax_mistake
 from swizzle.source.suggest import near
 from swizzle.source.user_places import is_ours, user_place
 from symbolic.errors import Place, SwizzleError
+from symbolic.extensions import extension_names
 
 MAX_BYTES: Final = 1 << 20
 _serial = itertools.count(1)
 
 
-def load(path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None) -> list[Sketch]:
-    """Return the sketches of a file in order, or the one named `selector`; `overrides` set declared parameters."""
-    return SketchFile.read(path).load(selector, overrides or {})
+def load(
+    path: str | Path,
+    selector: str | None = None,
+    overrides: Mapping[str, int] | None = None,
+    operators: Sequence[Operator] = (),
+) -> list[Sketch]:
+    """Return the sketches of a file in order, or the one named `selector`; `overrides` set declared parameters.
+
+    `operators` are users' own that the file may name.
+    """
+    with handing_in(HandedIn({operator.name: operator for operator in operators}, {})):
+        return SketchFile.read(path).load(selector, overrides or {})
+
+
+def operators_called(words: Sequence[str]) -> HandedIn:
+    """Return operators by what installed packages call them, and all those that `.py` files have at their top level.
+
+    Raises SwizzleError for a name that no package has, and for a file without an operator.
+    """
+    found, files = dict[str, Operator](), dict[str, Path]()
+    for word in words:
+        if word.endswith(".py"):
+            names = vars(_run_module(_read(Path(word)), word, Parameters()))
+            own = {value.name: value for value in names.values() if isinstance(value, Operator)}
+            files |= dict.fromkeys(own, Path(word))
+            if not own:
+                raise SwizzleError(f"{word} has no operator", expected="@operator(...) above a `def`, at its top level")
+        else:
+            operator = find_operator(word, {})
+            if operator is None:
+                known = extension_names("operators")
+                raise SwizzleError(
+                    f"no installed package has an operator {word!r}",
+                    expected=f"FILE.py, or one of {', '.join(known)}" if known else "FILE.py",
+                    mend=near(word, known) or "install the package, or name the file (docs/extend.md)",
+                )
+            own = {operator.name: operator}
+        found |= own
+    return HandedIn(found, files)
 
 
 def load_declared(
@@ -62,6 +100,7 @@ class SketchFile:
 
     path: str
     text: str
+    operators: Mapping[str, Operator] = field(default_factory=handed_in)
     _known: dict[frozenset[tuple[str, int]], Instance] = field(default_factory=dict)
 
     @staticmethod
@@ -95,11 +134,11 @@ class SketchFile:
         """Return what the file makes of these values."""
         key = frozenset(overrides.items())
         if key not in self._known:
-            parameters = Parameters(dict(overrides), once=True, again=self._again)
+            parameters = Parameters(dict(overrides), once=True, again=self._again, operators=self.operators)
             if self.path.endswith(".swz"):
                 sketches = {sketch.name: sketch for sketch in read_swz(self.text, self.path, parameters)}
             else:
-                sketches = _run_module(self.text, self.path, parameters)
+                sketches = _sketches(_run_module(self.text, self.path, parameters), self.path)
             parameters.require_all_used(self.path)
             self._known[key] = self._known[frozenset(parameters.values.items())] = Instance(parameters, sketches)
         return self._known[key]
@@ -157,8 +196,8 @@ def _near_files(file: Path) -> str:
     return alike or f"in that folder: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
 
 
-def _run_module(text: str, file: str, parameters: Parameters) -> dict[str, Sketch]:
-    """Run a `.py` file as a module of its own and return the sketches that it made, by name."""
+def _run_module(text: str, file: str, parameters: Parameters) -> types.ModuleType:
+    """Run a `.py` file as a module of its own."""
     name = f"_swizzle_sketch_{next(_serial)}"
     module = types.ModuleType(name)
     module.__file__ = file
@@ -176,6 +215,11 @@ def _run_module(text: str, file: str, parameters: Parameters) -> dict[str, Sketc
         raise _module_mistake(error, file) from error
     finally:
         del sys.modules[name]
+    return module
+
+
+def _sketches(module: types.ModuleType, file: str) -> dict[str, Sketch]:
+    """Return the sketches that a module has made, by name."""
     return {
         name: value for name, value in vars(module).items() if isinstance(value, Sketch) and value.place.file == file
     }

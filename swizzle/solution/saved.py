@@ -13,14 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from swizzle.language.operators import HandedIn, find_operator, handed_in, handing_in
 from swizzle.sketches.hole_formula import holes_as_json
-from swizzle.sketches.loading import load
+from swizzle.sketches.loading import load, operators_called
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.refill import is_plain_k, refill
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
 from swizzle.solution.words import proved_by_name
 from symbolic.errors import SwizzleError
+from symbolic.extensions import extension
+from symbolic.ir.program import Program
+from symbolic.ir.walk import operators_of
 
 FORMAT = "swizzle solution 1"
 
@@ -38,6 +42,7 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
         "file": Path(os.path.relpath(sketch_file, folder)).as_posix(),
         "sketch": result.sketch,
         "parameters": dict(parameters),
+        **_named_operators(best.program, folder),
         "warp_size": result.warp_size,
         "space": result.space,
         "optimal": result.optimal,
@@ -56,7 +61,8 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
     """
     content = _content(path)
     sketch_file = path.parent / content["file"]
-    (sketch,) = load(sketch_file, content["sketch"], {**content["parameters"], **overrides})
+    with handing_in(_operators(path, content)):
+        (sketch,) = load(sketch_file, content["sketch"], {**content["parameters"], **overrides})
     saved, open_holes = content["holes"], sketch.program.holes
     if [(h["name"], h["kind"]) for h in saved] != [(h.name, h.kind) for h in open_holes]:
         raise SwizzleError(
@@ -78,6 +84,38 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
     sources = [str(entry.get("found_in", "")) for entry in saved]
     holes = [replace(hole, found_in=source) for hole, source in zip(solution.holes, sources, strict=True)]
     return sketch, replace(solution, holes=tuple(holes))
+
+
+def _named_operators(program: Program, folder: Path) -> dict[str, list[dict[str, str]]]:
+    """Return the users' operators that a sketch names, those of files with their files, to be found again."""
+    given, found = handed_in(), dict[str, dict[str, str]]()
+    for op, _ in operators_of(program):
+        name = str(op)
+        if name in given and given[name].law == op.law:
+            file = given.files.get(name)
+            found[name] = {"file": Path(os.path.relpath(file, folder)).as_posix()} if file else {}
+        elif getattr(extension("operators", name), "law", None) == op.law:
+            found[name] = {}
+    return {"operators": [{"name": name, **where} for name, where in found.items()]} if found else {}
+
+
+def _operators(path: Path, content: Mapping[str, Any]) -> HandedIn:
+    """Return the operators that a solution names; those that were handed in now come first."""
+    files, given = [], handed_in()
+    for entry in content["operators"]:
+        name, file = entry["name"], entry.get("file")
+        if name in given:
+            continue
+        if file is not None and (path.parent / file).is_file():
+            files.append(str(path.parent / file))
+        elif file is not None or find_operator(name, {}) is None:
+            raise SwizzleError(
+                f"{path} needs the operator {name}, "
+                + (f"and {path.parent / file} is not there" if file else "which no installed package has"),
+                expected="the operator that the sketch was solved with",
+                mend="install its package in this Python's environment, or write --operators FILE.py",
+            )
+    return operators_called(list(dict.fromkeys(files)))
 
 
 def _compare_formulas(path: Path, solution: Solution, saved: Sequence[Mapping[str, Any]]) -> None:
@@ -115,11 +153,18 @@ def _content(path: Path) -> dict[str, Any]:
     for number in (*content["parameters"].values(), *content["cost"].values()):
         if type(number) is not int:
             raise _no_solution(path, f"a parameter or cost is {number!r}")
+    operators = content.setdefault("operators", [])
+    if not isinstance(operators, list) or not all(_names_operator(entry) for entry in operators):
+        raise _no_solution(path, f"'operators' is {operators!r}")
     for hole in content["holes"]:
         texts = isinstance(hole, dict) and all(isinstance(hole.get(key), str) for key in ("name", "kind", "formula"))
         if not texts or not isinstance(hole.get("constants"), dict):
             raise _no_solution(path, f"a hole is {hole!r}")
     return content
+
+
+def _names_operator(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("name"), str) and isinstance(entry.get("file", ""), str)
 
 
 def _named(holes: Iterable[tuple[str, str]]) -> str:
