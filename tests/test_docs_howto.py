@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.cli import execute
-from swizzle.commands.exit_status import MISTAKE
+from swizzle.commands.exit_status import MISTAKE, NO
 from symbolic.extensions import _found
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed
 
@@ -99,6 +99,11 @@ def test_an_installed_operator_is_known_to_the_command_line(tmp_path: Path, monk
     (tmp_path / "gcd.py").rename(tmp_path / "elsewhere.py")
     assert "needs the operator gcd, and by_file/../gcd.py is not there" in refused("check", "by_file/window.json")
     assert "no installed package has an operator 'gdc'" in refused("solve", "window.swz", "--operators", "gdc")
+    (tmp_path / "no.swz").write_text(files_of(page)["window.swz"].replace("range(3)) for", "range(4)) for"))
+    out = io.StringIO()
+    assert execute(["solve", "no.swz", "--operators", "elsewhere.py", "-q"], out, io.StringIO()) == NO
+    assert "swizzle explain no.swz --operators elsewhere.py" in out.getvalue()
+    assert "x[3]" in run_again("$ swizzle explain no.swz --operators elsewhere.py\n")
     (tmp_path / "nothing.py").write_text("")
     assert "nothing.py has no operator" in refused("solve", "window.swz", "--operators", "nothing.py")
     _found.cache_clear()

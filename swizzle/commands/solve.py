@@ -20,6 +20,7 @@ from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import EMITTERS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_whole
+from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from, shares_a_hole
@@ -178,7 +179,9 @@ def _explaining(arguments: SolveArguments, name: str | None) -> str:
     target = f"{arguments.target}:{name}" if name else arguments.target
     defined = [word for name, value in arguments.overrides.items() for word in ("-D", f"{name}={value}")]
     space = ["--space", arguments.space] if arguments.space else []
-    return shlex.join(["swizzle", "explain", target, *defined, *space])
+    files = ",".join(dict.fromkeys(map(str, handed_in().files.values())))
+    operators = ["--operators", files] if files else []
+    return shlex.join(["swizzle", "explain", target, *defined, *space, *operators])
 
 
 def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:

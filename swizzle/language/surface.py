@@ -27,6 +27,7 @@ from swizzle.language.element_types import (
     u64,
 )
 from swizzle.language.operators import Operator
+from symbolic.algebra.law import LAWS
 
 # ---- holes -----------------------------------------------------------------------------------------------------
 
@@ -219,7 +220,7 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
             return value.reduce_with(op, other)
     import numpy
 
-    return numpy.minimum(a, b) if op == "min" else numpy.maximum(a, b)
+    return getattr(numpy, str(LAWS[op].numpy))(a, b)
 
 
 # ---- the table that the front end reads ------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any, Final, NoReturn, Protocol
 
 from swizzle.language.surface import maximum, minimum, zeros
+from symbolic.algebra.law import LAWS
 
 
 class Running(Protocol):
@@ -124,8 +125,8 @@ def _extreme(run: Running, name: str, items: Sequence[Any], node: ast.AST) -> An
             "give it a first value" if not items else "give it their elements",
         )
     if all(isinstance(item, int | float) for item in items):
-        return min(items) if name == "min" else max(items)
-    choose = minimum if name == "min" else maximum
+        return reduce(LAWS[name].fold, items)
+    choose = {"min": minimum, "max": maximum}[name]
     return reduce(lambda a, b: run.attempt(node, choose, a, b), items)
 
 
