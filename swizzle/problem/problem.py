@@ -17,7 +17,7 @@ from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
 from symbolic.algebra.bag import Times
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.law import find_law
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.parity import Odd
 from symbolic.algebra.tally import Constant, Present, Size, Tally, Unwritten
@@ -210,14 +210,14 @@ class Problem:
 
     def _require_number(self, encoding: Encoding, demand: Number, unless: tuple[Guard, ...]) -> None:
         cells, found = self._reduced(demand.array)
-        law = LAWS[self.reductions[demand.array]]
-        exact = law.order in ("bag", "linear") and self._natural(cells, found)
+        order = accumulation(self.terms, self.reductions[demand.array])
+        exact = order.law.order in ("bag", "linear") and self._natural(cells, found)
         wanted: list[tuple[int, Size]] = []
         for output in found:
-            if not self.terms.is_const(output.term):  # which may have absorbed everything
-                number = Size(law.symbol, 0, True, exact).of(self.terms, output.term)
+            if not order.absorbs(output.term):
+                number = Size(order.op, 0, True, exact).of(self.terms, output.term)
                 some = (True, False) if exact else (True,)
-                wanted += [(output.address, Size(law.symbol, number, at_least, exact)) for at_least in some]
+                wanted += [(output.address, Size(order.op, number, at_least, exact)) for at_least in some]
         limits = [(size, cells.sizes(self.terms, address, size)) for address, size in wanted]
         if any(not size.fits(least) and not size.fits(most) for size, (least, most) in limits):
             encoding.guards.add(unless)
@@ -242,7 +242,7 @@ class Problem:
             return [Content(wrong.array, None)]
         got, wanted = order.items(wrong.got), order.items(wrong.wanted)
         different = sorted(i for i in got.keys() | wanted.keys() if got[i] != wanted[i])
-        items = [None if self.terms.is_const(item) else item for item in different]
+        items = [None if self.terms.is_number(item, order.op) else item for item in different]
         return [Content(wrong.array, item) for item in dict.fromkeys(items)]
 
     @cached_property
@@ -253,7 +253,7 @@ class Problem:
             seen, stored = self.finals[parameter.name], self._stored(parameter.name)
             if not seen.diffuse and any(value.by_items(t) for value, t in stored):
                 ops = frozenset[str]().union(*(value.reduced_by(t) for value, t in stored))
-                if len(ops) == 1 and ops <= LAWS.keys():
+                if len(ops) == 1 and all(find_law(op) is not None for op in ops):
                     (found[parameter.name],) = ops
         return found
 
@@ -294,9 +294,9 @@ class Problem:
         for parameter in outputs(self.program):
             own = [o for o in self.outputs if o.array == parameter.name]
             if parameter.name in self.reductions:
-                items = accumulation(self.terms, self.reductions[parameter.name]).items(own[-1].term)
-                found.append(Number(parameter.name))
-                found += [Content(parameter.name, item) for item in items if not self.terms.is_const(item)][:1]
+                op = self.reductions[parameter.name]
+                items = [i for i in accumulation(self.terms, op).items(own[-1].term) if not self.terms.is_number(i, op)]
+                found += [Number(parameter.name), *(Content(parameter.name, item) for item in items[:1])]
                 continue
             last = self.final_writes(parameter.name)
             if last:

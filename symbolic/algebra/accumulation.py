@@ -56,7 +56,7 @@ class Accumulation(ABC):
 
     def number(self, items: Counter[Term]) -> Any:
         """Return the number among some items, the identity where there is none."""
-        numbers = [self.terms.nodes[t][1][0] for t in items if self.terms.is_const(t)]
+        numbers = [self.terms.nodes[t][1][0] for t in items if self.terms.is_number(t, self.op)]
         return numbers[0] if numbers else self.law.identity
 
     def absorbs(self, term: Term) -> bool:

@@ -139,7 +139,8 @@ class Others(Tally):
     items: frozenset[Term]
 
     def of(self, terms: Terms, term: Term) -> Held:
-        return _once(any(i not in self.items and not terms.is_const(i) for i in terms.multiset(term, self.op)))
+        others = terms.multiset(term, self.op).keys() - self.items
+        return _once(any(not terms.is_number(item, self.op) for item in others))
 
     def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
         return self.once(-clauses.any(map(is_term, sorted(self.items))))
@@ -216,7 +217,7 @@ class Constant(Numbers):
         return law_of(self.op).identity
 
     def of(self, terms: Terms, term: Term) -> Held:
-        found = [terms.nodes[item][1][0] for item in terms.items(term, self.op) if terms.is_const(item)]
+        found = [terms.nodes[item][1][0] for item in terms.items(term, self.op) if terms.is_number(item, self.op)]
         return {found[0]: TRUE} if found and found[0] != self.usual else NOTHING
 
     def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
@@ -251,7 +252,7 @@ class Size:
         """Return how many items a known term has; numbers do not count."""
         if term == UNWRITTEN:
             return 0
-        found = {item: n for item, n in terms.multiset(term, self.op).items() if not terms.is_const(item)}
+        found = {item: n for item, n in terms.multiset(term, self.op).items() if not terms.is_number(item, self.op)}
         return sum(found.values()) if self.by_coefficients else len(found)
 
     def less(self, number: int) -> Size:

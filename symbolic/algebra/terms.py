@@ -58,6 +58,12 @@ class Terms:
     def is_const(self, term: Term) -> bool:
         return term in self._constants
 
+    def is_number(self, item: Term, op: str) -> bool:
+        """Say whether an item of a reduction is a number that folds with others; of a user's operator, one that absorbs
+        them all."""
+        law = law_of(op)
+        return item in self._constants and (not law.own or self.nodes[item][1][0] == law.absorber)
+
     def apply(self, op: str, args: Sequence[Term]) -> Term:
         """Return the canonical term `op(args)`; UNWRITTEN if any argument is."""
         if UNWRITTEN in args:

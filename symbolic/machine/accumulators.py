@@ -221,7 +221,7 @@ class Reduced(Data):
     def _held(self, encoding: Encoding, t: int, tally: Tally) -> Held:
         guards = encoding.guards
         if isinstance(tally, Is):
-            return tally.once(is_reduction(self, self.outer, encoding, t, tally.term, self.place))
+            return tally.once(is_reduction(self, self.outer, encoding, t, tally.term))
         if tally.op != self.outer and not isinstance(tally, Unwritten):
             return held_whole(self, encoding, t, tally)
         found = NOTHING if self.init is None else tally.of(self.terms, self.init)
@@ -583,8 +583,8 @@ class Reduced(Data):
 
     def _refuse_constant(self, term: Term) -> None:
         """Refuse a number that would fold with others; under an operator of one's own only the absorber does."""
-        folds = not self.order.law.own or self.order.absorbs(term)
-        if folds and term != UNWRITTEN and any(self.terms.is_const(i) for i in self.terms.items(term, self.outer)):
+        items = self.terms.items(term, self.outer)
+        if term != UNWRITTEN and any(self.terms.is_number(item, self.outer) for item in items):
             raise too_many(self.place)
 
 

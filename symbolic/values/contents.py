@@ -5,24 +5,20 @@ The questions are asked item by item (`symbolic.algebra.tally`), and so are exac
 
 from __future__ import annotations
 
-from symbolic.algebra.law import law_of
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.tally import Constant, Held, Others, Tally
 from symbolic.algebra.terms import Term
-from symbolic.errors import Place
-from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural, too_many
+from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural
 from symbolic.values.guard import FALSE, Guard
 from symbolic.values.vector import Encoding
 
 
-def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term, place: Place | None) -> Guard:
+def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -> Guard:
     """Return the guard that what an operator makes of other values is a term: each item as often, and no other.
 
-    Of a user's operator it is not asked, as its numbers do not fold into one. Where items may cancel, fillings that
-    bring others and take them off again are left out, and the encoding is narrowed.
+    Where items may cancel, fillings that bring others and take them off again are left out, and the encoding is
+    narrowed.
     """
-    if law_of(op).own:
-        raise too_many(place)
     guards, terms = encoding.guards, encoding.terms
     order, plain = accumulation(terms, op), natural(terms, value, t)
     items = order.items(term)
@@ -30,7 +26,7 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term, p
     found = constant.says(guards, held(value, encoding, t, constant), order.number(items))
     if order.absorbs(term) or found == FALSE:
         return found
-    whole = {item: number for item, number in items.items() if not terms.is_const(item)}
+    whole = {item: number for item, number in items.items() if not terms.is_number(item, op)}
     for item, number in whole.items():
         tally = order.tally(item, number, plain)
         found = guards.both(found, tally.says(guards, held(value, encoding, t, tally), number))

@@ -155,7 +155,7 @@ class Mapped(Data):
         if op == "*" and not multiple and any(possible(operand, t) is not None for operand in self.operands):
             return guards.any(self._are(encoding, t, chosen) for chosen in self._combinations(t, term))
         if find_law(op) is not None:
-            return is_reduction(self, "+" if multiple else op, encoding, t, term, self.place)
+            return is_reduction(self, "+" if multiple else op, encoding, t, term)
         made_by, arguments = terms.nodes[term]
         unchanged = op.startswith(WIDEN) and terms.apply(op, (term,)) == term
         found = is_term(self.operands[0], encoding, t, term) if unchanged else FALSE
@@ -199,9 +199,6 @@ class Mapped(Data):
     def _is_by_items(self, t: int) -> bool:
         if any(by_items(operand, t) for operand in self.operands):
             return True
-        law = find_law(self.op)
-        if law is not None and law.own:  # its values are compared one by one
-            return False
         sets = [possible(o, t) for o in self.operands]
         several = [s for s in sets if s is None or len(s) > 1]
         return len(several) > 1 and prod(EXPANSION_LIMIT if s is None else len(s) for s in several) > FEW
