@@ -15,12 +15,10 @@ import numpy as np
 
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
-from symbolic.algebra.bag import Times
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.law import find_law
 from symbolic.algebra.orders import accumulation
-from symbolic.algebra.parity import Odd
-from symbolic.algebra.tally import Constant, Present, Size, Tally, Unwritten
+from symbolic.algebra.tally import Constant, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
@@ -186,22 +184,20 @@ class Problem:
         cells, found = self._reduced(demand.array)
         order = accumulation(self.terms, self.reductions[demand.array])
         wanted = [order.items(output.term) for output in found]
-        tally: Tally
-        if demand.item == UNWRITTEN:
-            tally, amounts = Unwritten(), [0] * len(found)
-        elif demand.item is None:
-            tally, amounts = Constant(order.op), [order.number(items) for items in wanted]
-        else:
-            amounts = [items[demand.item] for items in wanted]
-            tally = order.tally(demand.item, max(amounts), self._natural(cells, found))
-        for output, amount in zip(found, amounts, strict=True):
-            if demand.item not in (None, UNWRITTEN) and order.absorbs(output.term):
+        plain, item = self._natural(cells, found), demand.item
+        most = 0 if item is None else max(items[item] for items in wanted)
+        for output, items in zip(found, wanted, strict=True):
+            tally: Tally
+            if item == UNWRITTEN:
+                tally, amount = Unwritten(), 0
+            elif item is None:
+                tally, amount = Constant(order.op), order.number(items)
+            elif order.absorbs(output.term):
                 continue
-            asked = tally
-            if isinstance(tally, Present | Odd) and self._is_tight(cells, output, order.op):
-                asked = Times(order.op, tally.item, 1)
-            held = cells.held(encoding, output.address, asked)
-            encoding.guards.add((*unless, asked.says(encoding.guards, held, amount)))
+            else:
+                tally, amount = order.tally(item, most, plain, self._is_tight(cells, output, order.op)), items[item]
+            held = cells.held(encoding, output.address, tally)
+            encoding.guards.add((*unless, tally.says(encoding.guards, held, amount)))
 
     def _is_tight(self, cells: Data, output: Output, op: str) -> bool:
         """Say whether an output is made of as many items at most as it must have, so that each is there once."""

@@ -97,10 +97,11 @@ class Accumulation(ABC):
         """
 
     @abstractmethod
-    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
+    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
         """Return the question how often an item is in a value; more than `most` times need not be told apart.
 
-        `natural` says that no contribution brings a part of an item, or takes one off.
+        `natural` says that no contribution brings a part of an item, or takes one off; `single`, that in every right
+        value exactly one brings it.
         """
 
     @abstractmethod

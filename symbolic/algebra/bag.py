@@ -24,7 +24,7 @@ class Bag(Accumulation):
         clauses.exactly(count, [guard for guard, number in uses for _ in range(number)], when)
         return True
 
-    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
+    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
         return Times(self.op, item, most)
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Use
+from symbolic.algebra.bag import Times
 from symbolic.algebra.tally import Present, Tally
 from symbolic.algebra.terms import Term
 
@@ -24,8 +25,8 @@ class Distinct(Accumulation):
         clauses.add([-when, *(guard for guard, _ in uses)])
         return True
 
-    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
-        return Present(self.op, item)
+    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
+        return Times(self.op, item, 1) if single else Present(self.op, item)
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         """Operands that are numbers, or made by the operator itself, are left out."""

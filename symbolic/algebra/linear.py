@@ -12,7 +12,7 @@ from typing import Any
 from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
 from symbolic.algebra.bag import Times
 from symbolic.algebra.exact import folded
-from symbolic.algebra.tally import Coefficient, Tally
+from symbolic.algebra.tally import Coefficient, Single, Tally
 from symbolic.algebra.terms import Term
 
 SUMS_LIMIT = 20_000  # partial sums of one item that are told apart
@@ -65,8 +65,10 @@ class Linear(Accumulation):
                 break
         return total
 
-    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
-        return Times(self.op, item, most) if natural and isinstance(most, int) and most >= 0 else Coefficient(item)
+    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
+        if natural and isinstance(most, int) and most >= 0:
+            return Times(self.op, item, most)
+        return Single(item) if single else Coefficient(item)
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         return (self.terms.apply(self.op, (wanted, self.terms.times(-1, known))),)

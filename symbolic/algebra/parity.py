@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
-from symbolic.algebra.bag import Bag
+from symbolic.algebra.bag import Bag, Times
 from symbolic.algebra.tally import NOTHING, TRUE, Held, Tally, amount
 from symbolic.algebra.tally import Clauses as Guards
 from symbolic.algebra.terms import Term, Terms
@@ -39,8 +39,8 @@ class Parity(Accumulation):
         clauses.odd([guard for guard, _ in uses], when, count == 1)
         return True
 
-    def tally(self, item: Term, most: Any, natural: bool) -> Tally:
-        return Odd(self.op, item)
+    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
+        return Times(self.op, item, 1) if single else Odd(self.op, item)
 
     def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
         return (self.terms.apply(self.op, (wanted, known)),)

@@ -207,6 +207,18 @@ class Coefficient(Numbers):
 
 
 @dataclass(frozen=True, slots=True)
+class Single(Coefficient):
+    """The same where only one contribution can be right; None stands for several."""
+
+    def fold(self, a: Any, b: Any) -> Any:
+        return None if None in (a, b) or (a and b) else a or b
+
+    def scaled(self, held: Held, number: Any) -> Held:
+        several = {None: held[None]} if number and None in held else NOTHING
+        return {**Coefficient.scaled(self, {n: g for n, g in held.items() if n is not None}, number), **several}
+
+
+@dataclass(frozen=True, slots=True)
 class Constant(Numbers):
     """The number among the items; None where there is none and the operator has no identity."""
 
