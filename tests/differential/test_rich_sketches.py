@@ -5,6 +5,7 @@ search refuses by name, is passed over.
 """
 
 import itertools
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -54,6 +55,9 @@ def compare(seed: int, space: Any, most: int = 400) -> str:
         best = solve(posed, Limits(space=space))
     except SwizzleError as error:
         return f"refused: {error.found}"
+    if found.status == "unknown" or "cancelling" in found.certificate:  # it says that some were left out
+        assert not Counter(s.cost["accumulates"] for s in found.solutions) - Counter(costs)
+        return "narrowed"
     assert found.status == best.status == ("sat" if costs else "unsat")
     assert sorted(s.cost["accumulates"] for s in found.solutions) == sorted(costs)
     assert not costs or (best.optimal and best.best.cost["accumulates"] == min(costs))
