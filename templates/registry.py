@@ -5,19 +5,21 @@ The table of holes (`templates/holes.py`) names families of templates; here the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal
 
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
+from symbolic.suggest import near
 from templates import cond, naive, part, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
 from templates.holes import HOLE_FAMILIES, SPACES, Point, Space
 from templates.template import Template, TemplateFamily
+from templates.users import made_by, read_by
 from templates.words import atom
 
 FAMILIES: Final[dict[str, TemplateFamily]] = {
@@ -53,8 +55,9 @@ def _template(
         return made
     before = SPACES[-2]
     some = [FAMILIES[name] for name in names[space] if name not in names[before]]
-    some += [family for family in families if family.kind == kind]
-    more = [(family.name, made) for family in some if (made := family.make(size, arity, points, space)) is not None]
+    found = [(family.name, family.make(size, arity, points, space)) for family in some]
+    found += [(family.name, made_by(family, size, arity, points, space)) for family in families if family.kind == kind]
+    more = [(name, made) for name, made in found if made is not None]
     whole = _template(kind, size, arity, points, before, ())
     if not more:
         return whole
@@ -67,54 +70,65 @@ _USERS: dict[str, TemplateFamily] = {}
 """Those that were solved with: constants are read back by them, in this process."""
 
 
-def register(families: Sequence[TemplateFamily]) -> tuple[TemplateFamily, ...]:
+def register(families: str | TemplateFamily | Sequence[str | TemplateFamily]) -> tuple[TemplateFamily, ...]:
     """Make families known by their names, and return them; a later one of the same name takes the place of another.
 
-    Raises SwizzleError for what is no family, or has a name or a kind that it cannot have.
+    A name stands for what was registered before, or what an installed package calls so. Raises SwizzleError for a name
+    that nobody has, for what is no family, and for a family with a name or a kind that it cannot have.
     """
-    for family in families:
-        if not isinstance(family, TemplateFamily):
-            raise SwizzleError(
-                f"{family!r} is no family of templates",
-                expected="a templates.template.TemplateFamily",
-                mend="see docs/extend.md",
-            )
-        if family.name in FAMILIES or not family.name.isidentifier():
-            raise SwizzleError(
-                f"a family is called {family.name!r}", expected="a name of its own, without spaces", mend="rename it"
-            )
-        if family.kind not in HOLE_FAMILIES:
-            raise SwizzleError(
-                f"the family {family.name} is for holes of the kind {family.kind!r}",
-                expected=f"one of {', '.join(HOLE_FAMILIES)}",
-            )
-    names = [family.name for family in families]
+    some = families if isinstance(families, Iterable) and not isinstance(families, str) else [families]
+    found = [family_named(family) if isinstance(family, str) else _checked(family) for family in some]
+    names = [family.name for family in found]
     if len(set(names)) < len(names):
         raise SwizzleError(f"two families of the same name: {', '.join(names)}", expected="each of them once")
-    _USERS.update({family.name: family for family in families})
-    return tuple(families)
+    _USERS.update({family.name: family for family in found})
+    return tuple(found)
 
 
-def families_called(names: Sequence[str]) -> tuple[TemplateFamily, ...]:
-    """Return families by what installed packages call them; SwizzleError for a name that none has."""
-    found = []
-    for name in names:
-        family = extension("families", name)
-        if family is None:
-            known = extension_names("families")
-            raise SwizzleError(
-                f"no installed package has a family {name!r}",
-                expected=f"one of {', '.join(known)}" if known else "a package with the entry point swizzle.families",
-                mend="install the package in this Python's environment (docs/extend.md)",
-            )
-        if getattr(family, "name", name) != name:
-            raise SwizzleError(
-                f"the family {name!r} calls itself {family.name!r}",
-                expected="one name, by which a saved solution finds its family again",
-                mend=f"write {family.name} = ... under swizzle.families in the package's metadata",
-            )
-        found.append(family)
-    return register(found)
+def family_named(name: str) -> TemplateFamily:
+    """Return a user's family by its name; SwizzleError for a name that neither was registered nor is installed."""
+    if name in FAMILIES:
+        raise SwizzleError(
+            f"the family {name!r} is Swizzle's own",
+            expected="names of families that users or packages add to Space 4",
+            mend="leave it out: it is searched in its spaces anyway",
+        )
+    family = _USERS.get(name) or extension("families", name)
+    if family is None:
+        known = sorted({*_USERS, *extension_names("families")})
+        raise SwizzleError(
+            f"there is no family {name!r}",
+            expected=f"one of {', '.join(known)}" if known else "a family of an installed package (docs/extend.md)",
+            mend=near(name, known) or f"install the package that has {name} in this Python's environment",
+        )
+    if getattr(family, "name", name) != name:
+        raise SwizzleError(
+            f"the family {name!r} calls itself {family.name!r}",
+            expected="one name, by which a saved solution finds its family again",
+            mend=f"write {family.name} = ... under swizzle.families in the package's metadata",
+        )
+    return _checked(family)
+
+
+def _checked(family: Any) -> TemplateFamily:
+    """Return a family that can be registered."""
+    if not isinstance(family, TemplateFamily):
+        raise SwizzleError(
+            f"{family!r} is no family of templates",
+            expected="a templates.template.TemplateFamily, or the name of one",
+            mend="see docs/extend.md",
+        )
+    if family.name in FAMILIES or not family.name.isidentifier():
+        raise SwizzleError(
+            f"a family is called {family.name!r}", expected="a name of its own, without spaces", mend="rename it"
+        )
+    if family.kind not in HOLE_FAMILIES:
+        raise SwizzleError(
+            f"the family {family.name} is for holes of the kind {family.kind!r}",
+            expected=f"one of {', '.join(HOLE_FAMILIES)}",
+            mend=near(family.kind, HOLE_FAMILIES),
+        )
+    return family
 
 
 def _known(name: str) -> TemplateFamily | None:
@@ -132,7 +146,7 @@ def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False)
     Raises ValueError for constants that are no function of the hole.
     """
     own = FAMILIES[HOLE_FAMILIES[hole.kind].spaces["1"][0]]
-    family = next((f for name in constants if (f := _known(name)) is not None and f.kind == hole.kind), own)
+    family = _family_of(hole.kind, constants)
     points = () if plain_k else ANY_SHIFT
     try:
         made = _reading(hole.kind, hole.size, len(hole.arguments), points, family)
@@ -144,9 +158,21 @@ def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False)
         raise ValueError(str(error).replace("the hole", hole.name)) from None
 
 
+def _family_of(kind: str, constants: Mapping[str, Any]) -> TemplateFamily:
+    """Return the family that constants belong to, of those that are known: the kind's own unless they name another."""
+    own = FAMILIES[HOLE_FAMILIES[kind].spaces["1"][0]]
+    return next((f for name in constants if (f := _known(name)) is not None and f.kind == kind), own)
+
+
+def users_family(kind: str, constants: Mapping[str, Any]) -> str | None:
+    """Return the name of the user's family that a found function's constants belong to, None where it is no user's."""
+    name = _family_of(kind, constants).name
+    return None if name in FAMILIES else name
+
+
 @lru_cache(maxsize=256)
 def _reading(kind: str, size: int, arity: int, points: tuple[Point, ...], family: TemplateFamily) -> Template:
-    made = family.reading(size, arity, points)
+    made = (family.reading if family.name in FAMILIES else partial(read_by, family))(size, arity, points)
     if made is None:
         raise ValueError(f"{family.name} has no functions for the hole, of size {size}")
     return made

@@ -11,6 +11,8 @@ import pytest
 
 from swizzle.commands.cli import execute
 from swizzle.commands.exit_status import MISTAKE, NO
+from swizzle.solution.saved import load_saved
+from symbolic.errors import SwizzleError
 from symbolic.extensions import _found
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed
 
@@ -57,6 +59,16 @@ def test_an_installed_family_is_known_to_the_command_line(tmp_path: Path, monkey
     monkeypatch.setattr("templates.registry._USERS", {})  # as another process
     assert "rotate by 3 * k * k + 1 " in run_again("$ swizzle show out/probe.json\n")
     assert "verified for all inputs" in run_again("$ swizzle check out/probe.json\n")
+    (info / "entry_points.txt").write_text("")  # the package is not installed any more
+    monkeypatch.setattr("templates.registry._USERS", {})
+    _found.cache_clear()
+    with pytest.raises(SwizzleError) as caught:
+        load_saved(Path("out/probe.json"), {})
+    assert str(caught.value) == (
+        "error: xform1 of out/probe.json has a function of the family 'quadratic': there is no family 'quadratic'\n"
+        "  expected: a package that names quadratic under swizzle.families in its metadata (docs/extend.md)\n"
+        "  mend: install that package in this Python's environment"
+    )
     _found.cache_clear()
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from swizzle.cache.entries import cache_folder, read_entry, write_entry
 from swizzle.cache.key import key
-from swizzle.costs.cost import Filled
+from swizzle.costs.cost import Filled, counted
 from swizzle.costs.goal import Goal
 from swizzle.costs.registry import costs_of
 from swizzle.problem.many import by_function, costs
@@ -170,4 +170,4 @@ def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning,
 def _counted(solution: Solution, meaning: Meaning, goal: Goal) -> list[int]:
     """Return the costs of a solution that are counted on what is printed."""
     filled = Filled(solution.program, lambda program: run_canonical(program, meaning.terms))
-    return [cost.of_run(filled) for cost in goal.counted]
+    return [counted(cost, filled) for cost in goal.counted]

@@ -29,7 +29,7 @@ from swizzle.solution.solution import Limits, Result, SolverChoice, SpaceName, T
 from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
 from symbolic.machine.launch_shape import require_hardware_warp
-from templates.registry import families_called
+from templates.registry import register
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
         template=arguments.template,
         canonical=not arguments.no_canonical,
         cost=tuple(arguments.cost),
-        families=families_called(arguments.families),
+        families=register(arguments.families),
     )
     # what a user's cost or family is, no key says; and nobody asks for a comparison twice
     others = limits.families or any(cost not in OURS.values() for cost in costs_of(limits.cost))

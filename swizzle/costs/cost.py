@@ -7,14 +7,17 @@ proved minimal where it meets its `floor`, or where the solutions are all there.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from swizzle.problem.problem import Problem
+from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.machine.accesses import WarpAccess
 from symbolic.machine.run import Run
+from symbolic.user_places import definition_place, users_code
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.vector import Encoding
 
@@ -52,6 +55,34 @@ class Cost:
     def floor(self, problem: Problem) -> int:
         """Return what every right filling costs at least, by counting; 0 where nothing is known."""
         return 0
+
+
+def counted(cost: Cost, filled: Filled) -> int:
+    """Return what a cost counts on a filled kernel; SwizzleError where a user's cost fails, or gives no count."""
+    with users_code(f"the cost {cost.name}", cost.of_run, "a method `of_run` that counts on any right kernel"):
+        found = cost.of_run(filled)
+    return _whole(cost, cost.of_run, found)
+
+
+def floor_of(cost: Cost, problem: Problem) -> int:
+    """Return a cost's floor; SwizzleError where a user's method fails, or gives no count."""
+    with users_code(f"the floor of the cost {cost.name}", cost.floor, "a method `floor` for any sketch, or none"):
+        found = cost.floor(problem)
+    return _whole(cost, cost.floor, found)
+
+
+def _whole(cost: Cost, method: Callable[..., Any], found: Any) -> int:
+    try:
+        number = operator.index(found)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise SwizzleError(
+            f"`{method.__name__}` of the cost {cost.name} gives {found!r}",
+            place=definition_place(method.__code__),
+            expected="a whole number, 0 or more",
+        )
+    return number
 
 
 class Bound(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 from swizzle.costs.accumulates import ACCUMULATES
@@ -11,29 +11,32 @@ from swizzle.costs.cost import Cost
 from swizzle.costs.sectors import Sectors
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
+from symbolic.suggest import near
+from symbolic.user_places import users_code
 
 OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors())}
 
 
 def cost_named(name: str) -> Cost:
     """Return the cost of a name; raises SwizzleError where nobody has one."""
-    found = OURS.get(name) or _as_cost(extension("costs", name), name)
+    found = OURS.get(name) or extension("costs", name)
     if found is None:
+        known = (*OURS, *extension_names("costs"))
         raise SwizzleError(
             f"there is no cost {name!r}",
-            expected=f"one of {', '.join((*OURS, *extension_names('costs')))}",
-            mend="several are separated by commas, the most important first",
+            expected=f"one of {', '.join(known)}",
+            mend=near(name, known) or "several are separated by commas, the most important first",
         )
-    return found
+    return _as_cost(found, name)
 
 
-def costs_of(asked: Sequence[Any]) -> tuple[Cost, ...]:
-    """Return the costs that a list of names and costs asks for, in its order.
+def costs_of(asked: Any) -> tuple[Cost, ...]:
+    """Return the costs that one, or a list of names, costs and their classes, asks for, in its order.
 
     Raises SwizzleError for an unknown name, what is no cost, a name that is there twice, and an empty list.
     """
-    found = [cost_named(each) if isinstance(each, str) else _as_cost(each, repr(each)) for each in asked]
-    costs = tuple(cost for cost in found if cost is not None)
+    some = asked if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]
+    costs = tuple(cost_named(each) if isinstance(each, str) else _as_cost(each, repr(each)) for each in some)
     names = [cost.name for cost in costs]
     if not names or len(set(names)) < len(names):
         raise SwizzleError(
@@ -44,13 +47,14 @@ def costs_of(asked: Sequence[Any]) -> tuple[Cost, ...]:
     return costs
 
 
-def _as_cost(thing: Any, name: str) -> Cost | None:
-    """Return a cost as it is, or one of its class; None for None."""
-    made = thing() if isinstance(thing, type) and issubclass(thing, Cost) else thing
-    if made is None:
-        return None
-    counts = isinstance(made, Cost) and type(made).of_run is not Cost.of_run
-    if counts and isinstance(getattr(made, "name", None), str):
+def _as_cost(thing: Any, name: str) -> Cost:
+    """Return a cost as it is, or one of its class."""
+    made: Any = thing
+    if isinstance(thing, type) and issubclass(thing, Cost):
+        able = "a class whose objects are made without arguments, or an object that is made already"
+        with users_code(f"making a cost of {name}", thing.__init__, able):
+            made = thing()
+    if isinstance(made, Cost) and type(made).of_run is not Cost.of_run and isinstance(getattr(made, "name", 0), str):
         return made
     raise SwizzleError(
         f"{name} is not a cost",

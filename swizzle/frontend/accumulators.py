@@ -12,7 +12,6 @@ from swizzle.frontend.resolve import element_type
 from swizzle.frontend.scope import AccumulatorName
 from swizzle.language.operators import SPELLINGS, Operator, find_operator, known_names
 from swizzle.language.parameters import given_operators
-from swizzle.source.suggest import near
 from symbolic.algebra.law import Law, law_of
 from symbolic.ir.program import (
     Accumulate,
@@ -29,6 +28,7 @@ from symbolic.ir.program import (
 from symbolic.ir.program import (
     Final as FinalFunction,
 )
+from symbolic.suggest import near
 
 
 def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.stmt) -> DeclareAccumulator:

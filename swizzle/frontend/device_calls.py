@@ -19,7 +19,6 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import FloatLiteral, Value, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, ScalarName, Scope
 from swizzle.language.device_function import DeviceFunction
-from swizzle.source.suggest import near
 from symbolic.ir.program import (
     Accumulate,
     Assign,
@@ -35,6 +34,7 @@ from symbolic.ir.program import (
     Store,
     Var,
 )
+from symbolic.suggest import near
 
 MAX_CALLS: Final = 4096
 """Written out in one kernel: calls in calls multiply."""

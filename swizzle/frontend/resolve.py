@@ -22,8 +22,8 @@ from swizzle.language.element_types import ElementType
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
-from swizzle.source.suggest import near
 from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Unary, Var
+from symbolic.suggest import near
 from templates.holes import spellings
 
 MISSING: Final = object()

@@ -13,8 +13,8 @@ from numbers import Integral
 from typing import Any, Final, NoReturn
 
 from swizzle.language.element_types import caller_place
-from swizzle.source.suggest import near
 from symbolic.errors import Place, SwizzleError
+from symbolic.suggest import near
 
 MODULE_KEY: Final = "__swizzle_parameters__"
 

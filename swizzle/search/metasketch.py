@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from swizzle.audit.certificate import Claim, confirm, confirm_equal
+from swizzle.costs.cost import floor_of
 from swizzle.costs.goal import Goal
 from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate, NoFilling
@@ -91,9 +92,9 @@ class _Search:
             self.tell("1", "interpreting the sketch")
             problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
             problem.naive = NAIVE_DEPTH[self.limits.template]
-            problem.families = self.limits.families
+            problem.families = register(self.limits.families)
             costs = (self.goal.lowered, *self.goal.counted)
-            floors = tuple(cost.floor(problem) if self.limits.canonical else 0 for cost in costs)
+            floors = tuple(floor_of(cost, problem) if self.limits.canonical else 0 for cost in costs)
             self.reading = Reading(self.sketch, problem, None if self.limits.canonical else self.solver, self.goal)
             self.ranking = Ranking(self.goal, floors, self.reading)
             self.seconds["interpret"] = time.monotonic() - started
@@ -366,20 +367,21 @@ def solve(
     progress: News | None = None,
     meaning: Meaning | None = None,
     *,
-    cost: Sequence[str | Named] | None = None,
-    families: Sequence[TemplateFamily] = (),
+    cost: str | Named | type[Named] | Sequence[str | Named | type[Named]] | None = None,
+    families: str | TemplateFamily | Sequence[str | TemplateFamily] = (),
 ) -> Result:
     """Fill the holes of a sketch so that it equals its specification, at the least cost.
 
-    `cost` is what is to be small, the most important first: names, or costs of one's own; in place of `limits.cost`.
+    `cost` is what is to be small, in place of `limits.cost`: one, or several, the most important first; each a name, a
+    cost or its class.
     The sketches that it is filled from are solved first. `meaning` is the specification's, where it is known already.
-    `families` are users' own families of templates, besides those of `limits`; they join Space 4.
+    `families` are users' own families of templates or their names, besides those of `limits`; they join Space 4.
     Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
     Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
     limits = limits or Limits()
-    limits = limits if cost is None else replace(limits, cost=tuple(cost))
-    limits = replace(limits, families=register((*limits.families, *families)))
+    limits = limits if cost is None else replace(limits, cost=costs_of(cost))
+    limits = replace(limits, families=register((*limits.families, *register(families))))
     if sketch.filled_from:
         costs_of(limits.cost)  # a mistake in it is found before the sources are solved
         return solve_filled(sketch, limits, progress, solve)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.costs.cost import Filled
+from swizzle.costs.cost import Filled, counted
 from swizzle.costs.goal import DEFAULT, Goal
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.many import Many, Values
@@ -62,7 +62,7 @@ class Reading:
         """Count the costs of a candidate, whose program is known, once."""
         if candidate not in self._counted:
             filled = Filled(program, lambda whole: run_canonical(whole, self.problem.terms))
-            self._counted[candidate] = tuple(cost.of_run(filled) for cost in self.goal.counted)
+            self._counted[candidate] = tuple(counted(cost, filled) for cost in self.goal.counted)
         return self._counted[candidate]
 
     def _chosen(self, candidate: Candidate) -> list[Chosen]:

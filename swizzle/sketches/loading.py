@@ -17,10 +17,10 @@ from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
 from swizzle.source.kernel_source import syntax_mistake
-from swizzle.source.suggest import near
-from swizzle.source.user_places import is_ours, user_place
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
+from symbolic.suggest import near
+from symbolic.user_places import is_ours, user_place
 
 MAX_BYTES: Final = 1 << 20
 _serial = itertools.count(1)

@@ -24,11 +24,11 @@ from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
-from swizzle.source.suggest import near
-from swizzle.source.user_places import definition_place
 from swizzle.specs.interpreter import SequentialFunction
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DeclareArray, Program
+from symbolic.suggest import near
+from symbolic.user_places import definition_place
 
 MAX_THREADS: Final = 1024
 MAX_BLOCK: Final = (1024, 1024, 64)

@@ -20,10 +20,10 @@ from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
-from swizzle.source.suggest import near
 from swizzle.specs.builtins import BUILTINS
 from swizzle.specs.interpreter import SequentialFunction, define, evaluate
 from symbolic.ir.program import Role
+from symbolic.suggest import near
 
 RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch"})
 

@@ -25,6 +25,7 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension
 from symbolic.ir.program import Program
 from symbolic.ir.walk import operators_of
+from templates.registry import register, users_family
 
 FORMAT = "swizzle solution 1"
 
@@ -32,10 +33,11 @@ FORMAT = "swizzle solution 1"
 def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int], folder: Path) -> str:
     """Return the file's text for the best solution of a result; the sketch's path is relative to `folder`."""
     best = result.best
-    holes = [
-        {**shown, "kind": hole.kind, "constants": dict(hole.constants)}
-        for shown, hole in zip(holes_as_json(best.holes), best.holes, strict=True)
-    ]
+    holes = []
+    for shown, hole in zip(holes_as_json(best.holes), best.holes, strict=True):
+        users = users_family(hole.kind, hole.constants)
+        family = {} if users is None else {"family": users}
+        holes.append({**shown, "kind": hole.kind, **family, "constants": dict(hole.constants)})
     content = {
         "format": FORMAT,
         "made_by": f"swizzle {__version__}",
@@ -57,9 +59,12 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
     """Read a solution file, read its sketch again and fill the holes; `overrides` win over the saved parameters.
 
     Raises SwizzleError when the file is not a solution, its sketch has other holes by now, or a hole's formula is not
-    what its constants say.
+    what its constants say, or a hole's family of templates is not installed.
     """
     content = _content(path)
+    for entry in content["holes"]:
+        if "family" in entry:
+            _require_family(path, entry["name"], entry["family"])
     sketch_file = path.parent / content["file"]
     with handing_in(_operators(path, content)):
         (sketch,) = load(sketch_file, content["sketch"], {**content["parameters"], **overrides})
@@ -116,6 +121,18 @@ def _operators(path: Path, content: Mapping[str, Any]) -> HandedIn:
                 mend="install its package in this Python's environment, or write --operators FILE.py",
             )
     return operators_called(list(dict.fromkeys(files)))
+
+
+def _require_family(path: Path, hole: str, family: Any) -> None:
+    """Find the user's family that a hole's function is of, which a package provides."""
+    try:
+        register(str(family))
+    except SwizzleError as error:
+        raise SwizzleError(
+            f"{hole} of {path} has a function of the family {family!r}: {error.found}",
+            expected=f"a package that names {family} under swizzle.families in its metadata (docs/extend.md)",
+            mend="install that package in this Python's environment",
+        ) from None
 
 
 def _compare_formulas(path: Path, solution: Solution, saved: Sequence[Mapping[str, Any]]) -> None:

@@ -51,8 +51,8 @@ class Limits:
     light: bool = True
     template: TemplateName = "paper"
     canonical: bool = True
-    cost: tuple[str | Named, ...] = ("accumulates",)
-    families: tuple[TemplateFamily, ...] = ()
+    cost: tuple[str | Named | type[Named], ...] = ("accumulates",)
+    families: tuple[str | TemplateFamily, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

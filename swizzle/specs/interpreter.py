@@ -16,11 +16,11 @@ from typing import Any, Final, NoReturn
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.operators import Operator
 from swizzle.source.kernel_source import Source
-from swizzle.source.suggest import near
 from swizzle.specs.builtins import BUILTINS, Builtin, call_builtin, kind, shape_of
 from swizzle.specs.syntax import PART, check_sequential
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension_names
+from symbolic.suggest import near
 
 MAX_STEPS: Final = 50_000_000
 MAX_LENGTH: Final = 1 << 22

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.source.user_places import user_place
 from swizzle.specs.wrapping import unwrapped, wrapped
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
@@ -17,6 +16,7 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
+from symbolic.user_places import user_place
 
 
 def inputs(program: Program) -> tuple[Parameter, ...]:

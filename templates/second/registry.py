@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from symbolic.ir.program import Hole
 from symbolic.second.forward import NotCovered
+from symbolic.user_places import users_code
 from templates.second.cond import CondHole
 from templates.second.either import EitherHole
 from templates.second.groups import Description, Point
@@ -62,6 +63,7 @@ def hole_of(
         if family.kind == hole.kind:
             if family.second is None:
                 raise NotCovered(f"the family {family.name}, which has no second description,")
-            described = family.second(hole.size, arity, tuple(points))
+            with users_code(f"`second` of the family {family.name}", family.second, "a description, or None"):
+                described = family.second(hole.size, arity, tuple(points))
             parts += [] if described is None else [described]
     return parts[0] if len(parts) == 1 else EitherHole(parts)

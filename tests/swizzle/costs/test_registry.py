@@ -13,6 +13,7 @@ import pytest
 from swizzle.commands.cli import execute
 from swizzle.costs.cost import Cost, Filled
 from swizzle.costs.registry import OURS, cost_named, costs_of
+from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from symbolic.errors import SwizzleError
@@ -42,6 +43,34 @@ class Words(Cost):
     def of_run(self, filled):
         return sum(len(access.wanted) for access in filled.accesses)
 """
+
+
+class Unequal(Cost):
+    """A cost that is made with an argument."""
+
+    name = "unequals"
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def of_run(self, filled: Filled) -> int:
+        return 1 // self.least
+
+    def floor(self, problem: Problem) -> int:
+        return abs(1 // (self.least - 7))
+
+
+class Wrong(Cost):
+    """A cost that gives whatever it was made with."""
+
+    name = "wrongs"
+
+    def __init__(self, count: Any = 0.5) -> None:
+        self.count = count
+
+    def of_run(self, filled: Filled) -> int:
+        found: int = self.count
+        return found
 
 
 class Statements(Cost):
@@ -93,14 +122,44 @@ def test_every_cost_is_known_by_its_name() -> None:
         (["sectors", "sectors"], "the costs are sectors, sectors"),
         ([len], "<built-in function len> is not a cost"),
         ([Cost], "<class 'swizzle.costs.cost.Cost'> is not a cost"),
+        (Cost, "<class 'swizzle.costs.cost.Cost'> is not a cost"),
+        (3, "3 is not a cost"),
+        ("banks", "there is no cost 'banks'"),
+        (Unequal, "fails: TypeError: Unequal.__init__() missing 1 required positional argument: 'least'"),
         ([type("Uncounted", (Cost,), {"name": "uncounted"})], "Uncounted'> is not a cost"),
     ],
 )
-def test_what_is_no_list_of_costs(asked: list[Any], found: str) -> None:
+def test_what_is_no_list_of_costs(asked: Any, found: str) -> None:
     """Each mistake is said at once, before anything is solved."""
     with pytest.raises(SwizzleError) as caught:
         costs_of(asked)
     assert str(caught.value).splitlines()[0].endswith(found)
+
+
+def test_a_name_that_is_nearly_right() -> None:
+    """The error says which cost was meant."""
+    with pytest.raises(SwizzleError, match=r"did you mean sectors\?"):
+        costs_of(["sector"])
+
+
+@pytest.mark.parametrize(
+    ("cost", "found", "line"),
+    [
+        (Unequal(0), "the cost unequals fails: ZeroDivisionError", "return 1 // self.least"),
+        (Unequal(7), "the floor of the cost unequals fails: ZeroDivisionError", "return abs(1 // (self.least - 7))"),
+        (Wrong, "`of_run` of the cost wrongs gives 0.5", "def of_run"),
+        (Wrong(-1), "`of_run` of the cost wrongs gives -1", "def of_run"),
+        (Wrong(None), "`of_run` of the cost wrongs gives None", "def of_run"),
+    ],
+)
+def test_mistakes_in_a_cost(cost: Any, found: str, line: str) -> None:
+    """What a cost raises, and what is no count, is one mistake at the cost's own line."""
+    sketch = kernel("y[cuda.grid(1)] = x[?sw_xform(cuda.grid(1), 8)]", spec="[x[i] for i in range(8)]")
+    with pytest.raises(SwizzleError) as caught:
+        solve(sketch, cost=cost)
+    place = caught.value.place
+    assert caught.value.found.startswith(found) and caught.value.expected
+    assert place is not None and place.file == __file__ and line in place.excerpt()
 
 
 def test_an_unknown_name_on_the_command_line(file: str) -> None:
@@ -117,6 +176,8 @@ def test_an_unknown_name_on_the_command_line(file: str) -> None:
 def test_a_cost_of_ones_own() -> None:
     """An object and its class are both taken; one that no filling changes is proved by looking at all."""
     sketch = kernel("y[cuda.grid(1)] = x[?sw_xform(cuda.grid(1), 8)]", spec="[x[i] for i in range(8)]")
+    for one in (Statements(), Statements):
+        assert solve(sketch, cost=one).best.cost == {"statements": 1}
     for cost in (Statements(), Statements):
         found = solve(sketch, cost=[cost, "sectors"])
         assert (found.best.cost, found.optimal) == ({"statements": 1, "sectors": 4}, True)

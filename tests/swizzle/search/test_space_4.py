@@ -240,7 +240,9 @@ def test_a_family_of_ones_own(tmp_path: Path) -> None:
         ([family("a b")], "a family is called 'a b'"),
         ([family(kind="zform")], "the family flip is for holes of the kind 'zform'"),
         ([family(), family()], "two families of the same name"),
-        (["flip"], "'flip' is no family of templates"),
+        ([3], "3 is no family of templates"),
+        (["flop"], "there is no family 'flop'"),
+        ("xor", "the family 'xor' is Swizzle's own"),
     ],
 )
 def test_what_is_no_family(families: list[Any], found: str, maps: Path) -> None:
@@ -253,4 +255,104 @@ def test_an_unknown_family(maps: Path) -> None:
     """The command line knows what is installed."""
     err = io.StringIO()
     assert execute(["solve", f"{maps}:gray", "--families", "nowhere"], io.StringIO(), err) == 2
-    assert "no installed package has a family 'nowhere'" in err.getvalue()
+    assert "there is no family 'nowhere'" in err.getvalue()
+
+
+def test_a_family_by_its_name(tmp_path: Path) -> None:
+    """One family or several, as objects or by the names of those that were handed in before; a near miss is told."""
+    swap = six(tmp_path, "i ^ 1 if i < 2 else i")
+    named = family("swapping")
+    for families in ([named], named, "swapping", ["swapping"]):
+        assert solve(swap, families=families).status == "sat"
+        assert solve(swap, Limits(families=("swapping",))).status == "sat"
+    with pytest.raises(SwizzleError, match="did you mean swapping"):
+        solve(swap, families="swaping")
+
+
+# ---- what is wrong with a family -------------------------------------------------------------------------------
+
+
+class FailsAt(Flipped):
+    def at(self, chooser: Any, point: Any) -> Any:
+        return chooser.pick(0, lambda flip: flip.nothing)
+
+
+class FailsApply(Flipped):
+    def apply(self, choice: Any, arguments: Any) -> Any:
+        return choice[3]
+
+
+class FailsExpression(Flipped):
+    def expression(self, choice: Any, arguments: Any, place: Any) -> Any:
+        return arguments[3]
+
+
+class FailsWeight(Flipped):
+    def weight(self, choice: Any) -> Any:
+        return (1 // (choice[0] - 1),)
+
+
+class FailsParse(Flipped):
+    def parse(self, constants: Any) -> Any:
+        raise ValueError("nothing fits")
+
+
+class OutOfRange(Flipped):
+    def at(self, chooser: Any, point: Any) -> Any:
+        return chooser.pick(0, lambda flip: 6 + flip)
+
+
+class OtherApply(Flipped):
+    def apply(self, choice: Any, arguments: Any) -> Any:
+        return arguments[0]
+
+
+class OtherExpression(Flipped):
+    def expression(self, choice: Any, arguments: Any, place: Any) -> Any:
+        return arguments[0]
+
+
+class OtherParse(Flipped):
+    def parse(self, constants: Any) -> Any:
+        return (0,)
+
+
+class Empty(Flipped):
+    def __init__(self, n: int) -> None:
+        self.n, self.components = n, ((),)
+
+
+class Bare(Template):
+    components = ((0,),)
+
+
+WRONG = "of the family flip, says of the choice"
+
+
+@pytest.mark.parametrize(
+    ("make", "found", "line"),
+    [
+        (FailsAt, "`at` of FailsAt, of the family flip, fails: AttributeError", "flip.nothing"),
+        (FailsApply, "`apply` of FailsApply, of the family flip, fails: IndexError", "choice[3]"),
+        (FailsExpression, "`expression` of FailsExpression, of the family flip, fails: IndexError", "arguments[3]"),
+        (FailsWeight, "`weight` of FailsWeight, of the family flip, fails: ZeroDivisionError", "1 // (choice[0] - 1)"),
+        (FailsParse, f"`parse` of FailsParse, {WRONG} (0,): nothing fits", "def parse"),
+        (OutOfRange, f"`at` of OutOfRange, {WRONG} (0,): 6 at (0, 0)", "def at"),
+        (OtherApply, f"`apply` of OtherApply, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def apply"),
+        (OtherExpression, f"`expression` of OtherExpression, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def expression"),
+        (OtherParse, f"`parse` of OtherParse, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def parse"),
+        (Empty, "the components of Empty of the family flip are ((),)", "flip = TemplateFamily"),
+        (lambda size: Bare(), "Bare of the family flip has no method `at`", "flip = TemplateFamily"),
+        (lambda size: size, "the family flip makes 6", "flip = TemplateFamily"),
+        (lambda size: 1 // (size - 6), "`make` of the family flip fails: ZeroDivisionError", "1 // (size - 6)"),
+    ],
+)
+def test_mistakes_in_a_family(make: Any, found: str, line: str, tmp_path: Path) -> None:
+    """What a family raises, and where it says two things of one function, is one mistake at its own line."""
+    flip = TemplateFamily("flip", "xform", lambda size, arity, points, space: make(size))
+    with pytest.raises(SwizzleError) as caught:
+        solve(six(tmp_path, "i ^ 1 if i < 2 else i"), families=flip)
+    place = caught.value.place
+    assert caught.value.found.startswith(found) and caught.value.expected
+    assert place is not None and place.file == __file__
+    assert line in place.excerpt()

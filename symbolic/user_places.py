@@ -1,16 +1,23 @@
-"""Where in a user's own Python an exception comes from: the call that failed, not our frames below it."""
+"""Where in a user's own Python an exception comes from: the call that failed, not our frames below it.
+
+What users write for Swizzle to call (costs, families of templates) is called inside `users_code`, so that what it
+raises becomes a mistake with a place.
+"""
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
-from typing import Final
+from typing import Any, Final
 
-from symbolic.errors import Place
+from symbolic.errors import Place, SwizzleError
 
-_ROOT: Final = Path(__file__).resolve().parents[2]
+_ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGES: Final = tuple(_ROOT / name for name in ("swizzle", "symbolic", "templates", "cuda_out"))
 
 
@@ -37,6 +44,28 @@ def user_place(error: BaseException, file: str | None = None) -> Place | None:
     last = getattr(frame, "end_colno", None) if one_line else None
     end = len(encoded[:last].decode(errors="ignore").rstrip())
     return Place(frame.filename, line, start + 1, max(end, start + 1) + 1)
+
+
+@contextmanager
+def users_code(subject: str, called: Callable[..., Any], expected: str) -> Iterator[None]:
+    """Turn what a user's function raises into one mistake of `subject`, at the last line of the function's own file.
+
+    Exceptions that Swizzle defines pass, and so does what is nobody's mistake: an interruption, the end of memory.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in {package.name for package in PACKAGES}:
+            raise
+        code = getattr(inspect.unwrap(called), "__code__", None)
+        place = None
+        if isinstance(code, CodeType):
+            in_file = any(frame.filename == code.co_filename for frame in traceback.extract_tb(error.__traceback__))
+            place = user_place(error, code.co_filename) if in_file else definition_place(code)
+        found = f"{subject} fails: {type(error).__name__}: {error}"
+        raise SwizzleError(found, place=place, expected=expected) from error
 
 
 def definition_place(code: CodeType) -> Place:

@@ -1,0 +1,188 @@
+"""Users' own families: their templates are tried when they are made, and what they raise is a mistake with a place.
+
+A template says one thing several times: `apply` is the oracle of `at`, and `expression` and the constants that `parse`
+reads back must agree with both. A few choices are compared at a few points, so that what does not fit together is said
+before a search runs into it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, Final, NoReturn, TypeVar
+
+import numpy as np
+
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import DType, Expr
+from symbolic.user_places import definition_place, users_code
+from templates.chooser import Choice, Chooser, OneChoice
+from templates.formula import printed_values
+from templates.functions import Functions
+from templates.holes import HOLE_FAMILIES, Point, Space
+from templates.template import Template, TemplateFamily
+
+T = TypeVar("T")
+CHOICES: Final = 16  # that are compared
+POINTS: Final = 16
+REQUIRED: Final = ("at", "apply", "expression", "constants", "parse", "words")
+
+
+def made_by(family: TemplateFamily, size: int, arity: int, points: tuple[Point, ...], space: Space) -> Template | None:
+    """Return the template that a user's family makes for a hole, None where it has none.
+
+    Raises SwizzleError where the family fails, makes no template, or makes one that contradicts itself.
+    """
+    with _calling(family, "make", family.make):
+        made = family.make(size, arity, points, space)
+    template = _checked(family, made)
+    if template is not None:
+        template.compare(points, 2 if HOLE_FAMILIES[family.kind].gives is DType.BOOL else size)
+    return template
+
+
+def read_by(family: TemplateFamily, size: int, arity: int, points: tuple[Point, ...]) -> Template | None:
+    """Return the template that reads a user's family's constants back; SwizzleError where the family fails."""
+    with _calling(family, "saved" if family.saved else "make", family.saved or family.make):
+        made = family.reading(size, arity, points)
+    return _checked(family, made)
+
+
+def _calling(family: TemplateFamily, name: str, called: Callable[..., Any]) -> AbstractContextManager[None]:
+    return users_code(
+        f"`{name}` of the family {family.name}", called, "a template, or None for holes that it has none for"
+    )
+
+
+def _checked(family: TemplateFamily, made: Any) -> UsersTemplate | None:
+    """Return what a family made, if it is a template."""
+    if made is None:
+        return None
+    missing = [name for name in REQUIRED if getattr(type(made), name, None) is getattr(Template, name)]
+    components = getattr(made, "components", None)
+    if not isinstance(made, Template):
+        found, expected = f"the family {family.name} makes {made!r}", "a templates.template.Template, or None"
+    elif missing:
+        found = f"{type(made).__name__} of the family {family.name} has no method `{missing[0]}`"
+        expected = f"a template with {', '.join(f'`{name}`' for name in REQUIRED)} (docs/extend.md)"
+    elif not isinstance(components, tuple) or not all(isinstance(some, tuple) and some for some in components):
+        found = f"the components of {type(made).__name__} of the family {family.name} are {components!r}"
+        expected = "a tuple with a tuple of constants for each component"
+    else:
+        return UsersTemplate(family.name, made)
+    raise SwizzleError(found, place=_place(family.make), expected=expected)
+
+
+def _place(called: Callable[..., Any]) -> Place | None:
+    code = getattr(called, "__code__", None)
+    return definition_place(code) if code else None
+
+
+class UsersTemplate(Template):
+    """A template of a user's family; what its methods raise is a mistake of the family."""
+
+    def __init__(self, family: str, own: Template) -> None:
+        self.family, self.own, self.components = family, own, own.components
+
+    def _in(self, name: str) -> AbstractContextManager[None]:
+        title = f"`{name}` of {type(self.own).__name__}, of the family {self.family},"
+        return users_code(title, getattr(self.own, name), "a method that works for every choice and every point")
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        with self._in("at"):
+            return self.own.at(chooser, point)
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        with self._in("apply"):
+            return self.own.apply(choice, arguments)
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        with self._in("expression"):
+            return self.own.expression(choice, arguments, place)
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        with self._in("constants"):
+            return self.own.constants(choice)
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        try:
+            return self.own.parse(constants)
+        except ValueError:  # the constants are none of its own
+            raise
+        except Exception:
+            with self._in("parse"):
+                raise
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        with self._in("words"):
+            return self.own.words(choice, names)
+
+    def weight(self, choice: Choice) -> tuple[Any, ...]:
+        with self._in("weight"):
+            return self.own.weight(choice)
+
+    def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+        if type(self.own).simplest is Template.simplest:
+            return super().simplest(points, values)
+        with self._in("simplest"):
+            return self.own.simplest(points, values)
+
+    def restricted(self, strides: bool = False) -> Template:
+        with self._in("restricted"):
+            found = self.own.restricted(strides)
+        return self if found is self.own else UsersTemplate(self.family, found)
+
+    def functions(self, points: Sequence[Point]) -> Functions | None:
+        if type(self.own).functions is Template.functions:
+            return super().functions(points)
+        with self._in("functions"):
+            return self.own.functions(points)
+
+    # -- what is said more than once ------------------------------------------------------------------------
+
+    def compare(self, points: Sequence[Point], values: int) -> None:
+        """Compare what the methods say of a few choices at a few points; `values` is how many the hole may give."""
+        some = list(points[:: -(-len(points) // POINTS)]) if points else []
+        if not some or not some[0]:
+            return
+        lanes = [np.array(column, np.int64) for column in zip(*some, strict=True)]
+        for choice in self._some_choices():
+            wanted = [self.at(OneChoice(choice), point) for point in some]
+            for point, value in zip(some, wanted, strict=True):
+                if not isinstance(value, int | np.integer | np.bool_) or not 0 <= value < values:
+                    self._refuse("at", choice, f"{value!r} at {point}", f"a value of the hole: 0 to {values - 1}")
+            try:
+                again = self.parse(self.constants(choice))
+            except ValueError as error:
+                self._refuse("parse", choice, f"{error}", "the choice that `constants` was asked for")
+            said: dict[str, Callable[[], Any]] = {
+                "apply": partial(self.apply, choice, lanes),
+                "expression": partial(printed_values, self, choice, lanes),
+                "parse": partial(self.apply, again, lanes),
+            }
+            for name, values_of in said.items():
+                with self._in(name):
+                    found = np.broadcast_to(np.asarray(values_of()), len(some)).tolist()
+                for point, value, other in zip(some, wanted, found, strict=True):
+                    if value != other:
+                        told = f"{other!r} at {point}, and `at` {value!r}"
+                        self._refuse(name, choice, told, "one function, however it is said")
+
+    def _some_choices(self) -> list[Choice]:
+        """Return a few choices: each component goes through its constants at a pace of its own."""
+        paces = (1, 3, 5, 7, 11, 13)
+        return list(
+            dict.fromkeys(
+                tuple(c[step * pace % len(c)] for c, pace in zip(self.components, itertools.cycle(paces)))
+                for step in range(CHOICES)
+            )
+        )
+
+    def _refuse(self, name: str, choice: Choice, found: str, expected: str) -> NoReturn:
+        raise SwizzleError(
+            f"`{name}` of {type(self.own).__name__}, of the family {self.family}, says of the choice {choice}: {found}",
+            place=_place(getattr(self.own, name)),
+            expected=expected,
+        )
