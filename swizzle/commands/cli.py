@@ -126,6 +126,15 @@ _cost: Final = click.option(
 )
 
 
+_own_families: Final = click.option(
+    "--families",
+    metavar="NAMES",
+    callback=_families,
+    shell_complete=complete_families,
+    help="Families of templates that installed packages add to Space 4, separated by commas (docs/extend.md).",
+)
+
+
 @click.group(context_settings=CONTEXT, epilog=START)
 @click.version_option(__version__, prog_name="swizzle")
 def cli() -> None:
@@ -160,13 +169,7 @@ def cli() -> None:
     show_default=True,
     help="What ?sw_xform becomes; naive: any expression of depth 1 or 2, to compare (docs/solving.md).",
 )
-@click.option(
-    "--families",
-    metavar="NAMES",
-    callback=_families,
-    shell_complete=complete_families,
-    help="Families of templates that installed packages add to Space 4, separated by commas (docs/extend.md).",
-)
+@_own_families
 @click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, to compare.")
 @click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
@@ -229,6 +232,7 @@ def run(context: click.Context, /, **options: Any) -> int:
 @cli.command("explain", epilog=EPILOG, short_help="Say why a sketch has no solution, and what would help.")
 @_sketch_arguments
 @click.option("--space", type=click.Choice([*SPACES, "all"]), help="Explain one space. Default: all of them.")
+@_own_families
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
 @click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")

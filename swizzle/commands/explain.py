@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Literal, TextIO
@@ -26,6 +26,7 @@ class ExplainArguments:
     solver: SolverChoice = "auto"
     json_object: bool = False
     quiet: bool = False
+    families: Sequence[str] = ()
 
 
 def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
@@ -38,7 +39,8 @@ def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
         else:
             sketches = load_all(arguments.target, arguments.overrides)
         for sketch in sketches:
-            limits = Limits(arguments.space, timeout=arguments.timeout, solver=arguments.solver)
+            families = tuple(arguments.families)
+            limits = Limits(arguments.space, timeout=arguments.timeout, solver=arguments.solver, families=families)
             with news(sketch.name, err, quiet=arguments.quiet) as hear:
                 found = explained(sketch, limits, progress=hear)
             out.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else str(found))

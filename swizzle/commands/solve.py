@@ -87,10 +87,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
             posed = result.posed or sketch
-            # `explain` knows the paper's templates, and solves the sources of a sketch, whatever a file says
-            as_posed = arguments.template == "paper" and not (
-                arguments.no_canonical or arguments.fill or arguments.families
-            )
+            # `explain` knows no other form of a template, and solves the sources of a sketch, whatever a file says
+            as_posed = arguments.template == "paper" and not (arguments.no_canonical or arguments.fill)
             explainable = posed.program.holes and as_posed
             if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
@@ -181,7 +179,8 @@ def _explaining(arguments: SolveArguments, name: str | None) -> str:
     space = ["--space", arguments.space] if arguments.space else []
     files = ",".join(dict.fromkeys(map(str, handed_in().files.values())))
     operators = ["--operators", files] if files else []
-    return shlex.join(["swizzle", "explain", target, *defined, *space, *operators])
+    families = ["--families", ",".join(arguments.families)] if arguments.families else []
+    return shlex.join(["swizzle", "explain", target, *defined, *space, *families, *operators])
 
 
 def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:

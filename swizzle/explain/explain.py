@@ -15,12 +15,13 @@ from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import trials
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
 from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import solve
+from swizzle.search.metasketch import NARROWED, solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Progress, Result, SpaceName
 from symbolic.errors import SwizzleError
 from symbolic.solve.engines import SolverName, quickest_boolean
 from symbolic.values.guard import OutOfTime
+from templates.registry import register
 
 BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""
@@ -36,7 +37,7 @@ def explain(
     *,
     progress: News | None = None,
 ) -> Explanation:
-    """Solve a sketch and explain the answer; `limits.timeout` bounds all of it."""
+    """Solve a sketch and explain the answer; `limits.timeout` bounds all of it, `limits.families` join Space 4."""
     limits = limits or Limits()
     started = time.monotonic()
     result = solve(sketch, limits, progress)
@@ -47,7 +48,8 @@ def explain_result(result: Result, timeout: float | None = None) -> Explanation:
     """Explain what `solve` has found."""
     if result.posed is None:
         raise SwizzleError("this result does not know its sketch", expected="a result of swizzle.solve")
-    limits = Limits(space=result.space if result.space in ("1", "2") else None, timeout=timeout)
+    space = result.space if result.space in ("1", "2") else None
+    limits = Limits(space=space, timeout=timeout, families=result.families)
     return _explained(result.posed, result, limits, time.monotonic(), None)
 
 
@@ -76,6 +78,7 @@ def _explained(
     mark = time.monotonic()
     try:
         problem = Problem.of(sketch.program, sketch.spec, deadline)
+        problem.families = register(limits.families)
         if space == "3" and limits.space is None and problem.has_more("4", "3"):
             limits = replace(limits, space="3")  # which was searched alone, as there is more
         found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, news)
@@ -108,7 +111,8 @@ def _blame(
     with Relaxed(problem, space, solver, tight=True) as tight:
         outputs = find_outputs(tight, _share(deadline, BLAME_SECONDS))
     if outputs is None:
-        return found, None, False, "what is to blame was not found in time"
+        left = NARROWED if tight.encoding.narrowed else "there was no time to find it"
+        return found, None, False, f"what is to blame was not found: {left}"
     news("looking for what forbids it")
     with Relaxed(problem, space, solver, violations=tight.violations) as relaxed:
         blame = find(relaxed, outputs, _share(deadline, BLAME_SECONDS))

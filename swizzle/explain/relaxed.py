@@ -33,7 +33,6 @@ from symbolic.values.union import Union
 from symbolic.values.vector import Encoding, Lanes, Vector
 from templates.chooser import Choice, Chooser, Open
 from templates.holes import Point, Space, family_of
-from templates.registry import template
 from templates.template import Template
 
 T = TypeVar("T")
@@ -84,8 +83,7 @@ class Relaxed:
         self.problem = extended or problem
         self.guards = Guards()
         self.templates = [
-            Unrestricted() if number in free else template(hole, problem.points[number], space)
-            for number, hole in enumerate(problem.program.holes)
+            Unrestricted() if number in free else own for number, own in enumerate(problem.templates(space))
         ]
         self.arity = [len(hole.arguments) for hole in problem.program.holes]
         self.points = problem.points
@@ -161,7 +159,8 @@ class Relaxed:
     ) -> RelaxedFilling | Conflict[Requirement] | None:
         """Decide whether these requirements can be met; with `rules`, all rules are to be kept besides.
 
-        None: there was no time to decide it. `also` are guards that are to hold as well.
+        None: it was not decided, for want of time, or as fillings are left that were not looked at. `also` are guards
+        that are to hold as well.
         """
         chosen = frozenset(wanted)
         try:
@@ -206,6 +205,8 @@ class Relaxed:
             answer = self.solver.check([*assumed, *also], timeout=left)
             match answer:
                 case Unknown():
+                    return None
+                case Excluded() if self.encoding.narrowed:
                     return None
                 case Excluded(core):
                     return Conflict(frozenset(assumed[g] for g in core if g in assumed))

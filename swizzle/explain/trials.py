@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,7 +15,6 @@ from swizzle.explain.plan import SECONDS, Job, Planned, solving
 from swizzle.explain.variants import variants
 from symbolic.errors import SwizzleError
 from templates.holes import SPACES
-from templates.registry import template
 
 
 def trials(job: Job, deadline: float | None, news: Callable[[str], None]) -> Iterator[Trial]:
@@ -53,11 +53,7 @@ def plans(job: Job, stack: ExitStack) -> Iterator[Planned]:
 
 def _larger_spaces(job: Job) -> Iterator[Planned]:
     """The spaces after the one that was searched, without those that add nothing."""
-    holes = list(zip(job.problem.program.holes, job.problem.points, strict=True))
-    before = [template(h, p, job.space).components for h, p in holes]
-    for space in SPACES[SPACES.index(job.space) + 1 :]:
-        here = [template(h, p, space).components for h, p in holes]
-        if here != before:
+    for before, space in itertools.pairwise(SPACES[SPACES.index(job.space) :]):
+        if job.problem.has_more(space, before):
             limits = replace(job.limits, space=space)
             yield Planned("space", f"Space {space}", solving(job.sketch, limits), unless=lambda p: p.kind == "space")
-        before = here

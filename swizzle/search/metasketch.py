@@ -306,6 +306,8 @@ class _Search:
         if self.limits.certify and self.reason == "":
             assert self.problem is not None
             certificate["confirmed"] = confirm(self.problem, [*self.claims, *self._counted(last)], self.deadline)
+            if solutions and self.goal.counted:
+                certificate["counted_once"] = [cost.name for cost in self.goal.counted]
             if solutions and self.limits.canonical:
                 certificate["tried"] = confirm_equal(self.problem, solutions, self.sketch.spec)
         status: Status = "sat" if solutions else ("unknown" if self.reason else "unsat")
@@ -326,6 +328,7 @@ class _Search:
             reason=self.reason,
             proved=proved if len(proved) > 1 else {},
             posed=self.sketch,
+            families=register(self.limits.families),
         )
 
     def _read(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:

@@ -123,7 +123,7 @@ class Result:
     solution exists in that space (or, for `--space all`, in any); of several costs, `proved` says it of each, among
     the solutions that are best in those before it. `seconds` has total, interpret, search, verify.
     `certificate` says in words and numbers what was proved and how; `posed` is the sketch that was solved.
-    `cached`: no search ran, an earlier one had.
+    `families` are the users' own that were searched, too. `cached`: no search ran, an earlier one had.
     """
 
     sketch: str
@@ -138,6 +138,7 @@ class Result:
     cached: bool = False
     proved: Mapping[str, bool] = field(default_factory=dict)
     posed: Sketch | None = field(default=None, repr=False, compare=False)
+    families: tuple[TemplateFamily, ...] = field(default=(), repr=False, compare=False)
 
     def explain(self, *, timeout: float | None = None) -> Explained:
         """Say why there is no solution: what cannot be produced, what forbids it, what would help (docs/explain.md).

@@ -12,6 +12,7 @@ import pytest
 
 from swizzle import Sketch, SwizzleError, load, solve
 from swizzle.commands.cli import execute
+from swizzle.explain.explain import explain
 from swizzle.solution.answered import fillings_of
 from swizzle.solution.solution import Limits
 from symbolic.ir.program import Binary, Compare, DType, Select
@@ -267,6 +268,20 @@ def test_a_family_by_its_name(tmp_path: Path) -> None:
         assert solve(swap, Limits(families=("swapping",))).status == "sat"
     with pytest.raises(SwizzleError, match="did you mean swapping"):
         solve(swap, families="swaping")
+
+
+def test_explain_knows_a_family_of_ones_own(tmp_path: Path) -> None:
+    """What it adds to Space 4 is neither blamed nor offered in vain: without it no change of a space helps."""
+    swap = six(tmp_path, "i ^ 1 if i < 2 else i")
+    without = explain(swap)
+    assert (without.status, without.space) == ("unsat", "3") and "Space 4" not in str(without)
+    assert explain(swap, Limits(families=(family(),))).status == "sat"
+    offered = explain(swap, Limits(space="3", families=(family(),)))
+    assert offered.status == "unsat" and "Space 4: solvable in Space 4" in str(offered)
+    other = solve(six(tmp_path, "i * i % 6"), families=family())
+    assert (other.status, other.space) == ("unsat", "4")
+    said = str(other.explain())
+    assert "no choice in Space 4 gives" in said and "tried" in said
 
 
 # ---- what is wrong with a family -------------------------------------------------------------------------------
