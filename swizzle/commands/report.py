@@ -111,6 +111,8 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
         verdict += f" by {claim['solver']}" if verdict == "confirmed" else ""
         lines.append(f"  certify {claim['claim']} in Space {claim['space']}: {verdict}")
     lines = lines or ["  certify nothing to confirm: no claim that there is no filling"]
+    if "counted_once" in certificate:
+        lines.append(f"  certify {', '.join(certificate['counted_once'])}: not confirmed: counted in one way only")
     if "tried" in certificate:
         lines.append(f"  certify {certificate['tried']['claim']}: {certificate['tried']['verdict']}")
     return lines

@@ -26,9 +26,17 @@ class Filled:
     """A kernel whose holes are filled, as a cost sees it; what is not asked for is not worked out."""
 
     def __init__(self, program: Program, run: Callable[[Program], Run]) -> None:
-        """`program` has no holes, `run` gives what the machine leaves behind of it."""
+        """`program` is the kernel with its holes' simplest formulas in their places, before any pass rewrites it; `run`
+        gives what the machine leaves behind of it."""
         self.program = program
         self._run = run
+
+    @cached_property
+    def printed(self) -> Program:
+        """The kernel as it is printed: the same program after all passes."""
+        from cuda_out.passes.pipeline import optimize
+
+        return optimize(self.program)
 
     @cached_property
     def run(self) -> Run:

@@ -38,6 +38,8 @@ from templates.template import Template, TemplateFamily
 
 Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, its points with its values, in order
 
+Cell: TypeAlias = tuple[str, int]  # of an array in global memory
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -380,6 +382,27 @@ class Problem:
 
         run_canonical(self.program, self.terms, hole)
         return [sorted(some) for some in asked]
+
+    def must_store(self) -> set[Cell]:
+        """Return the output elements that every right kernel stores: those that are not left as they are."""
+        cells = {(array, index): term for array, some in self.wanted.items() for index, term in enumerate(some)}
+        left = {cell for cell, term in cells.items() if self.terms.nodes[term] in (("atom", cell), ("unwritten", ()))}
+        return cells.keys() - left
+
+    def must_load(self) -> set[Cell]:
+        """Return the input elements that every right kernel loads: those that a stored output is made of."""
+        nodes = self.terms.nodes
+        waiting = [self.wanted[array][index] for array, index in self.must_store()]
+        found, seen = set[Cell](), set(waiting)
+        while waiting:
+            op, arguments = nodes[waiting.pop()]
+            if op == "atom":
+                found.add(arguments)
+            elif op != "const":
+                fresh = set(arguments) - seen
+                seen |= fresh
+                waiting += fresh
+        return found
 
     def accumulates(self) -> dict[Site, list[Accumulated]]:
         """Return the accumulate statements that ran, by identity, with their executions."""

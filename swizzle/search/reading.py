@@ -50,7 +50,7 @@ class Reading:
             yield solutions, self._verify(some, solutions, chosen)
 
     def counted(self, candidate: Candidate) -> tuple[int, ...]:
-        """Return the costs that are counted on what is printed, by the simplest formulas."""
+        """Return the costs that are counted, on the kernel with the simplest formulas."""
         if not self.goal.counted:
             return ()
         if candidate not in self._counted:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from cuda_out.passes.pipeline import optimize
 from swizzle.commands.cli import execute
+from swizzle.commands.report import as_text
 from swizzle.costs.cost import Cost, Filled
 from swizzle.costs.registry import OURS, cost_named, costs_of
 from swizzle.problem.problem import Problem
@@ -226,3 +228,19 @@ def test_a_second_route_confirms_the_list() -> None:
     assert [(c["claim"], c["verdict"]) for c in found.certificate["confirmed"]] == [
         ("no filling besides those found: 1", "confirmed")
     ]
+    assert found.certificate["counted_once"] == ["statements"]
+    assert "certify statements: not confirmed: counted in one way only\n" in as_text(found, [])
+
+
+def test_what_a_cost_sees() -> None:
+    """The kernel as the sketch has it, with formulas for its holes, and as it is printed."""
+    sketch = kernel("y[cuda.grid(1)] = x[?sw_xform(cuda.grid(1), 8) // 8]", spec="[x[0] for i in range(8)]")
+    seen = list[Filled]()
+
+    class Seeing(Statements):
+        def of_run(self, filled: Filled) -> int:
+            seen.append(filled)
+            return super().of_run(filled)
+
+    best = solve(sketch, cost=Seeing()).best
+    assert seen[0].program == best.program and seen[0].printed == optimize(best.program) != best.program
