@@ -68,7 +68,8 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
 
 def decided(result: Result) -> bool:
     """Tell whether an answer is final: more time would not change it."""
-    return not result.reason and (result.status == "unsat" or (result.status == "sat" and result.optimal))
+    as_good_as_it_gets = result.optimal or "cancelling" in result.certificate
+    return not result.reason and (result.status == "unsat" or (result.status == "sat" and as_good_as_it_gets))
 
 
 def _better(found: Result, kept: Result | None) -> Result:

@@ -12,7 +12,8 @@ MISTAKE = 2
 """A mistake of the user; stderr says which."""
 
 UNDECIDED = 3
-"""A timeout, or an interruption; what was found until then is printed. Or different terms whose numbers agree."""
+"""A timeout, or an interruption; what was found until then is printed. Or a solution whose minimum is not proved, as
+fillings in which something cancels were too many. Or different terms whose numbers agree."""
 
 BUG = 70
 """A bug of ours."""

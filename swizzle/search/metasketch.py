@@ -278,7 +278,7 @@ class _Search:
     def _claim(self, space: SpaceName, engine: Engine, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
         self.narrowed |= engine.narrowed
         name = self.goal.lowered.name
-        self.claims.append(Claim(space, at_most, known, engine.name, engine.evidence(), name))
+        self.claims.append(Claim(space, at_most, known, engine.name, engine.evidence(), name, engine.narrowed))
 
     # -- result ---------------------------------------------------------------------------------------------
 
@@ -295,27 +295,24 @@ class _Search:
                 certificate["floor"] = least
             if self.left_open:
                 certificate["left_open"] = list(self.left_open)
-        if self.narrowed and self.best is not None and not self._at_floor():
-            certificate["cancelling"] = NARROWED
-        elif self.narrowed and self.best is None:
-            self.reason = self.reason or NARROWED
         solutions, verified = self._read(candidates) if candidates else ((), {})
         if solutions:
             certificate["verified"] = verified
         self.seconds["verify"] = time.monotonic() - started
         if self.limits.certify and self.reason == "":
-            assert self.problem is not None
-            certificate["confirmed"] = confirm(self.problem, [*self.claims, *self._counted(last)], self.deadline)
-            if solutions and self.goal.counted:
-                certificate["counted_once"] = [cost.name for cost in self.goal.counted]
-            if solutions and self.limits.canonical:
-                certificate["tried"] = confirm_equal(self.problem, solutions, self.sketch.spec)
+            certificate |= self._certified(solutions, last)
+        partly = self.narrowed and (self.limits.all_solutions or not self._at_floor())
+        if partly and solutions:
+            certificate["cancelling"] = NARROWED
+        elif partly:
+            self.reason = self.reason or NARROWED
         status: Status = "sat" if solutions else ("unknown" if self.reason else "unsat")
         self.seconds["total"] = time.monotonic() - self.started
         proved: Mapping[str, bool] = {}
         if self.best is not None and self.ranking is not None:
             lowered = bool(self.goal.counted) and self.lowered and self.limits.space != "all"
-            proved = self.ranking.proved(self.best, lowered, optimal and not self.reason)
+            done = optimal and not self.reason
+            proved = self.ranking.proved(self.best, lowered and not partly, done and not partly)
         return Result(
             sketch=self.sketch.name,
             status=status,
@@ -330,6 +327,23 @@ class _Search:
             posed=self.sketch,
             families=register(self.limits.families),
         )
+
+    def _certified(self, solutions: Sequence[Solution], last: SpaceName) -> dict[str, Any]:
+        """Return what a second route says of the claims and of the solutions; what it confirms is
+        true of fillings in which something cancels, too.
+        """
+        assert self.problem is not None
+        claims = [*self.claims, *self._counted(last)]
+        found: dict[str, Any] = {"confirmed": confirm(self.problem, claims, self.deadline)}
+        self.narrowed &= any(
+            claim.narrowed and each["verdict"] != "confirmed"
+            for claim, each in zip(claims, found["confirmed"], strict=True)
+        )
+        if solutions and self.goal.counted:
+            found["counted_once"] = [cost.name for cost in self.goal.counted]
+        if solutions and self.limits.canonical:
+            found["tried"] = confirm_equal(self.problem, solutions, self.sketch.spec)
+        return found
 
     def _read(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
         """Return candidates as solutions, and what was verified of them; after Ctrl-C those that were read, or one."""

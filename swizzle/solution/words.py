@@ -39,9 +39,11 @@ def optimality(result: Result, every_space: bool) -> list[str]:
     """Return '3 accumulates, proved minimal in Space 1', or what else is known, for each cost of the best solution."""
     where = "over all spaces" if every_space else f"in Space {result.space}"
     given = f", {given_text(result.best.sources)}" if result.best.sources else ""
+    partly = "cancelling" in result.certificate and not result.reason
     found: list[str] = []
     for name, is_proved in proved_by_name(result).items():
-        proved = "" if is_proved else "not "
-        found.append(f"{cost_text({name: result.best.cost[name]})}, {proved}proved minimal {where}{given}")
+        proved = "" if is_proved or partly else "not "
+        only = ", of fillings in which nothing cancels" if partly and not is_proved else ""
+        found.append(f"{cost_text({name: result.best.cost[name]})}, {proved}proved minimal {where}{given}{only}")
         where, given = "among these", ""
     return found

@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
+from swizzle.cache.solve import decided
+from swizzle.commands.exit_status import UNDECIDED
+from swizzle.commands.report import as_text
+from swizzle.commands.solve import exit_status
 from swizzle.costs.accumulates import live_accumulates
+from swizzle.explain.explain import explain
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
@@ -24,6 +29,14 @@ a = accumulator(i32, outer="^")
 a.accumulate(x[i])
 a.accumulate(x[?sw_xform(i, 4)], when=?sw_cond(i))
 a.accumulate(x[?sw_xform(i, 4)])
+y[i] = a.value
+"""
+THREE = """
+i = cuda.laneid
+a = accumulator(i32, outer="^")
+a.accumulate(x[?sw_xform(i, 4)], when=?sw_cond(i))
+a.accumulate(x[?sw_xform(i, 4)], when=?sw_cond(i))
+a.accumulate(x[?sw_xform(i, 4)], when=?sw_cond(i))
 y[i] = a.value
 """
 MASKED = """
@@ -109,10 +122,29 @@ def test_too_many_contributions_are_said(monkeypatch: pytest.MonkeyPatch) -> Non
     arguments = "x=i32[4], y=i32.out[4]"
     plain = kernel(PARITY, spec="[x[i] ^ x[3 - i] for i in range(4)]", arguments=arguments, block=4, warp_size=4)
     found = solve(plain, Limits(space="1"))
+    assert found.optimal and found.certificate["floor"] and "cancelling" not in found.certificate
+    plain = kernel(THREE, spec="[x[max(i, 1)] for i in range(4)]", arguments=arguments, block=4, warp_size=4)
+    found = solve(plain, Limits(space="1"))
     assert found.status == "sat" and found.solutions
+    assert found.certificate["proved"][0]["claim"].startswith("no filling in which nothing cancels")
+    assert not found.optimal and exit_status(found) == UNDECIDED and decided(found)
+    said = as_text(found, [])
+    assert "2 accumulates, proved minimal in Space 1, of fillings in which nothing cancels\n" in said
+    assert "  open    whether one in which contributions cancel costs less" in said
+    every = solve(plain, Limits(space="1", all_solutions=True))
+    assert "there may be more, in which contributions cancel" in as_text(every, [], all_solutions=True)
+    sure = solve(plain, Limits(space="1", certify=True))  # the second reading looks at all of them
+    assert sure.optimal and "cancelling" not in sure.certificate and "  open" not in as_text(sure, [])
+    assert {c["verdict"] for c in sure.certificate["confirmed"]} == {"confirmed"}
     cancels = kernel(PARITY, spec="[0 for v in x]", arguments=arguments, block=4, warp_size=4)
     found = solve(cancels, Limits(space="1"))
     assert found.status == "unknown" and "cancel" in found.reason
+    explained = explain(cancels, Limits(space="1"))
+    assert explained.status == "unknown" and "cancel are too many" in str(explained)
+    refuted = solve(cancels, Limits(space="1", certify=True))
+    assert refuted.status == "unknown" and [c["verdict"] for c in refuted.certificate["confirmed"]] == [
+        "not confirmed: there is one in which something cancels"
+    ]
 
 
 HOLE = "x[?sw_xform(i, 4)]"
