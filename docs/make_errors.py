@@ -76,7 +76,7 @@ HEAD: Final = """\
 # Errors
 
 What Swizzle says when something in a sketch or on the command line is wrong: where, what was found, what was
-expected, how to mend it. The exit status is 2, and nothing is written. Each example below is a test, whose whole
+expected, how to fix it. The exit status is 2, and nothing is written. Each example below is a test, whose whole
 message is checked; this page is made from them (`make docs-errors`).
 
 An answer is no error: that no solution exists, or that a kernel is not equal to its specification, is status 1

@@ -45,19 +45,19 @@ class Place:
 
 
 class SwizzleError(Exception):
-    """A mistake of the user: the place, what was found, what was expected, how to mend it.
+    """A mistake of the user: the place, what was found, what was expected, how to fix it.
 
     The command line prints `str(error)` and leaves with `exit_code`; no traceback reaches the user.
     """
 
     exit_code = 2
 
-    def __init__(self, found: str, *, place: Place | None = None, expected: str = "", mend: str = "") -> None:
+    def __init__(self, found: str, *, place: Place | None = None, expected: str = "", fix: str = "") -> None:
         super().__init__(found)
         self.found = found
         self.place = place
         self.expected = expected
-        self.mend = mend
+        self.fix = fix
 
     def __str__(self) -> str:
         head = f"{self.place}: error: {self.found}" if self.place else f"error: {self.found}"
@@ -68,6 +68,6 @@ class SwizzleError(Exception):
             excerpt,
             *calls,
             self.expected and f"  expected: {self.expected}",
-            self.mend and f"  mend: {self.mend}",
+            self.fix and f"  fix: {self.fix}",
         ]
         return "\n".join(line for line in lines if line)

@@ -44,7 +44,7 @@ def _found(group: Group, name: str) -> Any | None:
         raise SwizzleError(
             f"two packages have {name!r} in swizzle.{group}: {' and '.join(sorted(points))}",
             expected="one",
-            mend="uninstall one of them",
+            fix="uninstall one of them",
         )
     for value, point in points.items():
         try:

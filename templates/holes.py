@@ -75,7 +75,7 @@ class HoleFamily:
                     f"an argument of this ?{self.spelling} is as large as {reach:,}",
                     place=hole.place,
                     expected=f"arguments up to {LARGEST_ARGUMENT:,}, as every distance between them is a choice",
-                    mend="give it the lane, the loop variable or a small index instead",
+                    fix="give it the lane, the loop variable or a small index instead",
                 )
             return
         for point in points:
@@ -84,7 +84,7 @@ class HoleFamily:
                     f"the first argument of this ?{self.spelling}, {hole.arguments[0]}, is {point[0]} somewhere",
                     place=hole.place,
                     expected=f"an index from 0 to {hole.size - 1}, as its second argument says",
-                    mend="give the number of elements as the second argument, or reduce the index first",
+                    fix="give the number of elements as the second argument, or reduce the index first",
                 )
 
 

@@ -267,7 +267,7 @@ def too_large(hole: Hole, depth: Depth) -> SwizzleError:
         f"the naive template of depth {depth} has too many expressions for {hole.name}, of size {hole.size}",
         place=place,
         expected="a smaller hole: the template is there for comparison",
-        mend="a smaller warp_size, depth 1, or the paper's template",
+        fix="a smaller warp_size, depth 1, or the paper's template",
     )
 
 

@@ -91,7 +91,7 @@ def family_named(name: str) -> TemplateFamily:
         raise SwizzleError(
             f"the family {name!r} is Swizzle's own",
             expected="names of families that users or packages add to Space 4",
-            mend="leave it out: it is searched in its spaces anyway",
+            fix="leave it out: it is searched in its spaces anyway",
         )
     family = _USERS.get(name) or extension("families", name)
     if family is None:
@@ -99,13 +99,13 @@ def family_named(name: str) -> TemplateFamily:
         raise SwizzleError(
             f"there is no family {name!r}",
             expected=f"one of {', '.join(known)}" if known else "a family of an installed package (docs/extend.md)",
-            mend=near(name, known) or f"install the package that has {name} in this Python's environment",
+            fix=near(name, known) or f"install the package that has {name} in this Python's environment",
         )
     if getattr(family, "name", name) != name:
         raise SwizzleError(
             f"the family {name!r} calls itself {family.name!r}",
             expected="one name, by which a saved solution finds its family again",
-            mend=f"write {family.name} = ... under swizzle.families in the package's metadata",
+            fix=f"write {family.name} = ... under swizzle.families in the package's metadata",
         )
     return _checked(family)
 
@@ -116,17 +116,17 @@ def _checked(family: Any) -> TemplateFamily:
         raise SwizzleError(
             f"{family!r} is no family of templates",
             expected="a templates.template.TemplateFamily, or the name of one",
-            mend="see docs/extend.md",
+            fix="see docs/extend.md",
         )
     if family.name in FAMILIES or not family.name.isidentifier():
         raise SwizzleError(
-            f"a family is called {family.name!r}", expected="a name of its own, without spaces", mend="rename it"
+            f"a family is called {family.name!r}", expected="a name of its own, without spaces", fix="rename it"
         )
     if family.kind not in HOLE_FAMILIES:
         raise SwizzleError(
             f"the family {family.name} is for holes of the kind {family.kind!r}",
             expected=f"one of {', '.join(HOLE_FAMILIES)}",
-            mend=near(family.kind, HOLE_FAMILIES),
+            fix=near(family.kind, HOLE_FAMILIES),
         )
     return family
 

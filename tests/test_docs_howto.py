@@ -67,7 +67,7 @@ def test_an_installed_family_is_known_to_the_command_line(tmp_path: Path, monkey
     assert str(caught.value) == (
         "error: xform1 of out/probe.json has a function of the family 'quadratic': there is no family 'quadratic'\n"
         "  expected: a package that names quadratic under swizzle.families in its metadata (docs/extend.md)\n"
-        "  mend: install that package in this Python's environment"
+        "  fix: install that package in this Python's environment"
     )
     _found.cache_clear()
 

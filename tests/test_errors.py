@@ -24,7 +24,7 @@ from swizzle.specs.specification import Meaning
 ROOT = Path(__file__).resolve().parent.parent
 ERRORS = ROOT / "tests" / "errors"
 WRITE = os.environ.get("SWIZZLE_WRITE_ERRORS") == "1"
-PARTS = re.compile(r"\A\S+:\d+:\d+: error: .+\n    .+\n +\^+\n(?:  called at .+\n)*  expected: .+\n  mend: .+\n\Z")
+PARTS = re.compile(r"\A\S+:\d+:\d+: error: .+\n    .+\n +\^+\n(?:  called at .+\n)*  expected: .+\n  fix: .+\n\Z")
 
 
 def maker() -> ModuleType:
@@ -57,7 +57,7 @@ def comparable(text: str) -> str:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_wrong_sketch_gives_its_message(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The place with its line and a caret, what was found, what was expected, and how to mend it: all of them."""
+    """The place with its line and a caret, what was found, what was expected, and how to fix it: all of them."""
     monkeypatch.chdir(ERRORS)
     message, pinned = shown(name), ERRORS / f"{name}.txt"
     if WRITE:

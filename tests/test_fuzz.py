@@ -40,7 +40,7 @@ def test_no_text_makes_a_traceback(seed: int, tmp_path: Path, monkeypatch: pytes
         assert "Traceback" not in err.getvalue() and "internal error" not in err.getvalue(), told
         if status == 2:
             assert "error: " in err.getvalue().splitlines()[0], told
-            assert "\n  expected: " in err.getvalue() or "\n  mend: " in err.getvalue(), told
+            assert "\n  expected: " in err.getvalue() or "\n  fix: " in err.getvalue(), told
 
 
 def test_mutants_are_not_their_sources() -> None:

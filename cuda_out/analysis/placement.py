@@ -50,7 +50,7 @@ def declarations(program: Program) -> dict[str, ir.DeclareArray | ir.DeclareAccu
                     f"'{stmt.name}' is declared twice, with different shapes or types",
                     place=stmt.place,
                     expected=f"{first.dtype.value}{list(first.shape)}, as at {first.place}",
-                    mend="give the second array a name of its own",
+                    fix="give the second array a name of its own",
                 )
     return found
 
@@ -128,6 +128,6 @@ def placements(program: Program) -> tuple[dict[str, Scalar], dict[str, Declarati
                 f"'{name}' is read where nothing assigns it",
                 place=writers[0].place,
                 expected="a variable, array or accumulator of this kernel; a loop variable lives only inside its loop",
-                mend=f"assign '{name}' before it is read",
+                fix=f"assign '{name}' before it is read",
             )
     return scalars, arrays

@@ -86,7 +86,7 @@ def operator_text(op: OperatorName, dtype: DType, program: Program) -> str:
             f"the operator {op} has no CUDA text",
             place=program.place,
             expected=f"the body of a function of {' and '.join(law.operands)}, for a kernel that is printed",
-            mend='write @operator(..., cuda="...")',
+            fix='write @operator(..., cuda="...")',
         )
     a, b = law.operands
     alias = [f"using T = {kind};"] if re.search(r"\bT\b", law.cuda) else []

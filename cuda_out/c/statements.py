@@ -317,7 +317,7 @@ class StatementPrinter:
                 "the loop's step may be positive or negative",
                 place=stmt.place,
                 expected="a step whose sign is known",
-                mend="use a constant step",
+                fix="use a constant step",
             )
         changing = assigned_in(stmt.body)
         assert stmt.variable not in changing, f"the loop variable {stmt.variable} is assigned inside its loop"

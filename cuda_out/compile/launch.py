@@ -59,12 +59,12 @@ def launch(
             raise SwizzleError(
                 f"argument {position} starts at an address that is no multiple of {bytes_} bytes",
                 expected="an array whose address is aligned, as this kernel loads or stores vectors",
-                mend="copy the slice or view into an array of its own",
+                fix="copy the slice or view into an array of its own",
             )
     handle = _stream_handle(stream)
     available, reason = gpu_available()
     if not available:
-        raise SwizzleError(reason, expected="an NVIDIA GPU", mend="run on the CPU instead: `swizzle run --device cpu`")
+        raise SwizzleError(reason, expected="an NVIDIA GPU", fix="run on the CPU instead: `swizzle run --device cpu`")
 
     from cuda.core import LaunchConfig, Stream
     from cuda.core import launch as launch_kernel
@@ -148,7 +148,7 @@ def _argument(position: int, argument: Any) -> DeviceArray | np.ndarray[Any, Any
 
 def _not_contiguous(position: int, remedy: str) -> SwizzleError:
     return SwizzleError(
-        f"argument {position} is not contiguous", expected="an array in C order", mend=f"copy it with {remedy}"
+        f"argument {position} is not contiguous", expected="an array in C order", fix=f"copy it with {remedy}"
     )
 
 

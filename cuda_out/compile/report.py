@@ -121,7 +121,7 @@ def instruction_counts(cubin: bytes, entry: str) -> Mapping[str, int] | None:
         raise SwizzleError(
             f"{tool} cannot read what the compiler made: {done.stderr.strip()}",
             expected="a disassembler as new as the compiler",
-            mend="pip install -U nvidia-cuda-nvdisasm",
+            fix="pip install -U nvidia-cuda-nvdisasm",
         )
     counts: Counter[str] = Counter()
     inside = False

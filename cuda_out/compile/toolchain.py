@@ -152,7 +152,7 @@ def _choose(tool: Literal["nvcc", "nvrtc", "auto"]) -> Tool:
     raise SwizzleError(
         f"{missing} on this machine",
         expected="NVRTC in this Python environment, or nvcc on the PATH",
-        mend="pip install 'swizzle-inventor[nvrtc]', or install the CUDA toolkit",
+        fix="pip install 'swizzle-inventor[nvrtc]', or install the CUDA toolkit",
     )
 
 

@@ -96,7 +96,7 @@ def emulate(
         _copy_back(answer, arguments)
         return
     if answer[:1] == b"A":
-        raise SwizzleError(answer[9:].decode(), mend="pass NumPy arrays and scalars of the kernel's own types")
+        raise SwizzleError(answer[9:].decode(), fix="pass NumPy arrays and scalars of the kernel's own types")
     if answer[:1] == b"E":
         (program_counter,) = struct.unpack_from("<Q", answer, 1)
         raise EmulationError(answer[9:].decode(errors="replace") + _place(program, program_counter))
@@ -180,7 +180,7 @@ def _check_launch(grid: Shape3, block: Shape3, warp_size: int, arguments: Sequen
             for earlier, array in arrays:
                 if np.may_share_memory(array, argument) and (array.flags.writeable or argument.flags.writeable):
                     raise SwizzleError(
-                        f"arguments {earlier} and {position} share memory", mend="pass a copy of one of them"
+                        f"arguments {earlier} and {position} share memory", fix="pass a copy of one of them"
                     )
             arrays.append((position, argument))
 
@@ -272,7 +272,7 @@ def _compiler() -> str:
     raise SwizzleError(
         "no C++ compiler found, which running a kernel on the CPU needs",
         expected="g++ or clang++ on the PATH, or its name in CXX",
-        mend="install one, for example with `apt-get install g++`",
+        fix="install one, for example with `apt-get install g++`",
     )
 
 

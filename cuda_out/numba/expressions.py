@@ -57,7 +57,7 @@ class NumbaExpressions:
                 f"numba.cuda has no {dtype.value} that can be shuffled",
                 place=place,
                 expected="f32, f64 or integers",
-                mend="take the CUDA text instead: --emit cuda, to_cuda()",
+                fix="take the CUDA text instead: --emit cuda, to_cuda()",
             )
 
     def cast(self, text: str, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:

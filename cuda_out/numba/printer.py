@@ -37,7 +37,7 @@ def operator_lines(op: OperatorName, program: Program) -> list[str]:
             f"the operator {op} has no text for numba.cuda",
             place=program.place,
             expected="a `def` that numba compiles, for a kernel that is printed",
-            mend='write @operator(..., numba="def f(a, b): ...")',
+            fix='write @operator(..., numba="def f(a, b): ...")',
         )
     functions[-1].name = python_name(op)
     functions[-1].decorator_list = [ast.parse("cuda.jit(device=True)", mode="eval").body]

@@ -29,14 +29,14 @@ def cache(arguments: CacheArguments, out: TextIO, err: TextIO) -> int:
         raise SwizzleError(
             "there is no cache folder: this user has no home folder",
             expected="a home folder, or an absolute XDG_CACHE_HOME",
-            mend="set SWIZZLE_CACHE_DIR to a folder",
+            fix="set SWIZZLE_CACHE_DIR to a folder",
         )
     if arguments.action == "clear":
         removed, size = clear(folder)
         left = len(list(entries(folder)))
         if left:
             raise SwizzleError(
-                f"{count(left, 'file')} in {folder} cannot be removed", mend="look at the folder's permissions"
+                f"{count(left, 'file')} in {folder} cannot be removed", fix="look at the folder's permissions"
             )
         out.write(f"removed {count(removed, 'answer')}, {_bytes(size)}, from {folder}\n")
         return DONE

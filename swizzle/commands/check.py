@@ -38,7 +38,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
     if arguments.mutate and not arguments.emitted:
         raise SwizzleError(
             "--mutate without --emitted", expected="both: it is the printed text that is mutated",
-            mend=f"swizzle check {arguments.target} --emitted --mutate",
+            fix=f"swizzle check {arguments.target} --emitted --mutate",
         )  # fmt: skip
     with redirect_stdout(err):
         filled = load_kernel(arguments.target, arguments.overrides)
@@ -47,7 +47,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
                 f"{filled.name} has {count(len(filled.program.holes), 'hole')}",
                 place=filled.program.holes[0].place,
                 expected="a kernel without holes, or a saved solution (NAME.json)",
-                mend=f"swizzle solve {arguments.target} -o DIR, then swizzle check DIR/{filled.name}.json",
+                fix=f"swizzle solve {arguments.target} -o DIR, then swizzle check DIR/{filled.name}.json",
             )
         verdict = verify(filled.program, filled.spec)
         name = filled.program.name

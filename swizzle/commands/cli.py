@@ -340,7 +340,7 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         print(f"error: cannot write: {error.strerror}", file=stderr)
         return MISTAKE
     except MemoryError:
-        print("error: out of memory\n  mend: use smaller sizes, or search one space with --space", file=stderr)
+        print("error: out of memory\n  fix: use smaller sizes, or search one space with --space", file=stderr)
         return UNDECIDED
     except SystemExit as stop:
         if "_SWIZZLE_COMPLETE" in os.environ:  # a shell asked, and has its answer
@@ -361,7 +361,7 @@ def _usage_mistake(error: click.UsageError) -> SwizzleError:
     return SwizzleError(
         found,
         expected=expected or " ".join(usage.split()),
-        mend=f"did you mean {near}" if near else f"{command} --help shows what it takes",
+        fix=f"did you mean {near}" if near else f"{command} --help shows what it takes",
     )
 
 

@@ -97,7 +97,7 @@ def _compile(found: Emitted, text: Text) -> tuple[Report, ...]:
             raise
         raise SwizzleError(
             f"{text.file} does not compile without warnings:\n{error}", expected="CUDA C++ without warnings",
-            mend="mend the file, or print it again with `swizzle solve -o`",
+            fix="fix the file, or print it again with `swizzle solve -o`",
         ) from None  # fmt: skip
     found.lines += [str(each) for each in reports] + missing
     if reports:

@@ -98,7 +98,7 @@ def _taken(filled: Filled, printed: CudaSource, path: Path, text: str) -> CudaSo
         raise SwizzleError(
             f"{path} is without {missing}",
             expected=f'the kernel of the solution: extern "C" __global__ void {printed.entry}(...)',
-            mend="print it again with `swizzle solve -o`, or remove the file",
+            fix="print it again with `swizzle solve -o`, or remove the file",
         ) from None
     for form in (printed, fixed):
         wanted = parameters(form.text, form.entry)
@@ -107,7 +107,7 @@ def _taken(filled: Filled, printed: CudaSource, path: Path, text: str) -> CudaSo
     raise SwizzleError(
         f"the kernel {printed.entry} in {path} takes ({', '.join(parameters(text, printed.entry))})",
         expected=f"({', '.join(parameters(printed.text, printed.entry))})",
-        mend="print it again with `swizzle solve -o`, or remove the file",
+        fix="print it again with `swizzle solve -o`, or remove the file",
     )
 
 

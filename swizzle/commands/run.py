@@ -62,7 +62,7 @@ def _device(wanted: Literal["auto", "cpu", "cuda"]) -> tuple[Literal["cpu", "cud
     if available:
         return "cuda", ""
     if wanted == "cuda":
-        raise SwizzleError(why, expected="an NVIDIA GPU", mend="run it on the CPU: --device cpu")
+        raise SwizzleError(why, expected="an NVIDIA GPU", fix="run it on the CPU: --device cpu")
     return "cpu", why
 
 

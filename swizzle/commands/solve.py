@@ -110,12 +110,12 @@ def _filled(sketches: Sequence[Sketch], arguments: SolveArguments) -> list[Sketc
                 raise SwizzleError(
                     f"{path} fills no hole that another --fill has not filled",
                     expected="each hole from one file",
-                    mend=f"leave out --fill {path}, or the one before it",
+                    fix=f"leave out --fill {path}, or the one before it",
                 )
             raise SwizzleError(
                 f"{path} fills no hole of {' or '.join(sketch.name for sketch in found)}",
                 expected="the solution of a sketch that calls the same device function with holes",
-                mend=f"it is of {of.name} in {of.place.file}",
+                fix=f"it is of {of.name} in {of.place.file}",
             )
         found = [fill_from(s, solution) if fits else s for s, fits in zip(found, which, strict=True)]
     return found

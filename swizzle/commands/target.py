@@ -44,7 +44,7 @@ def load_all(target: str, overrides: Mapping[str, int]) -> list[Sketch]:
         raise SwizzleError(
             f"{path} is no sketch; a solution file holds what was solved",
             expected="a .py or a .swz file",
-            mend=f"swizzle check {path}, or swizzle run {path}; solve the sketch that it names",
+            fix=f"swizzle check {path}, or swizzle run {path}; solve the sketch that it names",
         )
     return load(path, selector, overrides)
 
@@ -57,7 +57,7 @@ def load_one(target: str, overrides: Mapping[str, int]) -> Sketch:
     raise SwizzleError(
         f"{target} holds {len(sketches)} sketches: {names}",
         expected="one sketch",
-        mend=f"name it: {target}:{sketches[0].name}",
+        fix=f"name it: {target}:{sketches[0].name}",
     )
 
 

@@ -25,7 +25,7 @@ def cost_named(name: str) -> Cost:
         raise SwizzleError(
             f"there is no cost {name!r}",
             expected=f"one of {', '.join(known)}",
-            mend=near(name, known) or "several are separated by commas, the most important first",
+            fix=near(name, known) or "several are separated by commas, the most important first",
         )
     return _as_cost(found, name)
 
@@ -42,7 +42,7 @@ def costs_of(asked: Any) -> tuple[Cost, ...]:
         raise SwizzleError(
             f"the costs are {', '.join(names) or 'none'}",
             expected="at least one, and each only once",
-            mend="leave the second one out" if names else "name one: accumulates",
+            fix="leave the second one out" if names else "name one: accumulates",
         )
     return costs
 

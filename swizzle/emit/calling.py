@@ -50,7 +50,7 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
     views = _views(program, arrays)
     on_device = views[0].on_device if views else False
     if stream is not None and not on_device:
-        raise SwizzleError("stream= with NumPy arrays", expected="device arrays", mend="leave out stream=")
+        raise SwizzleError("stream= with NumPy arrays", expected="device arrays", fix="leave out stream=")
     source, grid, lengths = _text_for(solution, [view.shape for view in views])
     if 0 in grid:
         return  # arrays of length 0
@@ -90,7 +90,7 @@ def _views(program: Program, arrays: Sequence[Any]) -> list[_View]:
         raise SwizzleError(
             f"{program.name} is called with NumPy arrays ({host}) and device arrays ({device})",
             expected="one or the other",
-            mend="copy the NumPy arrays to the device, for example with numba's cuda.to_device",
+            fix="copy the NumPy arrays to the device, for example with numba's cuda.to_device",
         )
     for parameter, view in zip(program.parameters, views, strict=True):
         _check(parameter, view)
@@ -155,8 +155,8 @@ def _dtype_name(typestr: str) -> str:
     return dtype.name if dtype.isnative else f"{dtype.name} of the other byte order"
 
 
-def _wrong(parameter: Parameter, what: str, expected: str, mend: str) -> SwizzleError:
-    return SwizzleError(f"the array for {parameter.name} {what}", expected=expected, mend=mend)
+def _wrong(parameter: Parameter, what: str, expected: str, fix: str) -> SwizzleError:
+    return SwizzleError(f"the array for {parameter.name} {what}", expected=expected, fix=fix)
 
 
 def _declared(parameter: Parameter) -> str:
@@ -225,9 +225,9 @@ def _wrong_shapes(program: Program, shapes: Sequence[tuple[int, ...]], sizes: Si
         for parameter, shape in zip(program.parameters, shapes, strict=True)
     )
     expected = ", ".join(f"{p.name}[{', '.join(map(str, p.shape))}]" for p in program.parameters)
-    mend = "declare other sizes in the sketch and solve it again"
+    fix = "declare other sizes in the sketch and solve it again"
     if isinstance(sizes, Tiling):
-        expected, mend = sizes_text(program, sizes).removeprefix("any length: "), ""
+        expected, fix = sizes_text(program, sizes).removeprefix("any length: "), ""
     elif sizes is not None:
         expected += f"; the kernel is for these sizes only: {sizes}"
-    return SwizzleError(f"{program.name} is called with {given}", expected=expected, mend=mend)
+    return SwizzleError(f"{program.name} is called with {given}", expected=expected, fix=fix)

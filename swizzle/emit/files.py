@@ -29,7 +29,7 @@ def write_whole(path: Path, text: str) -> None:
         raise SwizzleError(
             f"{path} cannot be written: {error.strerror}",
             expected="a folder with room for it",
-            mend="name another folder with -o",
+            fix="name another folder with -o",
         ) from error
 
 
@@ -40,13 +40,13 @@ def check_folder(folder: Path) -> None:
         existing = existing.parent
     if not existing.is_dir():
         raise SwizzleError(
-            f"{existing} is a file", expected="a folder for NAME.cu and NAME.json", mend="name another folder with -o"
+            f"{existing} is a file", expected="a folder for NAME.cu and NAME.json", fix="name another folder with -o"
         )
     if not os.access(existing, os.W_OK | os.X_OK):
         raise SwizzleError(
             f"the folder {existing} cannot be written",
             expected="a folder for NAME.cu and NAME.json",
-            mend="name another folder with -o",
+            fix="name another folder with -o",
         )
 
 

@@ -78,8 +78,8 @@ def _scalar_for(reader: ExpressionReader, target: ast.Name, value: Value) -> Exp
                 given = operators.describe(value)
                 held = "an index" if dtype is INDEX else f"{dtype.value} data"
                 data = operators.dtype_of(value)
-                mend = f"begin with data: {target.id} = {data.value}(0)" if data and data.is_data else ""
-                reader.mistake(target, f"{target.id} holds {held} and is now given {given}", "one dtype", mend)
+                fix = f"begin with data: {target.id} = {data.value}(0)" if data and data.is_data else ""
+                reader.mistake(target, f"{target.id} holds {held} and is now given {given}", "one dtype", fix)
             return coerce(value, dtype, f"the new value of {target.id}")
         case LoopName():
             reader.mistake(

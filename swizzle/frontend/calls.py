@@ -340,13 +340,13 @@ def _foreign(reader: ExpressionReader, node: ast.Call, found: object) -> NoRetur
     spelled = ast.unparse(node.func)
     module = getattr(found, "__module__", None) or ""
     if module.startswith("numba"):
-        mend = "import the name from swizzle: from swizzle import cuda"
+        fix = "import the name from swizzle: from swizzle import cuda"
     elif found is int:
-        mend = "indices are ints already; use `//` to divide"
+        fix = "indices are ints already; use `//` to divide"
     elif found is float:
-        mend = "write f32(...), or another dtype"
+        fix = "write f32(...), or another dtype"
     elif inspect.isfunction(found) or isinstance(found, SequentialFunction):
-        mend = f"write @cuda.jit(device=True) above the `def` of {spelled}"
+        fix = f"write @cuda.jit(device=True) above the `def` of {spelled}"
     else:
-        mend = near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES) or "use the language's functions, or write it out here"
-    reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", FUNCTIONS, mend)
+        fix = near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES) or "use the language's functions, or write it out here"
+    reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", FUNCTIONS, fix)

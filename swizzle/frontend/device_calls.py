@@ -144,8 +144,8 @@ class DeviceCalls:
             if keyword.arg is None:
                 self._mistake(keyword, "`**` in a call", "plain arguments", "write the arguments one by one")
             if keyword.arg not in parameters:
-                mend = near(keyword.arg, parameters)
-                self._mistake(keyword, f"{function.name} has no parameter `{keyword.arg}`", spelled, mend)
+                fix = near(keyword.arg, parameters)
+                self._mistake(keyword, f"{function.name} has no parameter `{keyword.arg}`", spelled, fix)
         for name, argument in (*zip(parameters, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)):
             if name in given:
                 self._mistake(argument, f"the parameter {name} of {function.name} is given twice", spelled)
@@ -243,8 +243,8 @@ class DeviceCalls:
         if self.calls > MAX_CALLS:
             self._mistake(node, f"more than {MAX_CALLS} calls are written out in one kernel", "fewer", "use loops")
 
-    def _mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
-        self.statements.expressions.mistake(node, found, expected, mend)
+    def _mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+        self.statements.expressions.mistake(node, found, expected, fix)
 
 
 def _body(function: DeviceFunction) -> Sequence[ast.stmt]:

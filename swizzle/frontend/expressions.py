@@ -157,8 +157,8 @@ class ExpressionReader(NameReader):
             case ast.Tuple():
                 self.mistake(node, "a tuple where one value is needed", "one value", "assign the elements one by one")
             case _:
-                found, mend = NOT_EXPRESSIONS.get(type(node), (f"`{type(node).__name__}`", ""))
-                self.mistake(node, f"{found} is not part of the kernel language", EXPRESSIONS, mend)
+                found, fix = NOT_EXPRESSIONS.get(type(node), (f"`{type(node).__name__}`", ""))
+                self.mistake(node, f"{found} is not part of the kernel language", EXPRESSIONS, fix)
 
     def scalar(self, node: ast.expr) -> Expr:
         """Read an expression that has a dtype by itself."""
@@ -307,8 +307,8 @@ class ExpressionReader(NameReader):
         """Refuse to read an out parameter."""
         if not meaning.is_readable:
             shape = ", ".join(map(str, meaning.shape))
-            mend = f"declare it {self.scope.named(name)}={meaning.dtype.value}.inout[{shape}] in @sketch(...)"
-            self.mistake(node, f"a read of the out parameter {name}", "an in, const or inout array", mend)
+            fix = f"declare it {self.scope.named(name)}={meaning.dtype.value}.inout[{shape}] in @sketch(...)"
+            self.mistake(node, f"a read of the out parameter {name}", "an in, const or inout array", fix)
 
     def array_element(self, node: ast.Subscript) -> tuple[str, ArrayName, tuple[Expr, ...]]:
         """Read `array[i, j]` without deciding whether it is loaded or stored."""

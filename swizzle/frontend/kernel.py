@@ -42,7 +42,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         body = (*reader.scratch, *body)
         check_hole_arguments(body)
     except RecursionError:
-        kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", mend="split its expressions")
+        kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", fix="split its expressions")
     program = Program(
         kernel.definition.name,
         tuple(parameters),

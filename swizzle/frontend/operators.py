@@ -69,9 +69,9 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def fail(place: Place, found: str, expected: str = "", mend: str = "") -> NoReturn:
+def fail(place: Place, found: str, expected: str = "", fix: str = "") -> NoReturn:
     """Raise the user's mistake at `place`."""
-    raise SwizzleError(found, place=place, expected=expected, mend=mend)
+    raise SwizzleError(found, place=place, expected=expected, fix=fix)
 
 
 def describe(value: Value) -> str:
@@ -117,10 +117,10 @@ def _float_as(value: FloatLiteral, dtype: DType, what: str) -> Expr:
     if dtype.is_float:
         return Const(value.value, dtype, value.place)
     if dtype is BOOL:
-        mend = "compare it, as in `... != 0`"
+        fix = "compare it, as in `... != 0`"
     else:
-        mend = f"write {int(value.value)}" if float(value.value).is_integer() else "write an int"
-    fail(value.place, f"{what} is {describe(value)}", _noun(dtype), mend)
+        fix = f"write {int(value.value)}" if float(value.value).is_integer() else "write an int"
+    fail(value.place, f"{what} is {describe(value)}", _noun(dtype), fix)
 
 
 def _int_as(value: Const, dtype: DType, what: str) -> Expr:

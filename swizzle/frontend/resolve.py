@@ -52,9 +52,9 @@ class NameReader:
     launch: Launch
     bound: dict[str, Value] = field(default_factory=dict)
 
-    def mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
+    def mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
         """Raise the user's mistake at `node`."""
-        self.kernel.source.mistake(node, found, expected, mend)
+        self.kernel.source.mistake(node, found, expected, fix)
 
     # ---- what a name gives ----
 
@@ -165,8 +165,8 @@ class NameReader:
         constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
         inside = "give it to the device function as a parameter" if self.kernel.source.called_from else ""
-        mend = near(name, names) or inside or "define it at module level, before the sketch"
-        self.mistake(root, f"{name} is not defined", "a local, a parameter, a constant or a name of the language", mend)
+        fix = near(name, names) or inside or "define it at module level, before the sketch"
+        self.mistake(root, f"{name} is not defined", "a local, a parameter, a constant or a name of the language", fix)
 
     def _is_unknown(self, node: ast.Name) -> bool:
         local = node.id in self.bound or self.scope.is_local(node.id)

@@ -103,11 +103,11 @@ class StatementReader:
                 )
             case _:
                 kind = type(node).__name__
-                found, mend = NOT_STATEMENTS.get(kind, (f"`{kind}`", ""))
-                self._mistake(node, f"{found} is not part of the kernel language", STATEMENTS, mend)
+                found, fix = NOT_STATEMENTS.get(kind, (f"`{kind}`", ""))
+                self._mistake(node, f"{found} is not part of the kernel language", STATEMENTS, fix)
 
-    def _mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
-        self.expressions.mistake(node, found, expected, mend)
+    def _mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+        self.expressions.mistake(node, found, expected, fix)
 
     # ---- calls ----
 
@@ -218,7 +218,7 @@ class StatementReader:
         reader = self.expressions
         place = reader.kernel.source.place(node)
         if node.orelse:
-            self._mistake(node.orelse[0], "`else` of a loop", mend="write it after the loop")
+            self._mistake(node.orelse[0], "`else` of a loop", fix="write it after the loop")
         is_range = isinstance(node.iter, ast.Call) and reader.resolve(node.iter.func) is range
         if not is_range:
             self._mistake(

@@ -114,7 +114,7 @@ def _jit(*given: Any, device: bool = False, **other: Any) -> Callable[[Function]
             "@cuda.jit with other arguments than device=True" if given or other else "@cuda.jit without device=True",
             place=caller_place(),
             expected="@cuda.jit(device=True) for a function that kernels call, @sketch(...) for a kernel",
-            mend="leave out signatures and options: the types come from the call"
+            fix="leave out signatures and options: the types come from the call"
             if given or other
             else "write @cuda.jit(device=True)",
         )

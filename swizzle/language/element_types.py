@@ -26,7 +26,7 @@ def kernel_only(name: str, depth: int = 3) -> NoReturn:
         f"{name} has a meaning only inside a kernel",
         place=caller_place(depth),
         expected="its use in the body of a function decorated with @sketch(...)",
-        mend="decorate the function with @sketch(...), and solve the sketch instead of calling the function",
+        fix="decorate the function with @sketch(...), and solve the sketch instead of calling the function",
     )
 
 
@@ -88,7 +88,7 @@ def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, .
             f"{spelled} is not a shape for {what}",
             place=place,
             expected="one to three ints, each at least 1",
-            mend=f"write {what}[128] or {what}[4, 32]",
+            fix=f"write {what}[128] or {what}[4, 32]",
         )
     sizes = tuple(int(d) for d in dimensions)
     if prod(sizes) > MAX_ELEMENTS:
@@ -96,7 +96,7 @@ def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, .
             f"{what} of shape {sizes} has {prod(sizes)} elements",
             place=place,
             expected=f"at most {MAX_ELEMENTS} elements",
-            mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+            fix="sketch one tile of the problem; a kernel is solved for fixed sizes",
         )
     return sizes
 

@@ -49,7 +49,7 @@ class Operator:
             raise SwizzleError(
                 f"{self.name} of nothing, and it has no identity",
                 expected=f"{self.name} of one value or more",
-                mend="give it a first value, or write identity=... in @operator",
+                fix="give it a first value, or write identity=... in @operator",
             )
         return reduce(self.pair, values)
 
@@ -113,7 +113,7 @@ def operator(
                 f"the operator {own} is {found}" if found.startswith("not ") else f"the operator {own}: {found}",
                 place=place,
                 expected="an operator that is what @operator says, on all data of its types",
-                mend="correct the function, or what is said of it: order, identity, absorber, types, numpy",
+                fix="correct the function, or what is said of it: order, identity, absorber, types, numpy",
             )
         return Operator(law, place)
 
@@ -126,7 +126,7 @@ def _check_name(name: str, place: Place) -> None:
             f"an operator is called {name!r}",
             place=place,
             expected="a name of its own: letters, digits and _",
-            mend='write @operator(name="...")',
+            fix='write @operator(name="...")',
         )
 
 
@@ -136,14 +136,14 @@ def _check_row(law: Law, place: Place) -> None:
             f"the order of {law.symbol} is {law.order!r}",
             place=place,
             expected=f"one of {', '.join(map(repr, ORDERS))}",
-            mend="write order='bag' where every item counts",
+            fix="write order='bag' where every item counts",
         )
     if law.order == "parity" and law.identity is None:
         raise SwizzleError(
             f"{law.symbol} has the order 'parity' and no identity",
             place=place,
             expected="what is left when two of a kind cancel",
-            mend="write identity=0, or what it is",
+            fix="write identity=0, or what it is",
         )
     for what, number in (("identity", law.identity), ("absorber", law.absorber)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
@@ -157,7 +157,7 @@ def _types(name: str, given: Iterable[ElementType], place: Place) -> frozenset[A
             f"the types of {name} are {found!r}",
             place=place,
             expected="element types",
-            mend="write types=(u32, u64)",
+            fix="write types=(u32, u64)",
         )
     return frozenset(each.dtype for each in found)
 
@@ -173,7 +173,7 @@ def _operands(name: str, fold: Callable[[Any, Any], Any], place: Place) -> tuple
         f"the operator {name} is not a function of two numbers",
         place=place,
         expected=f"def {name}(a, b): ...",
-        mend="write @operator(...) above such a `def`",
+        fix="write @operator(...) above such a `def`",
     )
 
 
@@ -207,13 +207,13 @@ def find_operator(name: str, given: Mapping[str, Any]) -> Operator | None:
         raise SwizzleError(
             f"{name!r} of swizzle.operators is a {type(found).__name__}",
             expected="what @swizzle.operator(...) makes",
-            mend="see docs/extend.md",
+            fix="see docs/extend.md",
         )
     if found.name != name:
         raise SwizzleError(
             f"the operator {name!r} calls itself {found.name!r}",
             expected="one name, by which a sketch finds it",
-            mend=f"write {found.name} = ... under swizzle.operators in the package's metadata",
+            fix=f"write {found.name} = ... under swizzle.operators in the package's metadata",
         )
     return found
 

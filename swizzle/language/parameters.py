@@ -50,8 +50,8 @@ class Parameters:
     def declare(self, name: object, default: object, domain: object, place: Place) -> int:
         """Declare a parameter and return its value."""
 
-        def fail(found: str, expected: str = "", mend: str = "") -> NoReturn:
-            raise SwizzleError(found, place=place, expected=expected, mend=mend)
+        def fail(found: str, expected: str = "", fix: str = "") -> NoReturn:
+            raise SwizzleError(found, place=place, expected=expected, fix=fix)
 
         if not isinstance(name, str) or not name.isidentifier():
             fail(
@@ -89,7 +89,7 @@ class Parameters:
             if name not in self.declared:
                 listing = "; ".join(map(str, self.declared.values())) or "the file declares no parameters"
                 raise SwizzleError(
-                    f"{file} declares no parameter {name}", expected=listing, mend=near(name, self.declared)
+                    f"{file} declares no parameter {name}", expected=listing, fix=near(name, self.declared)
                 )
 
 

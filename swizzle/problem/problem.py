@@ -120,7 +120,7 @@ class Problem:
                     f"the arguments of {program.holes[number].name} depend on another hole",
                     place=program.holes[number].place,
                     expected="arguments made of coordinates, loop variables and constants",
-                    mend="use the other hole's own arguments instead",
+                    fix="use the other hole's own arguments instead",
                 )
             nonlocal branches
             branches |= isinstance(mask, Deferred)

@@ -60,7 +60,7 @@ def operators_called(words: Sequence[str]) -> HandedIn:
                 raise SwizzleError(
                     f"no installed package has an operator {word!r}",
                     expected=f"FILE.py, or one of {', '.join(known)}" if known else "FILE.py",
-                    mend=near(word, known) or "install the package, or name the file (docs/extend.md)",
+                    fix=near(word, known) or "install the package, or name the file (docs/extend.md)",
                 )
             own = {operator.name: operator}
         found |= own
@@ -118,7 +118,7 @@ class SketchFile:
             raise SwizzleError(
                 f"{self.path} has no sketch",
                 expected="a kernel with @sketch(...) above it, at the file's top level",
-                mend="docs/language.md begins with a whole sketch",
+                fix="docs/language.md begins with a whole sketch",
             )
         if selector is None:
             return list(dict.fromkeys(sketches.values()))
@@ -126,7 +126,7 @@ class SketchFile:
             raise SwizzleError(
                 f"{self.path} has no sketch {selector}",
                 expected=f"one of {', '.join(sketches)}",
-                mend=near(selector, sketches) or f"write {self.path}:{next(iter(sketches))}",
+                fix=near(selector, sketches) or f"write {self.path}:{next(iter(sketches))}",
             )
         return [sketches[selector]]
 
@@ -154,7 +154,7 @@ def _read(file: Path) -> str:
             raise SwizzleError(
                 f"{file} is larger than {MAX_BYTES} bytes",
                 expected="a sketch file",
-                mend="put the sketch into a file of its own",
+                fix="put the sketch into a file of its own",
             )
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -164,11 +164,11 @@ def _read(file: Path) -> str:
             f"the byte 0x{error.object[error.start]:02x} is not UTF-8",
             place=Place(str(file), line, len(before.decode(errors="replace")) + 1),
             expected="a text in UTF-8",
-            mend="save the file as UTF-8",
+            fix="save the file as UTF-8",
         ) from None
     except OSError as error:
         raise SwizzleError(
-            f"{file} cannot be read: {error.strerror}", expected="a .py or a .swz file", mend=_near_files(file)
+            f"{file} cannot be read: {error.strerror}", expected="a .py or a .swz file", fix=_near_files(file)
         ) from None
 
 
@@ -176,12 +176,12 @@ def _no_sketch_file(path: str | Path, file: Path) -> SwizzleError:
     """Say what a path is instead of a sketch file."""
     head, colon, tail = str(path).rpartition(":")
     if colon and Path(head).suffix in (".py", ".swz"):
-        found, mend = f"{tail!r} is not the name of a sketch", f"write {head}, or {head}:NAME"
+        found, fix = f"{tail!r} is not the name of a sketch", f"write {head}, or {head}:NAME"
     elif file.is_dir():
-        found, mend = f"{path} is a folder", _near_files(file / "a.py") or "name a file in it"
+        found, fix = f"{path} is a folder", _near_files(file / "a.py") or "name a file in it"
     else:
-        found, mend = f"{path} is not a sketch file", "sketches are in files that end in .py or .swz"
-    return SwizzleError(found, expected="a .py or a .swz file", mend=mend)
+        found, fix = f"{path} is not a sketch file", "sketches are in files that end in .py or .swz"
+    return SwizzleError(found, expected="a .py or a .swz file", fix=fix)
 
 
 def _near_files(file: Path) -> str:
@@ -242,5 +242,5 @@ def _module_mistake(error: BaseException, file: str) -> SwizzleError:
         f"running the file failed: {type(error).__name__}: {error}",
         place=place,
         expected="a Python module that runs to its end",
-        mend=f"mend it there; `python {file}` shows the whole traceback",
+        fix=f"correct it there; `python {file}` shows the whole traceback",
     )

@@ -85,7 +85,7 @@ class Sketch:
             f"the sketch {self.name} is not run directly",
             place=caller_place(),
             expected="a solution of it",
-            mend=f"solve it: solve({self.name}), or `swizzle solve FILE:{self.name}`",
+            fix=f"solve it: solve({self.name}), or `swizzle solve FILE:{self.name}`",
         )
 
 
@@ -109,7 +109,7 @@ def spec(function: Callable[..., Any]) -> Spec:
             f"@spec on a {type(function).__name__}",
             place=caller_place(),
             expected="a function defined with `def`",
-            mend="write @spec above one `def`",
+            fix="write @spec above one `def`",
         )
     code = function.__code__
     names = []
@@ -155,7 +155,7 @@ def sketch(
                 f"@sketch on a {type(function).__name__}",
                 place=caller_place(),
                 expected="a kernel defined with `def`",
-                mend="write one @sketch(...) above one `def`",
+                fix="write one @sketch(...) above one `def`",
             )
         declared = function.__globals__.get(MODULE_KEY, Parameters())
         return make_sketch(kernel_source(function, OPTIONS), options, arguments, declared)
@@ -193,7 +193,7 @@ def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sk
                 f"filled_from is {said}",
                 place=place,
                 expected="a sketch above this one, or several in a tuple",
-                mend="write @sketch(..., filled_from=product), without quotes"
+                fix="write @sketch(..., filled_from=product), without quotes"
                 if isinstance(source, str)
                 else "name the sketches themselves: filled_from=product, or filled_from=(product, shift)",
             )
@@ -203,7 +203,7 @@ def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sk
                 f"{program.name} shares no hole with {source.name}",
                 place=place,
                 expected="a sketch that calls a device function with holes which this kernel calls too",
-                mend="move what both compute into a function with @cuda.jit(device=True)",
+                fix="move what both compute into a function with @cuda.jit(device=True)",
             )
         for hole in common:
             if hole.size != mine[hole.place].size:
@@ -212,14 +212,14 @@ def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sk
                     f"{source.name}",
                     place=place,
                     expected="one size for both",
-                    mend=f"see {hole.place}",
+                    fix=f"see {hole.place}",
                 )
             if owners.setdefault(hole.place, source.name) != source.name:
                 raise SwizzleError(
                     f"{mine[hole.place].name} is filled from {owners[hole.place]} and from {source.name}",
                     place=place,
                     expected="one sketch for each hole",
-                    mend="leave one of them out",
+                    fix="leave one of them out",
                 )
     return sources
 
@@ -230,7 +230,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
             f"the sketch {kernel.definition.name} has no block size",
             place=kernel.keyword_place("block"),
             expected="block=, the threads of a block: an int or up to three",
-            mend="write @sketch(..., block=64, grid=2, ...)",
+            fix="write @sketch(..., block=64, grid=2, ...)",
         )
     shapes = []
     for name in ("block", "grid"):
@@ -241,7 +241,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
                 f"{name} is {given!r}",
                 place=kernel.keyword_place(name),
                 expected="an int or up to three, each at least 1",
-                mend=f"write {name}=32, or {name}=(32, 4)",
+                fix=f"write {name}=32, or {name}=(32, 4)",
             )
         x, y, z = (*map(int, sizes), 1, 1)[:3]
         shapes.append((x, y, z))
@@ -251,7 +251,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
             f"warp_size is {warp_size!r}",
             place=kernel.keyword_place("warp_size"),
             expected=f"one of {', '.join(map(str, WARP_SIZES))}",
-            mend="leave it out for 32, which is what GPUs have",
+            fix="leave it out for 32, which is what GPUs have",
         )
     launch = Launch(shapes[0], shapes[1], int(warp_size))
     if launch.threads > MAX_THREADS:
@@ -259,7 +259,7 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
             f"a block of {launch.threads} threads",
             place=kernel.keyword_place("block"),
             expected=f"at most {MAX_THREADS} threads",
-            mend="use a larger grid of smaller blocks",
+            fix="use a larger grid of smaller blocks",
         )
     _check_limits(kernel, launch)
     return launch
@@ -273,7 +273,7 @@ def _check_limits(kernel: KernelSource, launch: Launch) -> None:
                 f"{name} is {shape}",
                 place=kernel.keyword_place(name),
                 expected=f"at most {', '.join(map(str, limits))} along x, y, z, as on a GPU",
-                mend="put more along x",
+                fix="put more along x",
             )
     threads = launch.threads * prod(launch.grid)
     if threads > MAX_GRID_THREADS:
@@ -281,7 +281,7 @@ def _check_limits(kernel: KernelSource, launch: Launch) -> None:
             f"a grid of {threads} threads",
             place=kernel.keyword_place("grid"),
             expected=f"at most {MAX_GRID_THREADS} threads",
-            mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+            fix="sketch one tile of the problem; a kernel is solved for fixed sizes",
         )
 
 
@@ -294,7 +294,7 @@ def _check_local(program: Program) -> None:
                 f"the local array {array.name} has {prod(array.shape)} elements in each of {threads} threads",
                 place=array.place,
                 expected=f"at most {MAX_ELEMENTS} elements in all",
-                mend="sketch one tile of the problem; a kernel is solved for fixed sizes",
+                fix="sketch one tile of the problem; a kernel is solved for fixed sizes",
             )
 
 
@@ -312,7 +312,7 @@ def _check_shared(program: Program) -> None:
                 f"the shared array {array.name} takes {taken} bytes{before}",
                 place=array.place,
                 expected=f"at most {MAX_SHARED} bytes of shared memory in all",
-                mend="use smaller tiles",
+                fix="use smaller tiles",
             )
 
 
@@ -339,7 +339,7 @@ def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, 
                 f"the kernel {definition.name} has no parameter {name}",
                 place=kernel.keyword_place(name),
                 expected=f"one of {', '.join(names)}, or an option: {', '.join(OPTIONS)}",
-                mend=near(name, [*names, *OPTIONS]) or f"leave it out, or write def {definition.name}(..., {name})",
+                fix=near(name, [*names, *OPTIONS]) or f"leave it out, or write def {definition.name}(..., {name})",
             )
     ordered = {name: _argument(kernel, name, arguments[name]) for name in names}
     if not any(isinstance(value, ArrayType) and value.role in ("out", "inout") for value in ordered.values()):
@@ -347,7 +347,7 @@ def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, 
             f"the kernel {definition.name} has no output",
             place=kernel.keyword_place("out"),
             expected="an out or inout array among its parameters",
-            mend="declare one: y=f32.out[128]",
+            fix="declare one: y=f32.out[128]",
         )
     return ordered
 
@@ -362,7 +362,7 @@ def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
         f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
         place=kernel.keyword_place(name),
         expected="an array type, such as f32[130] or f32.out[128], or an int",
-        mend=f"write {name}={kind or 'f32'}[...] with its shape",
+        fix=f"write {name}={kind or 'f32'}[...] with its shape",
     )
 
 
@@ -373,7 +373,7 @@ def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, Arr
             f"the sketch {kernel.definition.name} has no specification",
             place=kernel.keyword_place("spec"),
             expected="spec=, the function that says what the kernel computes",
-            mend="write a function marked @spec above it, and @sketch(spec=its_name, ...)",
+            fix="write a function marked @spec above it, and @sketch(spec=its_name, ...)",
         )
     if not isinstance(given, Spec | SequentialFunction | types.FunctionType):
         raise SwizzleError(
@@ -388,7 +388,7 @@ def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, Arr
             f"the specification {made.name} takes {len(arrays)} arrays ({', '.join(arrays) or 'none'})",
             place=kernel.keyword_place("spec"),
             expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}",
-            mend=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
+            fix=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
         )
     return Spec(made.name, made.function, arrays, made.place, constants)
 

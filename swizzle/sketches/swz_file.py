@@ -87,8 +87,8 @@ class SwzReader:
                     "put it into a function, or write the value that it computes",
                 )
 
-    def _fail(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
-        self.source.mistake(node, found, expected, mend)
+    def _fail(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+        self.source.mistake(node, found, expected, fix)
 
     def _bind(self, name: str, value: Any, node: ast.AST) -> None:
         if name in RESERVED or name in self.names or any(name == made.name for made in self.sketches):

@@ -45,7 +45,7 @@ def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
                 f"the solution of {name} does not fill {hole.name} of {sketch.name}: {error}",
                 place=hole.place,
                 expected="a solution by the paper's templates, at the same size of the hole",
-                mend=f"solve {name} with the parameters that {sketch.name} has",
+                fix=f"solve {name} with the parameters that {sketch.name} has",
             ) from None
         chosen[number] = function
         text, origin = formula(hole, *function), found.found_in or name

@@ -75,7 +75,7 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
             f"{_named((h.name, h.kind) for h in open_holes)}",
             place=sketch.program.place,
             expected="the sketch that was solved",
-            mend=f"solve it again: swizzle solve {sketch_file}",
+            fix=f"solve it again: swizzle solve {sketch_file}",
         )
     constants = [
         (entry["constants"], is_plain_k(hole, entry["formula"])) for hole, entry in zip(open_holes, saved, strict=True)
@@ -118,7 +118,7 @@ def _operators(path: Path, content: Mapping[str, Any]) -> HandedIn:
                 f"{path} needs the operator {name}, "
                 + (f"and {path.parent / file} is not there" if file else "which no installed package has"),
                 expected="the operator that the sketch was solved with",
-                mend="install its package in this Python's environment, or write --operators FILE.py",
+                fix="install its package in this Python's environment, or write --operators FILE.py",
             )
     return operators_called(list(dict.fromkeys(files)))
 
@@ -131,7 +131,7 @@ def _require_family(path: Path, hole: str, family: Any) -> None:
         raise SwizzleError(
             f"{hole} of {path} has a function of the family {family!r}: {error.found}",
             expected=f"a package that names {family} under swizzle.families in its metadata (docs/extend.md)",
-            mend="install that package in this Python's environment",
+            fix="install that package in this Python's environment",
         ) from None
 
 
@@ -143,7 +143,7 @@ def _compare_formulas(path: Path, solution: Solution, saved: Sequence[Mapping[st
                 f"{path} says {hole.name} = {entry['formula']}, and its constants say {hole.name} = {hole.formula}",
                 place=hole.place,
                 expected="a formula that is the constants in words; a solution is read from its constants",
-                mend=f'write "formula": {json.dumps(hole.formula)}, or solve it again',
+                fix=f'write "formula": {json.dumps(hole.formula)}, or solve it again',
             )
 
 
@@ -155,7 +155,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise SwizzleError(
             f"{path} cannot be read: {error.strerror}",
             expected="a solution file, NAME.json",
-            mend="write one: swizzle solve FILE -o DIR",
+            fix="write one: swizzle solve FILE -o DIR",
         ) from error
     except RecursionError:
         raise _no_solution(path, "it is nested too deeply") from None
@@ -194,5 +194,5 @@ def _no_solution(path: Path, why: str) -> SwizzleError:
     return SwizzleError(
         f"{path} is not a solution file: {why}",
         expected="a NAME.json that `swizzle solve -o DIR` wrote",
-        mend="write it again: swizzle solve FILE -o DIR",
+        fix="write it again: swizzle solve FILE -o DIR",
     )

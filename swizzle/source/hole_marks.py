@@ -40,7 +40,7 @@ def find_marks(text: str, file: str) -> tuple[str, frozenset[tuple[int, int]]]:
                 "a `?` that begins no hole",
                 place=Place(file, line, column, column + 1),
                 expected=spellings("or", call="(...)"),
-                mend="write the hole's name right after the `?`, or leave the `?` out",
+                fix="write the hole's name right after the `?`, or leave the `?` out",
             )
     return "".join(characters), frozenset(marks)
 

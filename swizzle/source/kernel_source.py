@@ -38,9 +38,9 @@ class Source:
         place = self.place(node)
         return self.marks is not None and (place.line, place.column) in self.marks
 
-    def mistake(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
+    def mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
         """Raise the user's mistake at `node`."""
-        raise SwizzleError(found, place=self.place(node), expected=expected, mend=mend)
+        raise SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ def parse(text: str, file: str) -> ast.Module:
         raise syntax_mistake(error, file) from None
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
-        mend = "split its expressions" if not isinstance(error, ValueError) else "look for characters that are no text"
+        fix = "split its expressions" if not isinstance(error, ValueError) else "look for characters that are no text"
         raise SwizzleError(
-            f"the file cannot be parsed: {reason}", place=Place(file, 1, 1), expected="Python", mend=mend
+            f"the file cannot be parsed: {reason}", place=Place(file, 1, 1), expected="Python", fix=fix
         ) from None
 
 
@@ -98,9 +98,9 @@ def syntax_mistake(error: SyntaxError, file: str) -> SwizzleError:
         f"the text is not Python: {error.msg}",
         place=Place(file, line, column, end),
         expected="Python" + (", with a `?` before each hole" if file.endswith(".swz") else ""),
-        mend="a .py file has no `?` before its holes: leave it out"
+        fix="a .py file has no `?` before its holes: leave it out"
         if "?sw_" in (error.text or "") and not file.endswith(".swz")
-        else "mend the syntax here, or just before",
+        else "correct the syntax here, or just before",
     )
 
 

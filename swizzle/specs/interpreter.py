@@ -119,14 +119,14 @@ class Interpretation:
         try:
             return action(self)
         except RecursionError:
-            self.fail(node, "the sequential part is nested too deeply", mend="write a loop instead of a recursion")
+            self.fail(node, "the sequential part is nested too deeply", fix="write a loop instead of a recursion")
 
     def call(
         self, function: SequentialFunction, arguments: Sequence[Any], keywords: Mapping[str, Any], at: ast.AST
     ) -> Any:
         """Call a function of the sequential part."""
         if self.depth >= MAX_DEPTH:
-            self.fail(at, f"more than {MAX_DEPTH} calls inside each other", mend="write a loop instead of a recursion")
+            self.fail(at, f"more than {MAX_DEPTH} calls inside each other", fix="write a loop instead of a recursion")
         values = self._bind(function, arguments, keywords, at)
         frame = Frame(values, function.environment)
         self.depth += 1
@@ -497,7 +497,7 @@ class Interpretation:
             return action(*arguments)
         except SwizzleError as error:
             place = self.source.place(node)
-            raise SwizzleError(error.found, place=place, expected=error.expected, mend=error.mend) from None
+            raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
         except RecursionError:
             raise
         except IndexError as error:
@@ -505,9 +505,9 @@ class Interpretation:
         except Exception as error:
             self.fail(node, f"{type(error).__name__}: {error}", PART, "compute with numbers and array elements")
 
-    def fail(self, node: ast.AST, found: str, expected: str = "", mend: str = "") -> NoReturn:
+    def fail(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
         """Raise the user's mistake at `node`."""
-        self.source.mistake(node, found, expected, mend)
+        self.source.mistake(node, found, expected, fix)
 
 
 def _as_load(target: ast.expr) -> ast.expr:

@@ -66,7 +66,7 @@ def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
                 f"two operators are called {op}: what one says of order, identity or types is not what the other says",
                 place=place,
                 expected="one operator of this name, in the kernel and in its specification",
-                mend="use one of them for both, or give the other one another name",
+                fix="use one of them for both, or give the other one another name",
             )
 
 
@@ -162,7 +162,7 @@ def _whole(parameter: Parameter, value: Any, address: int, place: Place) -> Any:
         f"the specification gives {cell_name(parameter.name, parameter.shape, address)} = {value}",
         place=place,
         expected=f"an integer from {low} to {high}: {parameter.name} is {parameter.dtype.value}",
-        mend="divide with `//`" if isinstance(value, (float, np.floating)) else "compute with the array's own elements",
+        fix="divide with `//`" if isinstance(value, (float, np.floating)) else "compute with the array's own elements",
     )
 
 
@@ -171,7 +171,7 @@ def _no_number(parameter: Parameter, kind: str, place: Place) -> SwizzleError:
         f"the specification gives {kind} as an element of {parameter.name}",
         place=place,
         expected="numbers made of the input arrays' elements",
-        mend="give every element a value",
+        fix="give every element a value",
     )
 
 
@@ -180,14 +180,14 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
         return spec(*arrays)
     except SwizzleError as error:
         place = error.place or _failing(error, spec) or program.place
-        raise SwizzleError(error.found, place=place, expected=error.expected, mend=error.mend) from None
+        raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
     except Exception as error:
         shapes = ", ".join(f"{p.name} {'x'.join(map(str, p.shape))}" for p in inputs(program))
         raise SwizzleError(
             f"the specification fails: {type(error).__name__}: {error}",
             place=_failing(error, spec) or program.place,
             expected=f"a function that runs on the kernel's input arrays, in their order: {shapes or 'none'}",
-            mend="check its indices against the shapes in @sketch(...)"
+            fix="check its indices against the shapes in @sketch(...)"
             if isinstance(error, IndexError)
             else "try it on NumPy arrays of these shapes",
         ) from None
@@ -233,7 +233,7 @@ def _by_name(program: Program, returned: Any, place: Place) -> dict[str, Any]:
             f"the specification of {program.name} returns {_describe(returned)}",
             place=place,
             expected=f"a value for each of: {', '.join(names)}",
-            mend="return one array, a tuple in the order of the out arrays, or a dict by their names",
+            fix="return one array, a tuple in the order of the out arrays, or a dict by their names",
         )
     return found
 
@@ -274,5 +274,5 @@ def _wrong_shape(parameter: Parameter, shape: tuple[int, ...], place: Place) -> 
         f"the specification gives {parameter.name} the shape {shape}",
         place=place,
         expected=f"the shape {parameter.shape}, as @sketch declares it",
-        mend="make the two agree",
+        fix="make the two agree",
     )

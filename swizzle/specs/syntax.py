@@ -84,7 +84,7 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
         source.mistake(node, f"{_NAMES.get(kind, f'`{kind}`')} is {part}", PART, _MENDS.get(kind, "leave it out"))
     match node:
         case ast.FunctionDef() if node is not tree:
-            source.mistake(node, f"a function inside a function is {part}", mend="define it at the file's top level")
+            source.mistake(node, f"a function inside a function is {part}", fix="define it at the file's top level")
         case ast.FunctionDef(args=arguments) | ast.Lambda(args=arguments):
             if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
                 source.mistake(node, "parameters with `*` or `/`", "plain parameters, with or without defaults")
@@ -104,11 +104,11 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
                     "leave it out",
                 )
         case ast.For(orelse=orelse) if orelse:
-            source.mistake(orelse[0], "`else` of a loop", mend="write it after the loop")
+            source.mistake(orelse[0], "`else` of a loop", fix="write it after the loop")
         case ast.comprehension(is_async=1):
             source.mistake(node, "`async`")
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
-            source.mistake(node, f"`@` is {part}", mend="write the sum of products")
+            source.mistake(node, f"`@` is {part}", fix="write the sum of products")
         case ast.Compare(ops=ops):
             if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in ops):
                 source.mistake(node, f"`is` and `in` are {part}", "== != < <= > >=")
@@ -119,7 +119,7 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
             _check_target(target, source)
         case ast.Call(keywords=keywords, func=function):
             if any(keyword.arg is None for keyword in keywords):
-                source.mistake(node, "`**` in a call", mend="write the arguments one by one")
+                source.mistake(node, "`**` in a call", fix="write the arguments one by one")
             if isinstance(function, ast.Attribute) and function.attr != "append":
                 source.mistake(
                     function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list", "write a loop"

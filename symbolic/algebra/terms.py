@@ -360,7 +360,7 @@ class Datum:
         return SwizzleError(
             f"the specification shifts by the data value {self.terms.show(self.term)}",
             expected="a constant amount: C++ leaves a shift by too much undefined, and kernels have none by data",
-            mend="multiply or divide by data that is a power of two",
+            fix="multiply or divide by data that is a power of two",
         )
 
     def __neg__(self) -> Datum:
@@ -376,7 +376,7 @@ class Datum:
         return SwizzleError(
             f"the specification {what} the data value {self.terms.show(self.term)}",
             expected="a specification that treats data as opaque: only arithmetic on it",
-            mend="use swizzle.minimum(a, b) and swizzle.maximum(a, b) for data; branch and index on integers only",
+            fix="use swizzle.minimum(a, b) and swizzle.maximum(a, b) for data; branch and index on integers only",
         )
 
     def __bool__(self) -> bool:

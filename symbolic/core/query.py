@@ -102,7 +102,7 @@ def assert_(condition: BooleanLike) -> None:
 def _current(caller: str) -> Obligations:
     current = _innermost.get()
     if current is None:
-        raise SwizzleError(f"{caller} outside of any block that collects", mend="with obligations(): ...")
+        raise SwizzleError(f"{caller} outside of any block that collects", fix="with obligations(): ...")
     return current
 
 
@@ -127,7 +127,7 @@ class Outcome:
         if self.model is None:
             raise SwizzleError(
                 f"this outcome is {self.status} and gives no values" + (f": {self.reason}" if self.reason else ""),
-                expected="a sat outcome", mend="look at outcome.status first",
+                expected="a sat outcome", fix="look at outcome.status first",
             )  # fmt: skip
         found = self.model.value(value.formula)
         assert isinstance(found, int)

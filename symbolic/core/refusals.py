@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 from symbolic.errors import SwizzleError
 
 
-def refuse(found: str, mend: str) -> NoReturn:
+def refuse(found: str, fix: str) -> NoReturn:
     """Raise the error for a value that is only known once a query has answered."""
-    raise SwizzleError(found, expected="a value that is known while Python runs", mend=mend)
+    raise SwizzleError(found, expected="a value that is known while Python runs", fix=fix)
 
 
 class Refusals:

@@ -219,7 +219,7 @@ class BitVector(Number):
             if other.width != width or other.signed != self.signed:
                 raise SwizzleError(
                     f"{describe(self)} meets {describe(other)}", expected="the same width and sign on both sides",
-                    mend="resize(width), as_signed() or as_unsigned()",
+                    fix="resize(width), as_signed() or as_unsigned()",
                 )  # fmt: skip
             return other
         if not isinstance(other, int) or isinstance(other, bool):
@@ -309,7 +309,7 @@ def as_condition(value: object) -> FNode:
     if isinstance(value, bool):
         return manager().Bool(value)
     raise SwizzleError(
-        f"{describe(value)} stands for a condition", expected="a Boolean or a bool", mend="compare: x != 0"
+        f"{describe(value)} stands for a condition", expected="a Boolean or a bool", fix="compare: x != 0"
     )
 
 
@@ -328,5 +328,5 @@ def power_of_two(count: object) -> int:
         return 1 << count
     raise SwizzleError(
         f"an Integer is shifted by {describe(count)}", expected="a Python integer that is not negative",
-        mend="bitvector(name, width) shifts by symbolic counts",
+        fix="bitvector(name, width) shifts by symbolic counts",
     )  # fmt: skip

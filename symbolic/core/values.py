@@ -87,7 +87,7 @@ def _symbol(name: str, kind: PySMTType) -> FNode:
         taken = manager().get_symbol(name).symbol_type()
         raise SwizzleError(
             f"the name {name!r} is taken by a symbol of another kind", expected=f"{taken}, not {kind}",
-            mend="choose another name",
+            fix="choose another name",
         ) from None  # fmt: skip
 
 

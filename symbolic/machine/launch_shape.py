@@ -27,7 +27,7 @@ def require_hardware_warp(program: Program) -> None:
             f"{program.name} has warps of {program.warp_size} lanes, which no NVIDIA GPU has",
             place=program.place,
             expected=f"a warp size up to {HARDWARE_WARP} for what is printed or run; larger warps are a model to solve",
-            mend=f"solve or check it without printing, or set the sketch's warp_size to {HARDWARE_WARP}",
+            fix=f"solve or check it without printing, or set the sketch's warp_size to {HARDWARE_WARP}",
         )
 
 

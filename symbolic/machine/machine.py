@@ -170,7 +170,7 @@ class Machine:
                 "the step of this range is 0",
                 place=loop.step.place,
                 expected="a step other than 0",
-                mend="write 1, or -1 to count down",
+                fix="write 1, or -1 to count down",
             )
         outer = self.rules.loops
         for i in range(*bounds):
@@ -190,7 +190,7 @@ class Machine:
                 f"this {what[0]} is not the same for every thread",
                 place=node.place,
                 expected="one made of constants, sizes and outer loop variables",
-                mend=what[1],
+                fix=what[1],
             )
         return int(active[0]) if len(active) else 0
 
@@ -304,7 +304,7 @@ class Machine:
                     f"accumulator index {i} is out of bounds: {name} has shape {declared.shape}",
                     place=node.place,
                     expected="an index inside the shape",
-                    mend="guard the access with `if`, or make the shape larger",
+                    fix="guard the access with `if`, or make the shape larger",
                 )
             linear = linear * extent + i
         return slots[linear]
@@ -425,7 +425,7 @@ class Machine:
                     f"the right side of `{node.op}` depends on a hole",
                     place=node.right.place,
                     expected="a divisor or shift made of constants and coordinates",
-                    mend="put the hole around the whole index instead",
+                    fix="put the hole around the whole index instead",
                 )
             wrong = right == 0 if node.op in ("//", "%") else right < 0
             if (isinstance(mask, Deferred) and wrong.any()) or (isinstance(mask, np.ndarray) and (wrong & mask).any()):
@@ -435,7 +435,7 @@ class Machine:
                     f"{what} ({self.shape.describe(t)})",
                     place=node.place,
                     expected="a divisor other than 0, a shift of at least 0, for every thread that gets here",
-                    mend="guard it with `if`",
+                    fix="guard it with `if`",
                 )
             right = np.where(wrong, 1, right)
         return lift(scalar, lanes, left, right)
@@ -482,7 +482,7 @@ class Machine:
                     "this shuffle's mask does not name every lane of the warp",
                     place=node.mask.place,
                     expected="cuda.FULL_MASK",
-                    mend="let all lanes take part in the shuffle and ignore what some of them receive",
+                    fix="let all lanes take part in the shuffle and ignore what some of them receive",
                 )
         self.rules.all_present(node, mask, shape.convergence_base, "lanes of the warp")
         if node.mode == "idx":
@@ -504,7 +504,7 @@ class Machine:
                 f"a shuffle needs whole warps: the block of {shape.block_threads} threads ends in a part of a warp",
                 place=node.place,
                 expected=f"a block whose size is a multiple of {size}",
-                mend="round the block up and guard what the extra threads store",
+                fix="round the block up and guard what the extra threads store",
             )
         if isinstance(source, np.ndarray):
             giver = base + source

@@ -51,9 +51,9 @@ class Rules:
         self.places[site] = node.place
         return (site, self.loops, rule)
 
-    def violate(self, node: Any, rule: str, thread: int, message: str, mend: str) -> None:
+    def violate(self, node: Any, rule: str, thread: int, message: str, fix: str) -> None:
         if len(self.result.violations) < self.limit:
-            self.result.violations.append(Violation(self.key(node, rule), thread, message, node.place, mend))
+            self.result.violations.append(Violation(self.key(node, rule), thread, message, node.place, fix))
 
     def passed(self, scope: Literal["block", "warp"], mask: Vector) -> None:
         """Note a barrier; a race that one under holes may prevent is not certain, so it counts as passed by all."""

@@ -38,12 +38,12 @@ class Violation:
     thread: int
     message: str
     place: Place
-    mend: str = ""
+    fix: str = ""
     other: tuple[Key, int] | None = None
 
     def error(self) -> SwizzleError:
         """Return the violation as the user's mistake."""
-        return SwizzleError(self.message, place=self.place, expected=EXPECTED[str(self.key[-1])], mend=self.mend)
+        return SwizzleError(self.message, place=self.place, expected=EXPECTED[str(self.key[-1])], fix=self.fix)
 
 
 @dataclass(slots=True)

@@ -41,5 +41,5 @@ def require_installed(name: EngineName) -> None:
     if not find_spec(_MODULE[name]):
         raise SwizzleError(
             f"the solver {name} is not installed", expected=f"the Python package {_PACKAGE[name]}",
-            mend=f"pip install {_PACKAGE[name]}",
+            fix=f"pip install {_PACKAGE[name]}",
         )  # fmt: skip

@@ -53,7 +53,7 @@ def signed_floor_mod(a: FNode, b: FNode) -> FNode:
 
 
 def signed_floor_div(a: FNode, b: FNode) -> FNode:
-    """SMT-LIB's quotient rounds towards zero: one less where the remainder had to be mended."""
+    """SMT-LIB's quotient rounds towards zero: one less where the remainder had to be corrected."""
     m = manager()
     width = b.bv_width()
     zero, one = m.BV(0, width), m.BV(1, width)

@@ -59,7 +59,7 @@ class Solver:
             )
         if name in get_args(SatName) and not boolean:
             raise SwizzleError(
-                f"{name} decides Boolean formulas only", expected=f"Solver({name!r}, boolean=True)", mend="use 'z3'"
+                f"{name} decides Boolean formulas only", expected=f"Solver({name!r}, boolean=True)", fix="use 'z3'"
             )
         self._names = members(name, boolean)
         self._timeout = timeout

@@ -350,5 +350,5 @@ def too_many(place: Place | None) -> TooManyWays:
         f"a data value depends on holes in more than {EXPANSION_LIMIT:,} ways, and is no reduction by one operator",
         place=place,
         expected="a sum of products with numbers, or one operator (max, ^, ...) on values that depend on holes",
-        mend="put other operators behind the reduction or before it, or write out some of the holes",
+        fix="put other operators behind the reduction or before it, or write out some of the holes",
     )

@@ -276,5 +276,5 @@ def not_covered(sketch: Sketch, reason: NotCovered) -> SwizzleError:
         f"--no-canonical does not follow {reason}",
         place=sketch.place,
         expected="arithmetic on whole numbers, or + - * / min max on floats",
-        mend="leave out --no-canonical",
+        fix="leave out --no-canonical",
     )

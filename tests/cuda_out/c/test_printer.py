@@ -327,7 +327,7 @@ def test_a_loop_variable_read_after_its_loop_is_an_error() -> None:
     assert str(error.value) == (
         "test.py:1:1: error: 'k' is read where nothing assigns it\n"
         "  expected: a variable, array or accumulator of this kernel; a loop variable lives only inside its loop\n"
-        "  mend: assign 'k' before it is read"
+        "  fix: assign 'k' before it is read"
     )
 
 

@@ -319,7 +319,7 @@ emulate("__global__ void k(int* x) { x[0] = 1; }", "k", (1, 1, 1), (1, 1, 1), [n
 
 
 def test_a_machine_without_a_compiler_gets_told_what_to_install(tmp_path: Path) -> None:
-    """No compiler is the user's to mend, not a traceback."""
+    """Where there is no compiler, the user is told so; no traceback."""
     script = """
 import os
 import numpy as np

@@ -185,7 +185,7 @@ def test_a_sketch_with_holes_is_not_checked(solved: Path) -> None:
     """The error says how to solve it and what to check then."""
     with pytest.raises(SwizzleError, match="conv has 2 holes") as caught:
         checked(solved / "conv.swz")
-    assert "swizzle solve" in caught.value.mend
+    assert "swizzle solve" in caught.value.fix
 
 
 def test_a_saved_solution(solved: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_specification_that_gives_no_integer_is_the_users_mistake(tmp_path: Pa
     """Fractions and numbers that do not fit are not cut to the output's dtype."""
     with pytest.raises(SwizzleError, match=r"the specification gives y\[\d\] = -?\d+\.5") as caught:
         ran(one_array(tmp_path, "x[t]", "x[i] / 2"))
-    assert caught.value.mend == "divide with `//`"
+    assert caught.value.fix == "divide with `//`"
     with pytest.raises(SwizzleError, match=r"the specification gives y\[0\] = 3000000000"):
         ran(one_array(tmp_path, "x[t]", "3000000000"))
     with pytest.raises(SwizzleError, match=r"y\[1\] = -1"):

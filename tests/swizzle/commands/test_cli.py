@@ -156,9 +156,9 @@ def raising(monkeypatch: pytest.MonkeyPatch, exception: BaseException) -> None:
 
 
 def test_a_swizzle_error_is_shown_without_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Place, what was found, expected, mend; status 2."""
-    raising(monkeypatch, SwizzleError("a while loop", place=Place("k.py", 3, 5), expected="for", mend="write for"))
-    expected = "k.py:3:5: error: a while loop\n  expected: for\n  mend: write for\n"
+    """Place, what was found, expected, fix; status 2."""
+    raising(monkeypatch, SwizzleError("a while loop", place=Place("k.py", 3, 5), expected="for", fix="write for"))
+    expected = "k.py:3:5: error: a while loop\n  expected: for\n  fix: write for\n"
     assert call("solve", "k.py") == (2, "", expected)
 
 

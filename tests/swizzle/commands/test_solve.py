@@ -114,7 +114,7 @@ def test_a_solution_file_is_not_solved(tmp_path: Path) -> None:
     """The error says what to do with it."""
     with pytest.raises(SwizzleError) as caught:
         call(tmp_path / "shift.json")
-    assert f"swizzle check {tmp_path}/shift.json, or swizzle run" in caught.value.mend
+    assert f"swizzle check {tmp_path}/shift.json, or swizzle run" in caught.value.fix
 
 
 def test_every_sketch_of_a_file(file: Path) -> None:
@@ -140,7 +140,7 @@ def test_json_wants_one_sketch(file: Path) -> None:
     with pytest.raises(SwizzleError) as caught:
         call(file, json_object=True)
     assert str(caught.value) == (
-        f"error: {file} holds 2 sketches: shift, squares\n  expected: one sketch\n  mend: name it: {file}:shift"
+        f"error: {file} holds 2 sketches: shift, squares\n  expected: one sketch\n  fix: name it: {file}:shift"
     )
 
 

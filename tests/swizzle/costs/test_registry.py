@@ -171,7 +171,7 @@ def test_an_unknown_name_on_the_command_line(file: str) -> None:
     assert err == (
         "error: there is no cost 'banks'\n"
         "  expected: one of accumulates, conflicts, sectors\n"
-        "  mend: several are separated by commas, the most important first\n"
+        "  fix: several are separated by commas, the most important first\n"
     )
 
 

@@ -118,7 +118,7 @@ def test_a_kernel_of_fixed_size_says_why() -> None:
     alone = Solution(conv.program, conv.holes, conv.cost, conv.sketch)
     with pytest.raises(SwizzleError) as caught:
         alone(*arrays(9))
-    assert caught.value.mend == "declare other sizes in the sketch and solve it again"
+    assert caught.value.fix == "declare other sizes in the sketch and solve it again"
 
 
 def test_lengths_of_whole_steps() -> None:

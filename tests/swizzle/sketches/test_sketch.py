@@ -88,7 +88,7 @@ def test_a_sketch_is_not_run() -> None:
     error = error_of(lambda: conv1d(1, 2))
     assert error.found == "the sketch conv1d is not run directly"
     assert error.place is not None and error.place.file == __file__
-    assert "solve(conv1d)" in error.mend
+    assert "solve(conv1d)" in error.fix
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_wrong_overrides(suffix: str) -> None:
     error = error_of(lambda: load(CASES / f"conv1d{suffix}", overrides={"warpsize": 8}))
     assert "declares no parameter warpsize" in error.found
     assert error.expected.startswith("K (default 3; 1 to 33); warp_size (default 32; one of 4, 8, 16, 32, 64);")
-    assert error.mend == "did you mean warp_size?"
+    assert error.fix == "did you mean warp_size?"
     error = error_of(lambda: load(CASES / f"conv1d{suffix}", overrides={"K": 99}))
     assert error.found == "the value given of K is 99, which is not in its domain"
     assert error.expected == "1 to 33"
@@ -222,7 +222,7 @@ def test_selecting_a_sketch(tmp_path: Path) -> None:
     assert [made.name for made in load(path)] == ["copy", "move"]
     assert [made.name for made in load(path, "move")] == ["move"]
     error = error_of(lambda: load(path, "mvoe"))
-    assert (error.expected, error.mend) == ("one of copy, move", "did you mean move?")
+    assert (error.expected, error.fix) == ("one of copy, move", "did you mean move?")
 
 
 def test_loading_leaves_no_module_behind(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_what_is_no_sketch_is_told_in_a_line(tmp_path: Path, given: str, found: 
     with pytest.raises(SwizzleError) as error:
         load(path)
     assert error.value.found == f"filled_from is {found}"
-    assert "filled_from=(product, shift)" in error.value.mend
+    assert "filled_from=(product, shift)" in error.value.fix
 
 
 def test_naive_solutions_fill_like_any_other() -> None:

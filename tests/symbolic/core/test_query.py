@@ -118,15 +118,15 @@ def test_assumptions_limit_the_inputs(solver):
 
 @SOLVERS
 def test_verify_finds_a_counterexample(solver):
-    """The textbook midpoint overflows; the mended one is proved."""
+    """The textbook midpoint overflows; the correct one is proved."""
     middle = (V + W) >> 1
     with obligations():
         assume(V <= W)
         broken = verify((V <= middle) & (middle <= W), solver=solver, timeout=60)
         v, w = broken[V], broken[W]
         assert v <= w and not v <= ((v + w) % 256) >> 1 <= w
-        mended = V + ((W - V) >> 1)
-        assert verify((V <= mended) & (mended <= W), solver=solver, timeout=60).status == "unsat"
+        correct = V + ((W - V) >> 1)
+        assert verify((V <= correct) & (correct <= W), solver=solver, timeout=60).status == "unsat"
 
 
 @SOLVERS

@@ -218,11 +218,11 @@ def test_refusals_name_the_right_call(use, advice):
 
 
 def test_the_whole_text_of_a_refusal():
-    """An error says what was found, what was expected and how to mend it."""
+    """An error says what was found, what was expected and how to fix it."""
     with pytest.raises(SwizzleError) as caught:
         [1, 2][A]
     assert str(caught.value) == (
         "error: a symbolic Integer cannot index, slice or count a native sequence\n"
         "  expected: a value that is known while Python runs\n"
-        "  mend: lookup(sequence, index), or outcome[value] once a query has answered"
+        "  fix: lookup(sequence, index), or outcome[value] once a query has answered"
     )

@@ -245,7 +245,7 @@ def test_missing_engine_names_its_package(monkeypatch, name, package):
     assert str(caught.value) == (
         f"error: the solver {name} is not installed\n"
         f"  expected: the Python package {package}\n"
-        f"  mend: pip install {package}"
+        f"  fix: pip install {package}"
     )
 
 
