@@ -167,8 +167,8 @@ class UsersTemplate(Template):
                     found = np.broadcast_to(np.asarray(values_of()), len(some)).tolist()
                 for point, value, other in zip(some, wanted, found, strict=True):
                     if value != other:
-                        told = f"{other!r} at {point}, and `at` {value!r}"
-                        self._refuse(name, choice, told, "one function, however it is said")
+                        both = f"{other!r} at {point}, and `at` {value!r}"
+                        self._refuse(name, choice, both, "one function, however it is said")
 
     def _some_choices(self) -> list[Choice]:
         """Return a few choices: each component goes through its constants at a pace of its own."""

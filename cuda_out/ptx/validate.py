@@ -31,7 +31,7 @@ from symbolic.ir.walk import operators_of
 ROUNDING: Final = 32
 """Constants are the same if they differ by no more than so many units in the last place."""
 SHOWN: Final = 3
-"""How many wrong elements are told."""
+"""How many wrong elements are reported."""
 _DIGITS: Final = {16: 11, 32: 24, 64: 53}
 
 

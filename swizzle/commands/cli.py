@@ -187,7 +187,7 @@ def cli() -> None:
     help="Fill the holes of device functions as a solution of another sketch does; may be repeated.",
 )
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
-@click.option("-q", "--quiet", is_flag=True, help="No news while solving; nor are there with --json.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress; nor is any shown with --json.")
 @click.pass_context
 def solve(context: click.Context, /, **options: Any) -> int:
     """Fill the holes of a sketch, cheapest first, and prove the kernel equal to its specification."""
@@ -204,7 +204,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
 )
 @click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@click.option("-q", "--quiet", is_flag=True, help="No news, as in solve and run; a check has none.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; a check shows none.")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
     """Verify a kernel without holes, or a saved solution (NAME.json), against its specification."""
@@ -219,7 +219,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
 @click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
-@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
     """Run the printed kernel on random data and compare with the specification on NumPy arrays."""
@@ -236,7 +236,7 @@ def run(context: click.Context, /, **options: Any) -> int:
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
 @click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@click.option("-q", "--quiet", is_flag=True, help="No news while looking.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def explain(context: click.Context, /, **options: Any) -> int:
     """Say which outputs cannot be produced, which holes are to blame, and which changes were tried and help."""
@@ -267,7 +267,7 @@ def explain(context: click.Context, /, **options: Any) -> int:
 )
 @_cost
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop solving after S seconds.")
-@click.option("-q", "--quiet", is_flag=True, help="No news while solving.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def show(context: click.Context, /, **options: Any) -> int:
     """Draw what one warp of a kernel moves, iteration by iteration: registers and lanes as a grid, who reads whom.

@@ -1,6 +1,6 @@
-"""News from a running search: a live view on a terminal, plain lines in a pipe, nothing when quiet.
+"""The progress of a running search: a live view on a terminal, plain lines in a pipe, nothing when quiet.
 
-The answer goes to stdout, news go to stderr, so that a pipe carries the answer alone. The view is drawn by a thread
+The answer goes to stdout, progress to stderr, so that a pipe carries the answer alone. The view is drawn by a thread
 of its own, only once a search takes longer than a blink, and erased when the search ends.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BLINK: Final = 0.25
 """Seconds after which a search is worth a view."""
 REDRAWN: Final = 0.1
-"""Seconds between two drawings: the clock runs also when there is no news."""
+"""Seconds between two drawings: the clock runs on when nothing happens."""
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -37,7 +37,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def headline(progress: Progress) -> str:
-    """Return one line of news without the time: space, what is being tried, best cost, counterexamples."""
+    """Return one line of progress without the time: space, what is being tried, best cost, counterexamples."""
     counterexamples = count(progress.counterexamples, "counterexample")
     parts = [f"Space {progress.space}"]
     if progress.doing not in (f"{progress.counterexamples} counterexamples", counterexamples):
@@ -60,8 +60,8 @@ class View(threading.Thread):
         self.candidates = 0
         self._over = threading.Event()
 
-    def hear(self, progress: Progress) -> None:
-        """Take in news. Each counterexample refuted a candidate; each lower cost is one that was right."""
+    def update(self, progress: Progress) -> None:
+        """Look at the next step. Each counterexample refuted a candidate; each lower cost is one that was right."""
         before = self.latest
         known = before.counterexamples if before else 0  # a new space counts from 0 again
         self.candidates += progress.counterexamples - (known if known <= progress.counterexamples else 0)
@@ -125,7 +125,7 @@ def memory() -> str:
 
 
 @contextmanager
-def news(title: str, stream: TextIO, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+def shown_progress(title: str, stream: TextIO, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Give the callback that a search reports to, for as long as the search runs."""
     if quiet:
         yield lambda progress: None
@@ -133,7 +133,7 @@ def news(title: str, stream: TextIO, *, quiet: bool) -> Iterator[Callable[[Progr
         view = View(title, stream)
         view.start()
         try:
-            yield view.hear
+            yield view.update
         finally:
             view.end()
     else:

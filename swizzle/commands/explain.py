@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Literal, TextIO
 
-from swizzle.commands.console import news
+from swizzle.commands.console import shown_progress
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import load_all, load_one
 from swizzle.explain.explain import explain as explained
@@ -41,8 +41,8 @@ def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
         for sketch in sketches:
             families = tuple(arguments.families)
             limits = Limits(arguments.space, timeout=arguments.timeout, solver=arguments.solver, families=families)
-            with news(sketch.name, err, quiet=arguments.quiet) as hear:
-                found = explained(sketch, limits, progress=hear)
+            with shown_progress(sketch.name, err, quiet=arguments.quiet) as listener:
+                found = explained(sketch, limits, progress=listener)
             out.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else str(found))
             statuses.append({"sat": DONE, "unsat": NO, "unknown": UNDECIDED}[found.status])
     return max(statuses)

@@ -13,7 +13,7 @@ from typing import Literal, TextIO
 from typing_extensions import assert_never
 
 from swizzle.cache.solve import solve as remember
-from swizzle.commands.console import news, wants_colour
+from swizzle.commands.console import shown_progress, wants_colour
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
@@ -151,11 +151,11 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
     # what a user's cost or family is, no key says; and nobody asks for a comparison twice
     others = limits.families or any(cost not in OURS.values() for cost in costs_of(limits.cost))
     compared = limits.template != "paper" or not limits.canonical
-    with news(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as hear:
+    with shown_progress(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as listener:
         if arguments.no_cache or compared or others or not sketch.program.holes:
-            result = search(sketch, limits, progress=hear)
+            result = search(sketch, limits, progress=listener)
         else:
-            result = remember(sketch, limits, hear)
+            result = remember(sketch, limits, listener)
     posed = result.posed or sketch
     if result.status != "unsat" or posed.program.holes:
         return result

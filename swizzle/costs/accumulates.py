@@ -94,7 +94,7 @@ class _Live:
                 if guard != FALSE:
                     self.guards.add((-self._dead[statement], -guard))
             return
-        raise AssertionError("a candidate costs more than the solver was told, for no reason found")
+        raise AssertionError("a candidate costs more than the solver claimed, for no reason found")
 
 
 # ---- the floor -------------------------------------------------------------------------------------------------

@@ -28,14 +28,14 @@ BLAME_SECONDS: Final = 20.0
 WORDS_SECONDS: Final = 5.0
 """What the search for the values that holes would need may take."""
 
-News = Callable[[Progress], None]
+Listener = Callable[[Progress], None]
 
 
 def explain(
     sketch: Sketch,
     limits: Limits | None = None,
     *,
-    progress: News | None = None,
+    progress: Listener | None = None,
 ) -> Explanation:
     """Solve a sketch and explain the answer; `limits.timeout` bounds all of it, `limits.families` join Space 4."""
     limits = limits or Limits()
@@ -58,7 +58,7 @@ def _explained(
     result: Result,
     limits: Limits,
     started: float,
-    progress: News | None,
+    progress: Listener | None,
 ) -> Explanation:
     seconds = {"solve": time.monotonic() - started}
     found = Explanation(sketch.name, result, result.space)
@@ -69,7 +69,7 @@ def _explained(
     solver: SolverName = quickest_boolean() if limits.solver == "auto" else limits.solver
     space = result.space
 
-    def news(doing: str) -> None:
+    def report(doing: str) -> None:
         if progress is not None:
             progress(Progress(space, doing, None, 0, time.monotonic() - started))
 
@@ -81,11 +81,11 @@ def _explained(
         problem.families = register(limits.families)
         if space == "3" and limits.space is None and problem.has_more("4", "3"):
             limits = replace(limits, space="3")  # which was searched alone, as there is more
-        found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, news)
+        found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, report)
         seconds["blame"] = time.monotonic() - mark
         mark = time.monotonic()
         job = Job(sketch, problem, space, limits, solver, blame, whatever, sketch.family)
-        for trial in trials(job, deadline, news):
+        for trial in trials(job, deadline, report):
             tried.append(trial)
         seconds["trials"] = time.monotonic() - mark
     except OutOfTime as stopped:
@@ -103,17 +103,17 @@ def _blame(
     space: SpaceName,
     solver: SolverName,
     deadline: float | None,
-    news: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> tuple[Explanation, Blame | None, bool, str]:
     """Add to an explanation what is to blame, and why; also return whether it fails whatever the holes' values are."""
     names = Names(problem)
-    news("looking for what cannot be produced")
+    report("looking for what cannot be produced")
     with Relaxed(problem, space, solver, tight=True) as tight:
         outputs = find_outputs(tight, _share(deadline, BLAME_SECONDS))
     if outputs is None:
         left = NARROWED if tight.encoding.narrowed else "there was no time to find it"
         return found, None, False, f"what is to blame was not found: {left}"
-    news("looking for what forbids it")
+    report("looking for what forbids it")
     with Relaxed(problem, space, solver, violations=tight.violations) as relaxed:
         blame = find(relaxed, outputs, _share(deadline, BLAME_SECONDS))
         found = replace(
@@ -122,7 +122,7 @@ def _blame(
         reasons = structural(names, blame)
         if reasons:
             return replace(found, reasons=reasons), blame, True, ""
-        news("looking for the reason")
+        report("looking for the reason")
         reasons = about_values(relaxed, names, blame, _share(deadline, WORDS_SECONDS))
         if not blame.holes and problem.program.holes:
             more = extend(problem, sketch.spec, _share(deadline, WORDS_SECONDS))

@@ -17,7 +17,7 @@ from symbolic.errors import SwizzleError
 from templates.holes import SPACES
 
 
-def trials(job: Job, deadline: float | None, news: Callable[[str], None]) -> Iterator[Trial]:
+def trials(job: Job, deadline: float | None, report: Callable[[str], None]) -> Iterator[Trial]:
     """Try every change, each for `SECONDS` at most, and yield what came of it."""
     helped: list[Planned] = []
     with ExitStack() as stack:
@@ -27,7 +27,7 @@ def trials(job: Job, deadline: float | None, news: Callable[[str], None]) -> Ite
                 continue
             started = time.monotonic()
             left = SECONDS if deadline is None else min(SECONDS, (deadline - started) / (len(planned) - number))
-            news(f"trying {plan.change}")
+            report(f"trying {plan.change}")
             try:
                 solved, detail = plan.attempt(left) if left > 0 else (None, "")
             except SwizzleError:

@@ -31,7 +31,7 @@ MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by 
 class Cegis:
     """The search in one space, kept between questions; a context manager, as it holds a solver.
 
-    One that is told of a wider space can go on there (`widen`): what was built and learnt is kept.
+    One that knows a wider space can go on there (`widen`): what was built and learnt is kept.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class Cegis:
         space: Space,
         solver: SolverName,
         deadline: float | None,
-        news: Callable[[str], None],
+        report: Callable[[str], None],
         *,
         light: bool = False,
         wider: Space | None = None,
         cost: BoundedCost = ACCUMULATES,
     ) -> None:
         """`light` looks at the part of the space of light constants; `wider` is where it may go on."""
-        self.problem, self.space, self.deadline, self.news, self.cost = problem, space, deadline, news, cost
+        self.problem, self.space, self.deadline, self.report, self.cost = problem, space, deadline, report, cost
         self.guards = Guards(deadline)
         self.wider = wider
         whole = problem.templates(space)
@@ -114,7 +114,7 @@ class Cegis:
             if not refuted:
                 return Candidate(self.space, choices, cost)
             self.stats.counterexamples += 1
-            self.news("looking for a filling")
+            self.report("looking for a filling")
 
     def forbid(self, candidate: Candidate) -> None:
         self._forbid(candidate.choices)

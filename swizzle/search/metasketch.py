@@ -37,7 +37,7 @@ from templates.holes import SPACES
 from templates.registry import register
 from templates.template import TemplateFamily
 
-News = Callable[[Progress], None]
+Listener = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
 NARROWED = "fillings in which contributions to an accumulator cancel are too many to be looked at"
@@ -46,8 +46,8 @@ NARROWED = "fillings in which contributions to an accumulator cancel are too man
 class _Search:
     """One solve job on its way."""
 
-    def __init__(self, sketch: Sketch, limits: Limits, news: News | None, meaning: Meaning | None) -> None:
-        self.sketch, self.limits, self.news, self.meaning = sketch, limits, news, meaning
+    def __init__(self, sketch: Sketch, limits: Limits, listener: Listener | None, meaning: Meaning | None) -> None:
+        self.sketch, self.limits, self.listener, self.meaning = sketch, limits, listener, meaning
         self.goal = Goal.of(costs_of(limits.cost), limits.canonical)
         self.every = limits.all_solutions or bool(self.goal.counted)
         quickest: SolverName = quickest_boolean() if limits.canonical else "z3"
@@ -62,7 +62,7 @@ class _Search:
         self.left_open: list[SpaceName] = []
         self.reason = ""
         self.narrowed = False  # a space is left that has fillings which were not looked at
-        self.told = 0.0
+        self.counted_at = 0.0
         self.counterexamples = 0
         self.problem: Problem | None = None
         self.reading: Reading | None = None
@@ -72,14 +72,14 @@ class _Search:
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
-        if self.news is not None:
+        if self.listener is not None:
             best = None if self.best is None or self.ranking is None else self.ranking.by_name(self.best)
-            self.news(Progress(space, doing, best, self.counterexamples, time.monotonic() - self.started))
+            self.listener(Progress(space, doing, best, self.counterexamples, time.monotonic() - self.started))
 
     def _tell_count(self, space: SpaceName, count: int) -> None:
         """Tell how many fillings were found, a few times a second."""
-        if time.monotonic() - self.told >= BETWEEN_COUNTS:
-            self.told = time.monotonic()
+        if time.monotonic() - self.counted_at >= BETWEEN_COUNTS:
+            self.counted_at = time.monotonic()
             self.tell(space, f"fillings so far: {count}")
 
     # -- spaces ---------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class _Search:
         """Search one space by function tables, where no filling changes the cost that is lowered."""
         assert self.problem is not None and self.plan is not None
         if self.tables is None:
-            self.tables = Tables(self.problem, self.deadline, self._table_news, self.goal.lowered)
+            self.tables = Tables(self.problem, self.deadline, self._report_of_tables, self.goal.lowered)
         engine = self.tables.engine(space, self.plan.node_limit(space, self.tables.values))
         self.lowered = True
         if self.every:
@@ -198,7 +198,7 @@ class _Search:
             self.left_open = []  # this space holds all their functions
         return done
 
-    def _table_news(self, doing: str) -> None:
+    def _report_of_tables(self, doing: str) -> None:
         assert self.tables is not None
         self.counterexamples = self.tables.counterexamples
         self.tell(self.tables.space, doing)
@@ -223,11 +223,11 @@ class _Search:
     def _engine(self, space: SpaceName, light: bool = False, wider: SpaceName | None = None) -> Engine:
         assert self.problem is not None
 
-        def news(doing: str) -> None:
+        def report(doing: str) -> None:
             self.counterexamples += 1
             self.tell(space, doing)
 
-        here = (self.problem, space, self.solver, self.deadline, news)
+        here = (self.problem, space, self.solver, self.deadline, report)
         if self.limits.canonical:
             return Cegis(*here, light=light, wider=wider, cost=self.goal.lowered)
         from swizzle.audit.paper.uncanonical import Uncanonical
@@ -381,7 +381,7 @@ class _Search:
 def solve(
     sketch: Sketch,
     limits: Limits | None = None,
-    progress: News | None = None,
+    progress: Listener | None = None,
     meaning: Meaning | None = None,
     *,
     cost: str | Named | type[Named] | Sequence[str | Named | type[Named]] | None = None,

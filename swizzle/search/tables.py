@@ -107,10 +107,10 @@ class Tables:
         self,
         problem: Problem,
         deadline: float | None,
-        news: Callable[[str], None],
+        report: Callable[[str], None],
         cost: BoundedCost = ACCUMULATES,
     ) -> None:
-        self.problem, self.deadline, self.news, self.cost = problem, deadline, news, cost
+        self.problem, self.deadline, self.report, self.cost = problem, deadline, report, cost
         self.nodes = self._reached = self.counterexamples = 0  # in this space; of nodes, those that are leaves
         self.holes = problem.program.holes
         self.sizes = [len(family_of(hole).values(hole)) for hole in self.holes]
@@ -307,7 +307,7 @@ class Tables:
         if not self.shown.refute(run, wrong, _impossible):
             return self.cost.of_copies(run, 1)[0]
         self.counterexamples += 1
-        self.news("looking for a filling")
+        self.report("looking for a filling")
         return None
 
     def _settle(self) -> Iterator[Candidate]:

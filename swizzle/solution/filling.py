@@ -19,8 +19,8 @@ from symbolic.errors import Place, SwizzleError
 from templates.formula import fill_some, formula
 from templates.registry import function_of
 
-News = Callable[[Progress], None]
-Solver = Callable[[Sketch, Limits, News | None], Result]
+Listener = Callable[[Progress], None]
+Solver = Callable[[Sketch, Limits, Listener | None], Result]
 Spot = tuple[str, int, int]
 
 
@@ -68,7 +68,7 @@ def shares_a_hole(sketch: Sketch, solution: Solution) -> bool:
     return any(_spot(hole.place) in known for hole in sketch.program.holes)
 
 
-def solve_filled(sketch: Sketch, limits: Limits, progress: News | None, solve: Solver) -> Result:
+def solve_filled(sketch: Sketch, limits: Limits, progress: Listener | None, solve: Solver) -> Result:
     """Solve the sketches that this one is filled from, then this one with what they found.
 
     `solve` answers for each; `limits.timeout` bounds all of it. Where one of them is not solved, the answer is unknown.
@@ -103,11 +103,11 @@ def _left(limits: Limits, started: float) -> Limits:
     return replace(limits, timeout=max(0.001, limits.timeout - (time.monotonic() - started)))
 
 
-def _named(name: str, progress: News | None) -> News | None:
-    """Tell the news of another sketch with its name."""
+def _named(name: str, progress: Listener | None) -> Listener | None:
+    """Report the progress of another sketch with its name."""
     if progress is None:
         return None
-    return lambda news: progress(replace(news, doing=f"{name}: {news.doing}"))
+    return lambda step: progress(replace(step, doing=f"{name}: {step.doing}"))
 
 
 def _spot(place: Place) -> Spot:

@@ -185,7 +185,7 @@ def _names_operator(entry: object) -> bool:
 
 
 def _named(holes: Iterable[tuple[str, str]]) -> str:
-    """Return 'the holes xform1, cond1'; a hole whose name says another kind than it has is told with its kind."""
+    """Return 'the holes xform1, cond1'; with its kind where the name says another one."""
     texts = [name if name.startswith(kind) else f"{name} (sw_{kind})" for name, kind in holes]
     return f"the holes {', '.join(texts)}" if texts else "no holes"
 

@@ -57,7 +57,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One line of news from a running search; `best_cost` is what the best so far costs, most important cost first."""
+    """What a running search is doing; `best_cost` is what the best so far costs, most important cost first."""
 
     space: SpaceName
     doing: str

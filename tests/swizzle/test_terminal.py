@@ -141,7 +141,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
 
 
 def test_pipes_get_plain_text() -> None:
-    """Neither stream has an escape sequence; the news are lines of their own on stderr."""
+    """Neither stream has an escape sequence; progress is lines of its own on stderr."""
     done = subprocess.run(
         [*SWIZZLE, *LONG, "--timeout", "0.4"], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60
     )

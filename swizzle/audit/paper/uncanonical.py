@@ -71,13 +71,13 @@ class Uncanonical:
         space: Space,
         solver: SolverName,
         deadline: float | None,
-        news: Callable[[str], None],
+        report: Callable[[str], None],
         *,
         light: bool = False,
         cost: BoundedCost = ACCUMULATES,
     ) -> None:
         """`cost` counts a filling; the encoding bounds accumulates only."""
-        self.problem, self.space, self.deadline, self.news, self.cost = problem, space, deadline, news, cost
+        self.problem, self.space, self.deadline, self.report, self.cost = problem, space, deadline, report, cost
         self.name: SolverName = solver
         self.narrowed = False
         whole = problem.templates(space)
@@ -140,7 +140,7 @@ class Uncanonical:
                 if settled is not False:
                     return Candidate(self.space, choices, cost) if settled is True else settled
             self.stats.counterexamples += 1
-            self.news("looking for a filling")
+            self.report("looking for a filling")
             if shown == len(self._threads) + len(self._cells) + len(self._readings):
                 self._forbid(choices)
 

@@ -37,7 +37,7 @@ SOLVABLE, HOPELESS = ROTATE.format(source="(i + 3) % 8"), ROTATE.format(source="
 
 
 def ignore(_: object) -> None:
-    """Hear no news."""
+    """Listen to nothing."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""News from a search: where they go, and when they are silent."""
+"""Progress of a search: where it goes, and when it is silent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import pytest
 
 from swizzle.commands import console
-from swizzle.commands.console import headline, news, wants_colour
+from swizzle.commands.console import headline, shown_progress, wants_colour
 from swizzle.solution.solution import Progress
 
 
@@ -30,12 +30,12 @@ def test_a_headline_says_space_doing_cost_and_counterexamples() -> None:
 
 
 def test_a_pipe_gets_plain_lines_once_each() -> None:
-    """Piped news are lines without escapes; the same news twice is one line."""
+    """Piped progress is lines without escapes; the same step twice is one line."""
     stream = io.StringIO()
-    with news("conv1d", stream, quiet=False) as hear:
-        hear(SEARCHING)
-        hear(SEARCHING)
-        hear(LOWERING)
+    with shown_progress("conv1d", stream, quiet=False) as listener:
+        listener(SEARCHING)
+        listener(SEARCHING)
+        listener(LOWERING)
     assert stream.getvalue().splitlines() == [
         "conv1d: Space 1 · searching · 0.2 s",
         "conv1d: Space 2 · lowering the cost · best 5 accumulates · 3 counterexamples · 1.5 s",
@@ -45,8 +45,8 @@ def test_a_pipe_gets_plain_lines_once_each() -> None:
 def test_quiet_is_silent() -> None:
     """With -q not a character is written, terminal or not."""
     for stream in (io.StringIO(), Terminal()):
-        with news("conv1d", stream, quiet=True) as hear:
-            hear(LOWERING)
+        with shown_progress("conv1d", stream, quiet=True) as listener:
+            listener(LOWERING)
         assert stream.getvalue() == ""
 
 
@@ -56,12 +56,12 @@ def test_the_view_waits_for_a_search_that_takes_long(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "120")
     quick, slow = Terminal(), Terminal()
     monkeypatch.setattr(console, "BLINK", 60.0)
-    with news("conv1d", quick, quiet=False) as hear:
-        hear(LOWERING)
+    with shown_progress("conv1d", quick, quiet=False) as listener:
+        listener(LOWERING)
     assert quick.getvalue() == ""
     monkeypatch.setattr(console, "BLINK", 0.0)
-    with news("conv1d", slow, quiet=False) as hear:
-        hear(LOWERING)
+    with shown_progress("conv1d", slow, quiet=False) as listener:
+        listener(LOWERING)
         while "best 5 accumulates" not in slow.getvalue():
             time.sleep(0.01)
     assert slow.getvalue().endswith("\x1b[2K")
@@ -74,7 +74,7 @@ def test_the_view_counts_candidates() -> None:
     seen = [(0, None), (1, None), (3, None), (3, 6), (4, 6), (4, 5), (0, 5), (2, 5)]
     tried = []
     for counterexamples, cost in seen:
-        view.hear(Progress("1", "searching", cost and {"accumulates": cost}, counterexamples, 0.1))
+        view.update(Progress("1", "searching", cost and {"accumulates": cost}, counterexamples, 0.1))
         tried.append(view.candidates)
     assert tried == [0, 1, 3, 4, 5, 6, 6, 8]
     doing, state = view.lines()

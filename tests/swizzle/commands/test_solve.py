@@ -74,7 +74,7 @@ def engine(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Result], Result]) 
 
 
 def test_a_solved_sketch(file: Path) -> None:
-    """Status 0; the answer on stdout, the news on stderr."""
+    """Status 0; the answer on stdout, progress on stderr."""
     status, out, err = call(f"{file}:shift")
     assert status == 0
     assert out.startswith("shift: solved, verified for all inputs\n")
