@@ -1,4 +1,4 @@
-"""What other packages add: hole families, costs and operators, by entry points, looked up when a name is not known.
+"""What packages add: families of templates, costs and operators, by entry points, looked up when a name is not known.
 
 A package declares them in its metadata, one group for each kind of thing:
 

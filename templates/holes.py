@@ -21,7 +21,7 @@ LARGEST_ARGUMENT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class HoleArgument:
     """A parameter of a hole's call: its size, an index, which may have a default, or any number of indices."""
 
     name: str
@@ -30,7 +30,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class HoleFamily:
+class HoleKind:
     """A kind of hole.
 
     `size` is its size where no argument says so, `largest` bounds the argument. `gives` is INDEX, in range(size), or
@@ -38,7 +38,7 @@ class HoleFamily:
     """
 
     kind: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[HoleArgument, ...]
     gives: DType
     largest: int
     spaces: Mapping[Space, tuple[str, ...]]
@@ -88,36 +88,36 @@ class HoleFamily:
                 )
 
 
-_XFORM: Final = HoleFamily(
+_XFORM: Final = HoleKind(
     kind="xform",
-    arguments=(Argument("i", "index"), Argument("n", "size"), Argument("k", "index", default=0)),
+    arguments=(HoleArgument("i", "index"), HoleArgument("n", "size"), HoleArgument("k", "index", default=0)),
     gives=DType.INDEX,
     largest=1024,  # a block's threads
     spaces={"1": ("xform",), "2": ("xform",), "3": ("xform",), "4": ("xform", "xor")},
     moves=True,
 )
-_PART: Final = HoleFamily(
+_PART: Final = HoleKind(
     kind="part",
-    arguments=(Argument("n", "size"), Argument("v", "indices")),
+    arguments=(HoleArgument("n", "size"), HoleArgument("v", "indices")),
     gives=DType.INDEX,
     largest=64,  # more registers than a thread indexes
     spaces=dict.fromkeys(SPACES, ("part",)),
 )
-_COND: Final = HoleFamily(
+_COND: Final = HoleKind(
     kind="cond",
-    arguments=(Argument("v", "indices"),),
+    arguments=(HoleArgument("v", "indices"),),
     gives=DType.BOOL,
     largest=2,
     spaces=dict.fromkeys(SPACES, ("cond",)),
     size=2,
 )
-HOLE_FAMILIES: Final[Mapping[str, HoleFamily]] = {family.kind: family for family in (_XFORM, _PART, _COND)}
-BY_SPELLING: Final[Mapping[str, HoleFamily]] = {family.spelling: family for family in HOLE_FAMILIES.values()}
+HOLE_KINDS: Final[Mapping[str, HoleKind]] = {each.kind: each for each in (_XFORM, _PART, _COND)}
+BY_SPELLING: Final[Mapping[str, HoleKind]] = {each.spelling: each for each in HOLE_KINDS.values()}
 
 
-def family_of(hole: Hole) -> HoleFamily:
-    """Return the kind of hole that a hole is of."""
-    return HOLE_FAMILIES[hole.kind]
+def kind_of(hole: Hole) -> HoleKind:
+    """Return the kind of a hole."""
+    return HOLE_KINDS[hole.kind]
 
 
 def spellings(last: str, mark: str = "?", call: str = "") -> str:

@@ -17,7 +17,7 @@ from symbolic.suggest import near
 from templates import cond, naive, part, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
-from templates.holes import HOLE_FAMILIES, SPACES, Point, Space
+from templates.holes import HOLE_KINDS, SPACES, Point, Space
 from templates.template import Template, TemplateFamily
 from templates.users import made_by, read_by
 from templates.words import atom
@@ -47,7 +47,7 @@ def template(
 def _template(
     kind: str, size: int, arity: int, points: tuple[Point, ...], space: Space, families: tuple[TemplateFamily, ...]
 ) -> Template:
-    names = HOLE_FAMILIES[kind].spaces
+    names = HOLE_KINDS[kind].spaces
     if space != SPACES[-1]:
         (own,) = names[space]
         made = FAMILIES[own].make(size, arity, points, space)
@@ -122,11 +122,11 @@ def _checked(family: Any) -> TemplateFamily:
         raise SwizzleError(
             f"a family is called {family.name!r}", expected="a name of its own, without spaces", fix="rename it"
         )
-    if family.kind not in HOLE_FAMILIES:
+    if family.kind not in HOLE_KINDS:
         raise SwizzleError(
             f"the family {family.name} is for holes of the kind {family.kind!r}",
-            expected=f"one of {', '.join(HOLE_FAMILIES)}",
-            fix=near(family.kind, HOLE_FAMILIES),
+            expected=f"one of {', '.join(HOLE_KINDS)}",
+            fix=near(family.kind, HOLE_KINDS),
         )
     return family
 
@@ -145,7 +145,7 @@ def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False)
 
     Raises ValueError for constants that are no function of the hole.
     """
-    own = FAMILIES[HOLE_FAMILIES[hole.kind].spaces["1"][0]]
+    own = FAMILIES[HOLE_KINDS[hole.kind].spaces["1"][0]]
     family = _family_of(hole.kind, constants)
     points = () if plain_k else ANY_SHIFT
     try:
@@ -160,7 +160,7 @@ def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False)
 
 def _family_of(kind: str, constants: Mapping[str, Any]) -> TemplateFamily:
     """Return the family that constants belong to, of those that are known: the kind's own unless they name another."""
-    own = FAMILIES[HOLE_FAMILIES[kind].spaces["1"][0]]
+    own = FAMILIES[HOLE_KINDS[kind].spaces["1"][0]]
     return next((f for name in constants if (f := _known(name)) is not None and f.kind == kind), own)
 
 
@@ -179,7 +179,7 @@ def _reading(kind: str, size: int, arity: int, points: tuple[Point, ...], family
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class FilledHole:
     """What one hole became: `constants` are its template's, by name."""
 
     hole: Hole

@@ -21,7 +21,7 @@ from symbolic.user_places import definition_place, users_code
 from templates.chooser import Choice, Chooser, OneChoice
 from templates.formula import printed_values
 from templates.functions import Functions
-from templates.holes import HOLE_FAMILIES, Point, Space
+from templates.holes import HOLE_KINDS, Point, Space
 from templates.template import Template, TemplateFamily
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def made_by(family: TemplateFamily, size: int, arity: int, points: tuple[Point, 
         made = family.make(size, arity, points, space)
     template = _checked(family, made)
     if template is not None:
-        template.compare(points, 2 if HOLE_FAMILIES[family.kind].gives is DType.BOOL else size)
+        template.compare(points, 2 if HOLE_KINDS[family.kind].gives is DType.BOOL else size)
     return template
 
 

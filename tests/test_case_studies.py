@@ -10,7 +10,7 @@ import pytest
 
 from swizzle import load
 from swizzle.commands.run import try_kernel
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.emit.sizes import sizes_of
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Result
@@ -53,20 +53,20 @@ NONE = [
 ]
 
 
-def answer(target: str, parameters: dict[str, int]) -> tuple[Result, Filled | None]:
+def answer(target: str, parameters: dict[str, int]) -> tuple[Result, FilledKernel | None]:
     """Solve FILE[:SKETCH], once for all tests that ask; return the result and the filled kernel."""
     return _answer(target, tuple(parameters.items()))
 
 
 @cache
-def _answer(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[Result, Filled | None]:
+def _answer(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[Result, FilledKernel | None]:
     file, _, name = target.partition(":")
     (sketch,) = load(CASES / f"{file}.py", name or None, dict(parameters))
     result = solve(sketch)
     if not result.solutions:
         return result, None
     program = result.best.program
-    return result, Filled(program, sketch.spec, (), sizes_of(program, sketch))
+    return result, FilledKernel(program, sketch.spec, (), sizes_of(program, sketch))
 
 
 def spelled(value: object) -> str:

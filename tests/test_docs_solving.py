@@ -21,7 +21,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.chooser import Columns, OneChoice
 from templates.cond import Cond
-from templates.holes import HOLE_FAMILIES, SPACES, Point
+from templates.holes import HOLE_KINDS, SPACES, Point
 from templates.naive import naive_xform
 from templates.part import Part
 from templates.registry import template
@@ -174,7 +174,7 @@ def test_the_naive_template_has_as_many_functions() -> None:
 def test_the_limits_are_those_of_the_front_end() -> None:
     """The table of sizes has the numbers that the front end enforces."""
     shown = [int(limit) for _, limit in re.findall(r"^\| ([^|]+) \| (\d+) \|$", PAGE, re.MULTILINE)[:6]]
-    holes = [HOLE_FAMILIES[kind].largest for kind in ("xform", "part")]
+    holes = [HOLE_KINDS[kind].largest for kind in ("xform", "part")]
     assert shown == [*holes, MAX_THREADS, MAX_GRID_THREADS, MAX_SHARED, MAX_ELEMENTS]
 
 

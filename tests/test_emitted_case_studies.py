@@ -15,7 +15,7 @@ from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.sizes import Size, most_ragged, sizes_to_try
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.emitters import cuda_source
 from swizzle.emit.sizes import sizes_of
@@ -42,7 +42,7 @@ def smallest() -> dict[str, dict[str, int]]:
 
 
 @lru_cache
-def solved(target: str, parameters: tuple[tuple[str, int], ...]) -> Filled:
+def solved(target: str, parameters: tuple[tuple[str, int], ...]) -> FilledKernel:
     filled = answer(target, dict(parameters))[1]
     assert filled is not None
     return filled
@@ -83,7 +83,7 @@ def test_long_sums_are_validated(name: str) -> None:
     """Multiplication in GF(2^96): 9216 products for each element, in sums of up to 96, at three lengths."""
     sketch = composed(name, 96)
     spec = Remembered(sketch.spec)
-    filled = Filled(sketch.program, spec, (), sizes_of(sketch.program, sketch, spec))
+    filled = FilledKernel(sketch.program, spec, (), sizes_of(sketch.program, sketch, spec))
     source = cuda_source(filled.program, filled.head, filled.sizes)
     found = SizesValidator(sizes_to_try(filled, source)).validate(compile_to_ptx(source.text), source.entry)
     assert (found.verdict, found.findings, found.outputs) == ("equal", (), 192)

@@ -10,7 +10,7 @@ from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load, solve
 from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, trials
 from swizzle.emit.calling import sizes_of
 from swizzle.emit.emitters import cuda_source
@@ -34,6 +34,6 @@ def test_the_printed_module_computes_the_specification(target: str, parameters: 
         launch(*arrays)
 
     text = cuda_source(best.program, sizes=sizes)
-    for size in sizes_to_try(Filled(best.program, sketch.spec, ()), text):
+    for size in sizes_to_try(FilledKernel(best.program, sketch.spec, ()), text):
         found = list(trials(size.filled.program, size.numbers, run, 0))
         assert all(trial.equal for trial in found), (found, source.text)

@@ -21,7 +21,7 @@ from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.engines import SolverName, quickest_boolean
 from symbolic.values.guard import OutOfTime
 
-Engine: TypeAlias = "SolverName | Literal['tables', 'counting']"  # the latter two use no solver
+EngineName: TypeAlias = "SolverName | Literal['tables', 'counting']"  # the latter two use no solver
 SECONDS = 300.0  # for each claim, where the caller sets no limit
 
 
@@ -35,7 +35,7 @@ class Claim:
     space: SpaceName
     at_most: int | None
     known: tuple[Candidate, ...]
-    solver: Engine
+    solver: EngineName
     evidence: Mapping[str, int]
     cost: str = "accumulates"
     narrowed: bool = False
@@ -52,7 +52,7 @@ class Claim:
         return {"space": self.space, "claim": self.text(), "solver": self.solver, **self.evidence}
 
 
-def second_solver(solver: Engine) -> SolverName:
+def second_solver(solver: EngineName) -> SolverName:
     """Return a solver whose search shares no code with the one that was used, the quickest of those."""
     if solver in ("tables", "counting"):
         return quickest_boolean()

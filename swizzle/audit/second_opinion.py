@@ -28,7 +28,7 @@ from symbolic.values.vector import Vector
 from templates.holes import Point, Space
 from templates.second.registry import hole_of
 
-Filling: TypeAlias = tuple[Callable[[Sequence[Any]], Any], ...]  # of each hole, from lanes of arguments to lanes
+HoleFunctions: TypeAlias = tuple[Callable[[Sequence[Any]], Any], ...]  # of each hole, from lanes of arguments to lanes
 
 
 class SecondOpinion:
@@ -62,7 +62,7 @@ class SecondOpinion:
     def __exit__(self, *exc: object) -> None:
         self.solver.close()
 
-    def find(self, at_most: int | None, known: Sequence[Filling] = ()) -> Filling | Unsat | Unknown:
+    def find(self, at_most: int | None, known: Sequence[HoleFunctions] = ()) -> HoleFunctions | Unsat | Unknown:
         """Look for a filling of at most this cost, other than those known."""
         if at_most is not None:
             alive = [no(d) for d in self.dead.values()]
@@ -84,7 +84,7 @@ class SecondOpinion:
             if not self._refute(run, live, answer.model, at_most, filling):
                 return filling
 
-    def run(self, filling: Filling, asked: set[tuple[int, Point, Any]] | None = None) -> tuple[Run, set[Site]]:
+    def run(self, filling: HoleFunctions, asked: set[tuple[int, Point, Any]] | None = None) -> tuple[Run, set[Site]]:
         """Run a filling for all threads by the concrete machine; return what it left, and which statements ran.
 
         `asked` receives each hole's points and values, where a thread that is on asks it.
@@ -102,7 +102,7 @@ class SecondOpinion:
         live = {e.site for e in run.accumulated if isinstance(e.mask, np.ndarray) and e.mask.any()}
         return run, live
 
-    def _refute(self, run: Run, live: set[Site], model: Any, at_most: int | None, filling: Filling) -> bool:
+    def _refute(self, run: Run, live: set[Site], model: Any, at_most: int | None, filling: HoleFunctions) -> bool:
         """Show what is wrong with a filling; False where nothing is."""
         wrong = compare(self.program, run, self.problem.wanted)
         before = len(self._threads) + len(self._cells)
@@ -146,7 +146,7 @@ class SecondOpinion:
         self.solver.add([must(t) for must in self.forward.must])
         self.solver.add([some_of((no(self.dead[self.sites.of(s)]), no(on(t)))) for s, on in self.forward.active])
 
-    def _other_than(self, filling: Filling) -> Any:
+    def _other_than(self, filling: HoleFunctions) -> Any:
         """Some hole differs at some point at which the filling's run asks it."""
         asked: set[tuple[int, Point, Any]] = set()
         self.run(filling, asked)

@@ -43,7 +43,7 @@ def cache_folder() -> Path | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """One file of the cache; `content` is None where it is no entry."""
 
     path: Path
@@ -87,13 +87,13 @@ def write_entry(folder: Path | None, key: str, content: Mapping[str, Any]) -> No
         _make_room(folder)
 
 
-def entries(folder: Path | None) -> Iterator[Entry]:
+def entries(folder: Path | None) -> Iterator[CacheEntry]:
     """Yield the files of the cache, the latest used first."""
     for path, status in _files(folder):
         content = None if path.name.startswith(".") else _content(path)
         if content is not None and _path(path.parent, content["key"]) != path:
             content = None
-        yield Entry(path, status.st_size, status.st_mtime, content)
+        yield CacheEntry(path, status.st_size, status.st_mtime, content)
 
 
 def clear(folder: Path | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
-from swizzle.cache.entries import Entry, cache_folder, clear, entries
+from swizzle.cache.entries import CacheEntry, cache_folder, clear, entries
 from swizzle.commands.exit_status import DONE
 from swizzle.solution.words import cost_text, count
 from symbolic.errors import SwizzleError
@@ -58,7 +58,7 @@ def cache(arguments: CacheArguments, out: TextIO, err: TextIO) -> int:
     return DONE
 
 
-def _described(entry: Entry) -> dict[str, Any]:
+def _described(entry: CacheEntry) -> dict[str, Any]:
     content = entry.content or {}
     return {name: content.get(name) for name in ("sketch", "file", "parameters", "status", "space", "optimal")}
 
@@ -79,7 +79,7 @@ def _verdict(content: Mapping[str, Any]) -> str:
     return f"{cost_text(solutions[0]['cost'])}, {proved}{where}{more}"
 
 
-def _age(entry: Entry) -> str:
+def _age(entry: CacheEntry) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.modified))
 
 

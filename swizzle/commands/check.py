@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from swizzle.commands.difference import KINDS, numeric_difference
 from swizzle.commands.emitted import check_emitted
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.target import Filled, load_kernel
+from swizzle.commands.target import FilledKernel, load_kernel
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.words import count
 from swizzle.specs.verify import explain_mismatch, verify
@@ -76,7 +76,7 @@ def _answer(
     return status
 
 
-def _unequal(filled: Filled, lines: Sequence[str], *, broken: bool) -> tuple[int, str]:
+def _unequal(filled: FilledKernel, lines: Sequence[str], *, broken: bool) -> tuple[int, str]:
     """Say how a kernel differs from its specification; different terms alone leave it undecided."""
 
     name = filled.program.name

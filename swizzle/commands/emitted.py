@@ -22,10 +22,10 @@ from cuda_out.ptx.validate import Validation
 from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.mutation import try_mutants
-from swizzle.commands.on_disk import Text, read, text_to_check
+from swizzle.commands.on_disk import KernelText, read, text_to_check
 from swizzle.commands.own_functions import try_functions
 from swizzle.commands.sizes import Size, at_the_lengths, most_ragged, sizes_to_try
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.solution.words import count
 from symbolic.errors import SwizzleError
@@ -48,7 +48,7 @@ class Emitted:
         self.status = max(self.status, status, key=order.index)
 
 
-def check_emitted(filled: Filled, saved: Path | None = None, *, mutate: bool = False) -> Emitted:
+def check_emitted(filled: FilledKernel, saved: Path | None = None, *, mutate: bool = False) -> Emitted:
     """Check the printed text of a kernel that has been verified: the file beside its saved solution, if there is one.
 
     Raises SwizzleError where an edited file does not compile.
@@ -86,7 +86,7 @@ def check_emitted(filled: Filled, saved: Path | None = None, *, mutate: bool = F
 # ---- compilers -------------------------------------------------------------------------------------------------
 
 
-def _compile(found: Emitted, text: Text) -> tuple[Report, ...]:
+def _compile(found: Emitted, text: KernelText) -> tuple[Report, ...]:
     source = text.source
     try:
         reports, missing = report(source.text, source.entry)
@@ -123,7 +123,7 @@ def _report_as_json(each: Report) -> dict[str, Any]:
 # ---- translation validation ------------------------------------------------------------------------------------
 
 
-def _validate(found: Emitted, text: Text, validator: SizesValidator, reports: Sequence[Report]) -> None:
+def _validate(found: Emitted, text: KernelText, validator: SizesValidator, reports: Sequence[Report]) -> None:
     """Say of each architecture's PTX whether it gives the specification's terms; alike ones on one line."""
     memo: dict[str, Validation] = {}
     groups: dict[Validation, list[Report]] = {}
@@ -139,7 +139,7 @@ def _validate(found: Emitted, text: Text, validator: SizesValidator, reports: Se
         found.json["translation_validation"].append({"architectures": names, **said})
 
 
-def _validate_file(found: Emitted, text: Text, path: Path, validator: SizesValidator) -> None:
+def _validate_file(found: Emitted, text: KernelText, path: Path, validator: SizesValidator) -> None:
     """Validate the PTX beside a saved solution, which a project loads as it stands."""
     ptx = read(path)
     validation = validator.validate(ptx, text.source.entry)
@@ -148,7 +148,7 @@ def _validate_file(found: Emitted, text: Text, path: Path, validator: SizesValid
 
 
 def _tell(
-    found: Emitted, what: str, text: Text, validation: Validation, sizes: Sequence[Size], ptx: str
+    found: Emitted, what: str, text: KernelText, validation: Validation, sizes: Sequence[Size], ptx: str
 ) -> dict[str, Any]:
     """Add a verdict to what was found; return it as JSON."""
     status, said = _settled(validation, text, sizes, ptx)
@@ -163,7 +163,7 @@ def _tell(
     }
 
 
-def _settled(validation: Validation, text: Text, sizes: Sequence[Size], ptx: str) -> tuple[int, str]:
+def _settled(validation: Validation, text: KernelText, sizes: Sequence[Size], ptx: str) -> tuple[int, str]:
     if validation.verdict == "equal":
         covered = count(validation.outputs, "output")
         if others := sizes[1:]:
@@ -185,7 +185,7 @@ def _settled(validation: Validation, text: Text, sizes: Sequence[Size], ptx: str
 # ---- numbers ---------------------------------------------------------------------------------------------------
 
 
-def _run(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequence[Report]) -> None:
+def _run(found: Emitted, text: KernelText, sizes: Sequence[Size], reports: Sequence[Report]) -> None:
     """Run the text on the CPU; where that cannot be compiled, its PTX."""
     why, how = missing_compiler(), "emulation"
     tried: Compared | None = None
@@ -206,7 +206,7 @@ def _run(found: Emitted, text: Text, sizes: Sequence[Size], reports: Sequence[Re
         _try_functions(found, text, sizes)
 
 
-def _try_functions(found: Emitted, text: Text, sizes: Sequence[Size]) -> None:
+def _try_functions(found: Emitted, text: KernelText, sizes: Sequence[Size]) -> None:
     """Run the functions that users' operators are in the text, each by itself."""
     tried = list(try_functions(sizes[0].filled.program, text.source))
     for each in tried:
@@ -216,7 +216,7 @@ def _try_functions(found: Emitted, text: Text, sizes: Sequence[Size]) -> None:
         found.json["operators"] = [asdict(each) for each in tried]
 
 
-def _run_ptx(text: Text, sizes: Sequence[Size], reports: Sequence[Report], why: str) -> Compared:
+def _run_ptx(text: KernelText, sizes: Sequence[Size], reports: Sequence[Report], why: str) -> Compared:
     if not reports:
         return Compared(UNDECIDED, (f"not run: {why}",))
     first = f"running its PTX for {reports[0].architecture} instead of the text: {why}"

@@ -26,7 +26,7 @@ from swizzle.solution.words import count
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Tally:
     """`unseen` are the mutants that one check let pass, with what each check says of them."""
 
     killed: int
@@ -55,14 +55,14 @@ class Outcome:
         }
 
 
-def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None = None) -> Outcome:
+def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None = None) -> Tally:
     """Try both checks on the mutants of a printed text that has passed them at these sizes: on all, or on an even
     choice of them. A check sees a mutant if it does so at one size."""
     variants = mutants(source.text, source.entry, [prod(p.shape) for p in sizes[0].filled.program.parameters])
     if at_most is not None and len(variants) > at_most:
         variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
     if not variants:
-        return Outcome(0, (), ())
+        return Tally(0, (), ())
     killed, same, unseen = 0, [], []
     text, names = together(source.text, source.entry, variants, dispatch=False)
     ptx, validator = compile_to_ptx(text), SizesValidator(sizes)
@@ -76,7 +76,7 @@ def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None =
         else:
             said = "; ".join(validation.findings[:1]) or "equal"
             unseen.append((mutant, f"translation validation: {said}; emulation: {difference or 'equal'}"))
-    return Outcome(killed, tuple(same), tuple(unseen))
+    return Tally(killed, tuple(same), tuple(unseen))
 
 
 def _differences(

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from cuda_out.c.kernel_text import NoKernel, as_source, code, kernel_extent, parameters
 from cuda_out.c.printer import CudaSource
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.emit.emitters import cuda_source
 from symbolic.errors import SwizzleError
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class KernelText:
     """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
     is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one.
     `ptx` is what was compiled of the kernel and stands beside it."""
@@ -33,7 +33,7 @@ class Text:
     lines: tuple[str, ...] = ()
 
 
-def text_to_check(filled: Filled, saved: Path | None) -> Text:
+def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
     """Return the text beside a saved solution, or the printed one where there is none.
 
     Raises SwizzleError for a file that does not hold the kernel, or whose kernel takes other arguments.
@@ -41,15 +41,15 @@ def text_to_check(filled: Filled, saved: Path | None) -> Text:
     printed = cuda_source(filled.program, filled.head, filled.sizes)
     header = cuda_source(filled.program, filled.head, filled.sizes, form="header").text
     if saved is None:
-        return Text(printed, header)
+        return KernelText(printed, header)
     cu, cuh = saved.with_suffix(".cu"), saved.with_suffix(".cuh")
     lines: list[str] = []
-    found, other = Text(printed, header), None
+    found, other = KernelText(printed, header), None
     if cuh.exists():
         text = read(cuh)
         as_printed = code(text) == code(header)
         source = printed if as_printed else _taken(filled, printed, cuh, as_source(text, printed.entry))
-        found = Text(source, text, cuh, not as_printed)
+        found = KernelText(source, text, cuh, not as_printed)
         lines.append(_said(cuh, text, header))
     if cu.exists():
         text = read(cu)
@@ -57,7 +57,7 @@ def text_to_check(filled: Filled, saved: Path | None) -> Text:
         source = replace(printed, text=text) if as_printed else _taken(filled, printed, cu, text)
         if found.file is not None and _kernel(found.source) != _kernel(source):
             other = cuh
-        found = Text(source, found.header, cu, not as_printed, other)
+        found = KernelText(source, found.header, cu, not as_printed, other)
         lines.insert(0, _said(cu, text, printed.text))
     ptx = saved.with_suffix(".ptx")
     return replace(found, ptx=ptx if ptx.exists() else None, lines=tuple(lines))
@@ -88,7 +88,7 @@ def _kernel(source: CudaSource) -> str:
     return source.text[start:end]
 
 
-def _taken(filled: Filled, printed: CudaSource, path: Path, text: str) -> CudaSource:
+def _taken(filled: FilledKernel, printed: CudaSource, path: Path, text: str) -> CudaSource:
     """Return an edited text, launched as what it takes asks for: with lengths or without."""
     fixed = cuda_source(filled.program, filled.head)
     try:

@@ -13,7 +13,7 @@ from swizzle.commands.compare import compare, on_cpu, on_gpu
 from swizzle.commands.console import wants_colour
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
-from swizzle.commands.target import Filled, load_kernel
+from swizzle.commands.target import FilledKernel, load_kernel
 from swizzle.emit.emitters import cuda_source, proved, provenance
 from swizzle.emit.sizes import sizes_of
 from swizzle.sketches.sketch import Sketch
@@ -49,7 +49,7 @@ def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
                 return exit_status(result)
             best = result.best
             head = provenance(best, proved(result, every_space=False), filled.parameters)
-            filled = Filled(best.program, filled.spec, tuple(head), sizes_of(best.program, filled))
+            filled = FilledKernel(best.program, filled.spec, tuple(head), sizes_of(best.program, filled))
         return try_kernel(filled, device, why, arguments.seed, out)
 
 
@@ -66,7 +66,7 @@ def _device(wanted: Literal["auto", "cpu", "cuda"]) -> tuple[Literal["cpu", "cud
     return "cpu", why
 
 
-def try_kernel(filled: Filled, device: Literal["cpu", "cuda"], why: str, seed: int, out: TextIO) -> int:
+def try_kernel(filled: FilledKernel, device: Literal["cpu", "cuda"], why: str, seed: int, out: TextIO) -> int:
     """Run the printed text on random data and say how it compares."""
 
     program = filled.program

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.tiling.tiling import Tiling
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Arrays
 from swizzle.emit.any_length.continuation import MeaningAt
 from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
@@ -25,9 +25,9 @@ class Size:
     cut off.
     """
 
-    filled: Filled
+    filled: FilledKernel
     lengths: tuple[int, ...]
-    whole: Filled | None = None
+    whole: FilledKernel | None = None
 
     def __str__(self) -> str:
         return lengths_text(self.lengths)
@@ -50,17 +50,17 @@ class Size:
         return numbers_cut(self.whole.program, spec, program, inputs)
 
 
-def _told(filled: Filled) -> MeaningAt:
+def _told(filled: FilledKernel) -> MeaningAt:
     meaning = Meaning.of(filled.program, filled.spec)
     return MeaningAt({}, filled.program, meaning.terms, meaning.wanted)
 
 
-def sizes_to_try(filled: Filled, source: CudaSource) -> tuple[Size, ...]:
+def sizes_to_try(filled: FilledKernel, source: CudaSource) -> tuple[Size, ...]:
     """Return the size of the sketch, then the others at which its text is right and the specification can be asked."""
     return (Size(filled, source.lengths()), *_others(filled, source.tiling))
 
 
-def _others(filled: Filled, tiling: Tiling | None) -> Iterator[Size]:
+def _others(filled: FilledKernel, tiling: Tiling | None) -> Iterator[Size]:
     if tiling is None:
         return
     axes = [each.axis for each in tiling.axes]
@@ -72,7 +72,7 @@ def _others(filled: Filled, tiling: Tiling | None) -> Iterator[Size]:
         if lengths in tried or not tiling.valid(lengths):
             continue
         tried.append(lengths)
-        at = Filled(tiling.at(filled.program, lengths), filled.spec, filled.head)
+        at = FilledKernel(tiling.at(filled.program, lengths), filled.spec, filled.head)
         size = Size(at, tuple(lengths[axis] for axis in axes))
         try:
             assert size.meaning

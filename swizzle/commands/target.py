@@ -17,7 +17,7 @@ from symbolic.ir.program import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledKernel:
     """A kernel without holes, its specification, the comment at the head of its `.cu`, and where else it may run."""
 
     program: Program
@@ -61,7 +61,7 @@ def load_one(target: str, overrides: Mapping[str, int]) -> Sketch:
     )
 
 
-def load_kernel(target: str, overrides: Mapping[str, int]) -> Filled | Sketch:
+def load_kernel(target: str, overrides: Mapping[str, int]) -> FilledKernel | Sketch:
     """Load what FILE[:SKETCH] names: a sketch with holes stays a sketch."""
     if target.endswith(".json"):
         sketch, solution = load_saved(Path(target), overrides)
@@ -74,8 +74,8 @@ def load_kernel(target: str, overrides: Mapping[str, int]) -> Filled | Sketch:
     return _filled(sketch.program, sketch, head)
 
 
-def _filled(program: Program, sketch: Sketch, head: Sequence[str]) -> Filled:
+def _filled(program: Program, sketch: Sketch, head: Sequence[str]) -> FilledKernel:
     spec = Remembered(sketch.spec)
     from swizzle.emit.sizes import sizes_of
 
-    return Filled(program, spec, tuple(head), sizes_of(program, sketch, spec))
+    return FilledKernel(program, spec, tuple(head), sizes_of(program, sketch, spec))

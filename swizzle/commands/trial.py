@@ -29,7 +29,7 @@ LARGEST = {DType.F16: 3, DType.F32: 8}
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class RandomRun:
     """One run: `tolerance` is relative to the largest expected magnitude, 0 means exactly equal; `first_wrong` names
     the first element that differs, '' when none does."""
 
@@ -50,7 +50,7 @@ class Trial:
         return f"{self.data}: {self.wrong} of {self.compared} outputs are wrong; {self.first_wrong}"
 
 
-def trials(program: Program, specification: Specification, run: Runner, seed: int) -> Iterator[Trial]:
+def trials(program: Program, specification: Specification, run: Runner, seed: int) -> Iterator[RandomRun]:
     """Run `program`'s printed text once per kind of data that its element types ask for, each when it is asked for."""
     for number, kind in enumerate(_kinds(program)):
         yield _trial(program, specification, run, np.random.default_rng([seed, number]), kind)
@@ -67,7 +67,9 @@ def first_difference(program: Program, specification: Specification, run: Runner
     return next((trial.first_wrong for trial in trials(program, specification, run, seed) if not trial.equal), "")
 
 
-def _trial(program: Program, specification: Specification, run: Runner, rng: np.random.Generator, kind: Kind) -> Trial:
+def _trial(
+    program: Program, specification: Specification, run: Runner, rng: np.random.Generator, kind: Kind
+) -> RandomRun:
     arguments = [random_argument(parameter, rng, kind) for parameter in program.parameters]
     named = list(zip(program.parameters, arguments, strict=True))
     inputs = {p.name: array for p, array in named if p.role != "out"}
@@ -94,7 +96,7 @@ def _trial(program: Program, specification: Specification, run: Runner, rng: np.
         if not first and different.any():
             at = tuple(int(i) for i in np.argwhere(different)[0])
             first = f"{parameter.name}[{', '.join(map(str, at))}] is {got[at]}, the specification says {want[at]}"
-    return Trial(kind, compared, wrong, tolerance, first)
+    return RandomRun(kind, compared, wrong, tolerance, first)
 
 
 def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) -> Array:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from swizzle.explain.conflicts import Conflict
 from swizzle.explain.more_arguments import with_thread_and_loops
 from swizzle.explain.relaxed import Relaxed
+from swizzle.explain.relaxed_conflicts import smallest_of
 from swizzle.explain.requirements import Ignores, Kept, Obeys, Requirement, Right
-from swizzle.explain.smallest import Conflict
-from swizzle.explain.smallest_requirements import smallest_of
 from swizzle.problem.problem import Problem
 from symbolic.errors import SwizzleError
 from symbolic.values.guard import OutOfTime

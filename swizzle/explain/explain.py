@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from swizzle.explain.attempts import Job
 from swizzle.explain.blame import Blame, extend, find, find_ignoring, find_outputs
 from swizzle.explain.explanation import Explanation, Trial
 from swizzle.explain.part_names import Names
-from swizzle.explain.plan import Job
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import trials
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible

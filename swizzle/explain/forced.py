@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from swizzle.explain.conflicts import Conflict
 from swizzle.explain.part_names import Names, listing
 from swizzle.explain.relaxed import Relaxed
+from swizzle.explain.relaxed_conflicts import smallest_of
 from swizzle.explain.requirements import IgnoresAt, ObeysAt, Requirement, Right
-from swizzle.explain.smallest import Conflict
-from swizzle.explain.smallest_requirements import smallest_of
-from templates.holes import Point, family_of
+from templates.holes import Point, kind_of
 
 MOST_VALUES: Final = 4
 """Values of a hole at a point that are told apart; more count as any."""
@@ -52,7 +52,7 @@ def beyond_template(relaxed: Relaxed, names: Names, hole: int, others: frozenset
         if value not in some
     ]
     declared = names.program.holes[hole]
-    template = f"no function of ?{family_of(declared).spelling} in Space {relaxed.space}"
+    template = f"no function of ?{kind_of(declared).spelling} in Space {relaxed.space}"
     told = {p: some for p, some in values.items() if some is not None}
     if told and isinstance(relaxed.check(found, deadline, rules=False, also=excluded), Conflict):
         texts = [_value(some, names.point(hole, p)) for p, some in told.items()]

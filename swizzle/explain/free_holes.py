@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, Final
 
+from swizzle.explain.attempts import Attempt, Job, Planned
 from swizzle.explain.blame import extend
+from swizzle.explain.conflicts import Conflict
 from swizzle.explain.part_names import Names, listing
-from swizzle.explain.plan import Attempt, Job, Planned
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
-from swizzle.explain.smallest import Conflict
 from templates.holes import Point
 
 LONGEST_TABLE: Final = 32

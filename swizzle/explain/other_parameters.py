@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from swizzle.explain.attempts import Job, Planned, solving
 from swizzle.explain.explanation import TrialKind
-from swizzle.explain.plan import Job, Planned, solving
 from swizzle.language.parameters import Declared
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import postcondition

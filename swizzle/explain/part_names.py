@@ -16,7 +16,7 @@ from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
 from symbolic.ir.sites import Site, Sites, walk
 from symbolic.ir.walk import Body, bodies
-from templates.holes import Point, family_of
+from templates.holes import Point, kind_of
 
 MOST_SHOWN: Final = 6
 """Parts of an enumeration that are spelled out."""
@@ -128,7 +128,7 @@ class Names:
     def hole(self, number: int) -> str:
         """Return a hole as the sketch spells it: '?sw_xform(lane, 32, k)'."""
         hole = self.program.holes[number]
-        return family_of(hole).call(hole)
+        return kind_of(hole).call(hole)
 
     def arguments(self, number: int) -> list[str]:
         """Return what a hole is a function of."""

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from typing_extensions import assert_never
 
+from swizzle.explain.conflicts import Conflict
 from swizzle.explain.requirements import Ignores, IgnoresAt, Kept, Obeys, ObeysAt, Requirement, Right, rule_of
-from swizzle.explain.smallest import Conflict
 from swizzle.problem.open_holes import equate, free_union
 from swizzle.problem.problem import Problem
 from swizzle.specs.verify import compare, run_canonical
@@ -32,7 +32,7 @@ from symbolic.values.guard import Guard, Guards, OutOfTime
 from symbolic.values.union import Union
 from symbolic.values.vector import Encoding, Lanes, Vector
 from templates.chooser import Choice, Chooser, Open
-from templates.holes import Point, Space, family_of
+from templates.holes import Point, Space, kind_of
 from templates.template import Template
 
 T = TypeVar("T")
@@ -143,7 +143,7 @@ class Relaxed:
         """Return a hole of a filling as a table over all points at which the kernel asks it."""
         points = self.points[hole]
         columns = [np.array(c, np.int64) for c in zip(*points, strict=True)] if points and points[0] else []
-        kind = np.bool_ if family_of(self.problem.program.holes[hole]).gives is DType.BOOL else np.int64
+        kind = np.bool_ if kind_of(self.problem.program.holes[hole]).gives is DType.BOOL else np.int64
         rest: Lanes = np.asarray(self.templates[hole].apply(filling.choices[hole], columns), kind)
         values = np.broadcast_to(rest, (len(points),)).tolist()
         return {p: filling.tables[hole].get(p, v) for p, v in zip(points, values, strict=True)}
@@ -293,7 +293,7 @@ class Relaxed:
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
             lanes = [np.asarray(a) for a in args]
             shape = lanes[0].shape if lanes else (problem.run.shape.count,)
-            kind = np.bool_ if family_of(program.holes[number]).gives is DType.BOOL else np.int64
+            kind = np.bool_ if kind_of(program.holes[number]).gives is DType.BOOL else np.int64
             own, table = self.arity[number], tables[number]
             simple = self.templates[number].apply(choices[number], args[:own])
             found: Lanes = np.broadcast_to(np.asarray(simple, kind), shape)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
+from swizzle.explain.attempts import SECONDS, Job, Planned, solving
 from swizzle.explain.explanation import Trial
 from swizzle.explain.free_holes import free_holes
 from swizzle.explain.other_parameters import other_parameters
-from swizzle.explain.plan import SECONDS, Job, Planned, solving
 from swizzle.explain.variants import variants
 from symbolic.errors import SwizzleError
 from templates.holes import SPACES

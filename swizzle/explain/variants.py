@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from swizzle.explain.blocks import block_of, replace_accumulate, swap
 from swizzle.explain.explanation import TrialKind
 from swizzle.explain.part_names import within_loops
+from swizzle.explain.replaced import block_of, replace_accumulate, swap
 from symbolic.ir.program import (
     Accumulate,
     Assign,
@@ -33,7 +33,7 @@ from symbolic.ir.program import (
 )
 from symbolic.ir.sites import walk
 from symbolic.ir.walk import rewrite_statement
-from templates.holes import family_of
+from templates.holes import kind_of
 
 AGAIN: Final = "_again"
 """What the names of a copied accumulate's variables end in."""
@@ -111,7 +111,7 @@ def _grow(program: Program, array: DeclareArray, axis: int) -> Program | None:
             if (
                 isinstance(index, HoleCall)
                 and holes[index.hole].size == extent
-                and family_of(holes[index.hole]).gives is DType.INDEX
+                and kind_of(holes[index.hole]).gives is DType.INDEX
             ):
                 holes[index.hole] = replace(holes[index.hole], size=extent + 1)
     return replace(program, body=tuple(body), holes=tuple(holes))
@@ -178,7 +178,7 @@ def _wrapped(loop: For, trips: range, holes: Sequence[Hole]) -> For:
     """Return a loop with one more iteration; where a hole wants the variable itself, it starts again."""
 
     def rule(node: Expr) -> Expr:
-        if isinstance(node, HoleCall) and family_of(holes[node.hole]).moves:
+        if isinstance(node, HoleCall) and kind_of(holes[node.hole]).moves:
             first = node.args[0]
             if isinstance(first, Var) and first.name == loop.variable and trips.stop >= holes[node.hole].size:
                 size = Const(holes[node.hole].size, DType.INDEX, node.place)

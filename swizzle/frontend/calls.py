@@ -25,7 +25,7 @@ from symbolic.algebra.law import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
 from symbolic.suggest import near
-from templates.holes import BY_SPELLING, HoleFamily
+from templates.holes import BY_SPELLING, HoleKind
 
 STATEMENTS: Final = frozenset({*LOAD_STORE, "permute_local", "cuda.syncthreads", "cuda.syncwarp"})
 DECLARATIONS: Final[dict[str, Any]] = {
@@ -185,25 +185,25 @@ def read_mask(reader: ExpressionReader, node: ast.expr) -> Expr | None:
     return operators.coerce(value, INDEX, "the mask")
 
 
-def _hole(reader: ExpressionReader, family: HoleFamily, arguments: Arguments, node: ast.Call) -> HoleCall:
+def _hole(reader: ExpressionReader, kind: HoleKind, arguments: Arguments, node: ast.Call) -> HoleCall:
     source, place = reader.kernel.source, reader.kernel.source.place(node)
-    name = f"{'?' if source.marks is not None else ''}{family.spelling}"
-    size = family.size
+    name = f"{'?' if source.marks is not None else ''}{kind.spelling}"
+    size = kind.size
     nodes: list[ast.expr] = []
     defaults: list[int] = []
-    for argument in family.arguments:
+    for argument in kind.arguments:
         given = arguments.get(argument.name)
         match argument.role:
             case "size":
                 assert isinstance(given, ast.expr)
-                size = _hole_size(reader, family, name, given)
+                size = _hole_size(reader, kind, name, given)
             case "indices":
                 nodes += given or ()
                 if not given:
                     reader.mistake(
                         node,
                         f"{name} without a variable to depend on",
-                        f"{name}({', '.join(each.name for each in family.arguments)}, ...)",
+                        f"{name}({', '.join(each.name for each in kind.arguments)}, ...)",
                         "give it what the choice may depend on, such as the lane and the loop variable",
                     )
             case "index" if given is not None:
@@ -218,16 +218,16 @@ def _hole(reader: ExpressionReader, family: HoleFamily, arguments: Arguments, no
     args += [Const(value, INDEX, place) for value in defaults]
     texts = [*(ast.unparse(n) for n in nodes), *map(str, defaults)]
     here = replace(place, called_from=None, function="")
-    number = reader.hole(Hole(family.kind, family.kind, size, tuple(texts), here), place)
-    return HoleCall(number, tuple(args), family.gives, place)
+    number = reader.hole(Hole(kind.kind, kind.kind, size, tuple(texts), here), place)
+    return HoleCall(number, tuple(args), kind.gives, place)
 
 
-def _hole_size(reader: ExpressionReader, family: HoleFamily, name: str, node: ast.expr) -> int:
+def _hole_size(reader: ExpressionReader, kind: HoleKind, name: str, node: ast.expr) -> int:
     size = reader.static(node, f"the size n of {name}")
     if size < 1:
         reader.mistake(node, f"the size n of {name} is {size}", "at least 1", "count what the hole chooses from")
-    if size > family.largest:
-        reader.mistake(node, f"the size n of {name} is {size}", f"at most {family.largest}", "choose among fewer")
+    if size > kind.largest:
+        reader.mistake(node, f"the size n of {name} is {size}", f"at most {kind.largest}", "choose among fewer")
     return size
 
 

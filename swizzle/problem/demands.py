@@ -22,8 +22,8 @@ from templates.holes import Point
 VIOLATIONS = 2  # broken rules of one candidate that are shown at once
 
 
-class Shown:
-    """The part of a problem that a search looks at; it grows."""
+class Examples:
+    """The demands that a search has encoded, its examples: counterexamples join them (CEGIS)."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from symbolic.ir.program import DType, Hole
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.union import Union
 from templates.chooser import Choice, Open
-from templates.holes import Point, family_of
+from templates.holes import Point, kind_of
 from templates.template import Template
 
 
@@ -71,7 +71,7 @@ class OpenHoles:
 
 def free_union(guards: Guards, hole: Hole) -> Union:
     """Return a new union of everything in a hole's range, which no template ties."""
-    if family_of(hole).gives is DType.BOOL:
+    if kind_of(hole).gives is DType.BOOL:
         yes = guards.fresh()
         return Union({True: yes, False: -yes})
     if hole.size == 1:

@@ -32,7 +32,7 @@ from symbolic.values.guard import Guard
 from symbolic.values.union import Union
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, reach
 from templates.chooser import Choice
-from templates.holes import Point, Space, family_of
+from templates.holes import Point, Space, kind_of
 from templates.registry import template
 from templates.template import Template, TemplateFamily
 
@@ -130,7 +130,7 @@ class Problem:
             def compute(encoding: Encoding, t: int) -> Union:
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
 
-            domain = family_of(program.holes[number]).values(program.holes[number])
+            domain = kind_of(program.holes[number]).values(program.holes[number])
             return Deferred(compute, lambda t: frozenset(domain))
 
         machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole, deadline=deadline)
@@ -145,7 +145,7 @@ class Problem:
         finals = {p.name: run.memories[p.name].snapshot() for p in outputs(program)}
         points = [sorted(some) for some in asked]
         for each, some in zip(program.holes, points, strict=True):
-            family_of(each).check(each, some)
+            kind_of(each).check(each, some)
         return Problem(program, terms, run, points, found, wanted, finals, branches)
 
     def templates(self, space: Space) -> list[Template]:

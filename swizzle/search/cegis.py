@@ -13,7 +13,7 @@ from functools import partial
 from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.costs.cost import BoundedCost
 from swizzle.problem.candidate import Candidate, NoFilling, Stats
-from swizzle.problem.demands import Shown
+from swizzle.problem.demands import Examples
 from swizzle.problem.open_holes import OpenHoles
 from swizzle.problem.problem import Problem
 from symbolic.solve.answer import Unknown
@@ -59,9 +59,9 @@ class Cegis:
         self.name: SolverName = solver
         self._bound = cost.bound(problem, self.guards)
         self._waiting = problem.first_demands()
-        self.shown = Shown(problem, self.guards, self.holes.at, self._waiting[:1])
+        self.examples = Examples(problem, self.guards, self.holes.at, self._waiting[:1])
         del self._waiting[:1]
-        self._bound.look(self.shown.encoding)
+        self._bound.look(self.examples.encoding)
 
     def __enter__(self) -> Cegis:
         return self
@@ -104,11 +104,11 @@ class Cegis:
             started = time.monotonic()
             choices = self.holes.chosen(answer.holds)
             run, wrong = self.problem.candidate(self.holes.templates, choices)
-            refuted = self.shown.refute(run, wrong, partial(self._forbid, choices), near=at_most is None)
-            self._bound.look(self.shown.encoding)
+            refuted = self.examples.refute(run, wrong, partial(self._forbid, choices), near=at_most is None)
+            self._bound.look(self.examples.encoding)
             cost = self.cost.of_copies(run, 1)[0]
             if not refuted and at_most is not None and cost > at_most:
-                self._bound.refute(run, answer.holds, self.shown.encoding)
+                self._bound.refute(run, answer.holds, self.examples.encoding)
                 refuted = True
             self.stats.seconds_checking += time.monotonic() - started
             if not refuted:
@@ -137,12 +137,12 @@ class Cegis:
     @property
     def narrowed(self) -> bool:
         """Say whether a filling may be right that the search does not look at."""
-        return self.shown.encoding.narrowed
+        return self.examples.encoding.narrowed
 
     def evidence(self) -> dict[str, int]:
         """Return how much a proof took."""
         return {
-            "looked_at": len(self.shown.demands),
+            "looked_at": len(self.examples.demands),
             "queries": self.stats.queries,
             "clauses": self.guards.clauses,
         }
@@ -151,5 +151,5 @@ class Cegis:
 
     def _show_waiting(self) -> None:
         """Look at the next of the first demands; that the ones before it cannot be met is often proved already."""
-        self.shown.look_at(self._waiting.pop(0))
-        self._bound.look(self.shown.encoding)
+        self.examples.look_at(self._waiting.pop(0))
+        self._bound.look(self.examples.encoding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from swizzle.audit.certificate import Engine as EngineName
+from swizzle.audit.certificate import EngineName
 from swizzle.problem.candidate import Candidate, NoFilling
 from symbolic.solve.answer import Unknown
 from templates.holes import Space

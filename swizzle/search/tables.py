@@ -23,7 +23,7 @@ import numpy.typing as npt
 from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.costs.cost import BoundedCost
 from swizzle.problem.candidate import Candidate, NoFilling
-from swizzle.problem.demands import Shown
+from swizzle.problem.demands import Examples
 from swizzle.problem.many import Many
 from swizzle.problem.open_holes import free_union
 from swizzle.problem.problem import Problem
@@ -33,7 +33,7 @@ from symbolic.values.guard import Guard, Guards, OutOfTime
 from symbolic.values.union import Union
 from templates.chooser import Choice
 from templates.functions import Functions, Places
-from templates.holes import Point, Space, family_of
+from templates.holes import Point, Space, kind_of
 
 # Each of these is varied by an experiment: python bench/tuned.py tables.FEW 2 4 8 16
 TOGETHER = 64  # leaves that are run at once
@@ -113,7 +113,7 @@ class Tables:
         self.problem, self.deadline, self.report, self.cost = problem, deadline, report, cost
         self.nodes = self._reached = self.counterexamples = 0  # in this space; of nodes, those that are leaves
         self.holes = problem.program.holes
-        self.sizes = [len(family_of(hole).values(hole)) for hole in self.holes]
+        self.sizes = [len(kind_of(hole).values(hole)) for hole in self.holes]
         self._many = Many(problem)
         self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
         self._asked = [_Asked(size) for size in self.sizes]
@@ -128,7 +128,7 @@ class Tables:
         self._one_of: list[list[Spot]] = []  # of a hole, of which it must take one
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
-        self.shown = Shown(problem, self._guards, self._hole, problem.demands_of(few), self._learn)
+        self.examples = Examples(problem, self._guards, self._hole, problem.demands_of(few), self._learn)
 
     def __enter__(self) -> Tables:
         return self
@@ -304,7 +304,7 @@ class Tables:
     def _cost(self, choices: tuple[Choice, ...]) -> int | None:
         """Run a filling for all threads; return its cost, None if it is wrong, which is shown then."""
         run, wrong = self.problem.candidate(self.templates, choices)
-        if not self.shown.refute(run, wrong, _impossible):
+        if not self.examples.refute(run, wrong, _impossible):
             return self.cost.of_copies(run, 1)[0]
         self.counterexamples += 1
         self.report("looking for a filling")
@@ -404,7 +404,7 @@ class TablesOfSpace:
     @property
     def narrowed(self) -> bool:
         """Say whether a filling may be right that the tables do not look at."""
-        return self._tables.shown.encoding.narrowed
+        return self._tables.examples.encoding.narrowed
 
     def find(self, at_most: int | None = None) -> Candidate | NoFilling:
         """Return the next filling of at most this cost; raises what `Tables.candidates` does."""
@@ -418,7 +418,7 @@ class TablesOfSpace:
 
     def evidence(self) -> dict[str, int]:
         """Return how much a proof took."""
-        return {"looked_at": len(self._tables.shown.demands), "nodes": self._tables.nodes}
+        return {"looked_at": len(self._tables.examples.demands), "nodes": self._tables.nodes}
 
     def close(self) -> None:
         """The tables are kept for the next space."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symbolic.errors import Place
-from templates.holes import HOLE_FAMILIES
-from templates.registry import Filling
+from templates.holes import HOLE_KINDS
+from templates.registry import FilledHole
 
 MOST_ROWS, MOST_COLUMNS = 8, 64
 
@@ -34,12 +34,12 @@ class HoleTable:
     @property
     def drawn(self) -> int | None:
         """The row to draw with arrows: of a transform, the first that moves anything."""
-        if not HOLE_FAMILIES[self.kind].moves:
+        if not HOLE_KINDS[self.kind].moves:
             return None
         return next((n for n, (_, values) in enumerate(self.rows) if values != self.columns), None)
 
 
-def hole_table(filling: Filling, formula: str, asked: Mapping[tuple[int, ...], int]) -> HoleTable:
+def hole_table(filling: FilledHole, formula: str, asked: Mapping[tuple[int, ...], int]) -> HoleTable:
     """Lay out the values of a hole at the points where the kernel asks it."""
     hole = filling.hole
     columns = sorted({point[0] for point in asked if point})[:MOST_COLUMNS]

@@ -19,13 +19,13 @@ from symbolic.ir.program import (
 )
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Vector
-from templates.registry import Filling
+from templates.registry import FilledHole
 
 
 def trace(
     program: Program,
     spec: Callable[..., Any] | None = None,
-    fillings: Sequence[Filling] = (),
+    fillings: Sequence[FilledHole] = (),
     block: int = 0,
     warp: int = 0,
 ) -> Trace:
@@ -36,7 +36,7 @@ def trace(
 def block_trace(
     program: Program,
     spec: Callable[..., Any] | None = None,
-    fillings: Sequence[Filling] = (),
+    fillings: Sequence[FilledHole] = (),
     block: int = 0,
     warp: int = 0,
     printed: Program | None = None,

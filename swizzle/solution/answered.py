@@ -13,16 +13,16 @@ from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import DType
 from symbolic.values.vector import Vector
-from templates.holes import family_of
-from templates.registry import Filling
+from templates.holes import kind_of
+from templates.registry import FilledHole
 
 
-def fillings_of(solution: Solution) -> list[Filling]:
+def fillings_of(solution: Solution) -> list[FilledHole]:
     """Return what each hole of a solved sketch became, ready to be applied."""
     if solution.sketch is None:
         return []
     holes = zip(solution.sketch.holes, solution.holes, strict=True)
-    return [Filling(hole, chosen.constants) for hole, chosen in holes]
+    return [FilledHole(hole, chosen.constants) for hole, chosen in holes]
 
 
 def hole_values(solution: Solution) -> dict[str, HoleValues]:
@@ -43,7 +43,7 @@ def hole_values(solution: Solution) -> dict[str, HoleValues]:
     for filling, some in zip(fillings, asked, strict=True):
         arity = len(filling.hole.arguments)
         points = np.unique(np.concatenate([np.empty((0, arity), np.int64), *some]), axis=0)
-        kind = np.bool_ if family_of(filling.hole).gives is DType.BOOL else np.int64
+        kind = np.bool_ if kind_of(filling.hole).gives is DType.BOOL else np.int64
         applied = np.asarray(filling.apply(list(points.T)))
         values: npt.NDArray[Any] = np.broadcast_to(applied, len(points)).astype(kind)
         found[filling.hole.name] = HoleValues(filling.hole.arguments, points, values)

@@ -9,7 +9,7 @@ from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Solution
 from symbolic.ir.program import Hole, Program
 from templates.formula import fill, formula
-from templates.holes import family_of
+from templates.holes import kind_of
 from templates.registry import function_of
 
 
@@ -28,4 +28,4 @@ def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], bool]], co
 
 def is_plain_k(hole: Hole, text: str) -> bool:
     """Tell whether a hole's formula is its `k` as it stands, which then is in range wherever it is asked."""
-    return family_of(hole).moves and text in hole.arguments[1:2]
+    return kind_of(hole).moves and text in hole.arguments[1:2]

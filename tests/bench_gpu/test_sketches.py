@@ -18,7 +18,7 @@ from bench.gpu.solved import Store, sketch
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from swizzle import load, solve
 from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.calling import sizes_of
 from swizzle.emit.emitters import cuda_source
@@ -86,7 +86,7 @@ def test_the_ptx_is_the_specification(target: str, parameters: dict[str, int]) -
     file, _, name = target.partition(":")
     (posed,) = load(SKETCHES / file, name, parameters)
     best = solve(posed).best
-    filled = Filled(best.program, posed.spec, (), sizes_of(best))
+    filled = FilledKernel(best.program, posed.spec, (), sizes_of(best))
     source = cuda_source(filled.program, (), filled.sizes)
     made = compile_cuda(source.text, "sm_90")
     found = SizesValidator(sizes_to_try(filled, source)).validate(made.ptx, source.entry)

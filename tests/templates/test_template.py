@@ -17,7 +17,7 @@ from symbolic.solve.verdict import Chosen
 from symbolic.values.guard import Guards
 from templates.chooser import Columns, OneChoice, Open
 from templates.cond import Cond
-from templates.holes import BY_SPELLING, HOLE_FAMILIES, SPACES, Point
+from templates.holes import BY_SPELLING, HOLE_KINDS, SPACES, Point
 from templates.part import Part
 from templates.registry import FAMILIES
 from templates.template import Template, matching
@@ -178,21 +178,21 @@ def test_the_language_has_the_holes_of_the_registry() -> None:
     """The surface's functions, written out for their documentation, take what the table of holes says."""
     assert list(HOLES) == list(BY_SPELLING)
     for name, function in HOLES.items():
-        family, parameters = BY_SPELLING[name], inspect.signature(function).parameters
-        assert list(parameters) == [argument.name for argument in family.arguments]
-        for argument in family.arguments:
+        kind, parameters = BY_SPELLING[name], inspect.signature(function).parameters
+        assert list(parameters) == [argument.name for argument in kind.arguments]
+        for argument in kind.arguments:
             parameter = parameters[argument.name]
             many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
             assert many == (argument.role == "indices") and parameter.annotation == "int"
             assert parameter.default == (inspect.Parameter.empty if argument.default is None else argument.default)
-        assert inspect.signature(function).return_annotation == ("bool" if family.gives is DType.BOOL else "int")
+        assert inspect.signature(function).return_annotation == ("bool" if kind.gives is DType.BOOL else "int")
         text = (function.__doc__ or "").replace("\n", " ")
-        assert family.size is not None or f"at most {family.largest}" in re.sub(" +", " ", text)
+        assert kind.size is not None or f"at most {kind.largest}" in re.sub(" +", " ", text)
 
 
 def test_every_family_is_where_a_hole_names_it() -> None:
     """The table of holes names families of the registry, each of its own kind of hole."""
-    for family in HOLE_FAMILIES.values():
-        assert tuple(family.spaces) == SPACES
-        for names in family.spaces.values():
-            assert all(FAMILIES[name].kind == family.kind for name in names)
+    for kind in HOLE_KINDS.values():
+        assert tuple(kind.spaces) == SPACES
+        for names in kind.spaces.values():
+            assert all(FAMILIES[name].kind == kind.kind for name in names)

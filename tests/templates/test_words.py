@@ -14,7 +14,7 @@ from symbolic.ir.program import Hole
 from templates.cond import Cond
 from templates.holes import SPACES
 from templates.part import Part
-from templates.registry import Filling, template
+from templates.registry import FilledHole, template
 from templates.template import Template
 from templates.xform import Xform
 
@@ -110,7 +110,7 @@ def test_xform_words_are_true(n: int, extent: int, space: str) -> None:
     made = template(hole("xform", n, "lane", "k"), points, space)  # type: ignore[arg-type]
     assert isinstance(made, Xform)
     for choice in choices(made):
-        filling = Filling(hole("xform", n, "lane", "k"), made.constants(choice))
+        filling = FilledHole(hole("xform", n, "lane", "k"), made.constants(choice))
         words = filling.words()
         for k in range(extent):
             step = element(words, n, {"k": k})
@@ -125,7 +125,7 @@ def test_every_transform_of_eight_elements_has_true_words() -> None:
     made = template(hole("xform", 8, "i", "k"), points, "3")
     seen = set()
     for choice in choices(made, 10**6):
-        words = Filling(hole("xform", 8, "i", "k"), made.constants(choice)).words()
+        words = FilledHole(hole("xform", 8, "i", "k"), made.constants(choice)).words()
         seen.add(words)
         k = len(seen) % 4
         step = element(words, 8, {"k": k})
@@ -143,7 +143,7 @@ def test_condition_words_are_true(arity: int, space: str) -> None:
     made = template(hole("cond", 2, *names), points, space)  # type: ignore[arg-type]
     assert isinstance(made, Cond)
     for choice in choices(made, 150):
-        filling = Filling(hole("cond", 2, *names), made.constants(choice))
+        filling = FilledHole(hole("cond", 2, *names), made.constants(choice))
         for point in points:
             said = holds(filling.words(), dict(zip(names, point, strict=True)))
             assert said == bool(made.apply(choice, point)) == bool(filling.apply(point)), filling.words()
@@ -156,7 +156,7 @@ def test_partition_words_are_true(n: int) -> None:
     made = template(hole("part", n, "lane", "k"), points, "2")
     assert isinstance(made, Part)
     for choice in choices(made, 80):
-        filling = Filling(hole("part", n, "lane", "k"), made.constants(choice))
+        filling = FilledHole(hole("part", n, "lane", "k"), made.constants(choice))
         for point in points:
             said = part(filling.words(), dict(zip(("lane", "k"), point, strict=True)))
             assert said == int(made.apply(choice, point)) == int(filling.apply(point)), filling.words()
@@ -181,7 +181,7 @@ def test_partition_words_are_true(n: int) -> None:
 def test_words_of_a_transform(given: Mapping[str, int], words: str) -> None:
     """The words are those of the paper's primitives, with small signed numbers."""
     plain = {"gs": 32, "c_f": 1, "d_f": 32, "wrap": 0, "c_r": 0, "d_r": 0, "c": 0}
-    assert Filling(hole("xform", 32, "lane", "k"), {**plain, **given}).words() == words
+    assert FilledHole(hole("xform", 32, "lane", "k"), {**plain, **given}).words() == words
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_words_of_a_transform(given: Mapping[str, int], words: str) -> None:
 def test_words_of_a_condition(given: Mapping[str, int], words: str) -> None:
     """Conditions read as comparisons with the nearest round number."""
     plain = {"left": 0, "sign": -1, "right": 0, "equal": 0, "negated": 0, "threshold": 0}
-    assert Filling(hole("cond", 2, "lane", "k"), {**plain, **given}).words() == words
+    assert FilledHole(hole("cond", 2, "lane", "k"), {**plain, **given}).words() == words
 
 
 def test_an_argument_that_is_an_expression_is_kept_apart() -> None:
     """An argument's own operators do not mix with those of the words."""
     plain = {"gs": 8, "c_f": 1, "d_f": 8, "wrap": 0, "c_r": 2, "d_r": 0, "c": 0}
-    assert Filling(hole("xform", 8, "lane", "r + 1"), plain).words() == "rotate by 2 * (r + 1)"
+    assert FilledHole(hole("xform", 8, "lane", "r + 1"), plain).words() == "rotate by 2 * (r + 1)"

@@ -16,7 +16,7 @@ from symbolic.algebra.terms import UNWRITTEN
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Accumulate, DeclareAccumulator
 from symbolic.ir.walk import statements
-from templates.registry import Filling
+from templates.registry import FilledHole
 from tests.differential.random_sketches import RandomSketch
 from tests.sketches import kernel, sketch_of
 from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, picture, random_constants, solved
@@ -24,7 +24,7 @@ from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, p
 
 def traced(text: str, block: int = 0, warp: int = 0) -> Trace:
     sketch, solution = solved(text)
-    holes = [Filling(h, s.constants) for h, s in zip(sketch.program.holes, solution.holes, strict=True)]
+    holes = [FilledHole(h, s.constants) for h, s in zip(sketch.program.holes, solution.holes, strict=True)]
     return trace(sketch.program, sketch.spec, holes, block, warp)
 
 
@@ -81,7 +81,7 @@ def test_random_kernels_hand_on_what_they_have() -> None:
     ran = 0
     for seed in range(60):
         program, random = RandomSketch(Random(seed)).sketch().program, Random(seed)
-        holes = [Filling(hole, random_constants(hole, random)) for hole in program.holes]
+        holes = [FilledHole(hole, random_constants(hole, random)) for hole in program.holes]
         warps = prod(program.block) // program.warp_size
         try:
             block = prod(program.grid) - 1

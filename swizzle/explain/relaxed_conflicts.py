@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from swizzle.explain.conflicts import Check, Conflict, Met, smallest
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Requirement, Right
-from swizzle.explain.smallest import Check, Conflict, Met, smallest
 
 SHARES: Final = 4
 """One check may take this part of the time that is left."""

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from swizzle.explain.conflicts import Conflict, Met, hitting_set, shrink, smallest
 from swizzle.explain.needs import deficient
 from swizzle.explain.part_names import listing, spans
-from swizzle.explain.smallest import Conflict, Met, hitting_set, shrink, smallest
 
 SIZE = 7
 
