@@ -124,7 +124,7 @@ class Written(Template):
                 return Leaf(symbol, leaf)  # type: ignore[arg-type]
             left, right = tree(), tree()
             if symbol in _BY_CONSTANT and not (isinstance(right, Leaf) and right.kind == "constant" and right.value):
-                raise ValueError(f"node_{place} of the hole is {symbol} by what is no constant above 0")
+                raise ValueError(f"node_{place} of the hole is {symbol} by what is not a constant above 0")
             return Node(symbol, left, right)  # type: ignore[arg-type]
 
         (modulo,) = integers(constants, ["modulo"])

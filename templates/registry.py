@@ -114,7 +114,7 @@ def _checked(family: Any) -> TemplateFamily:
     """Return a family that can be registered."""
     if not isinstance(family, TemplateFamily):
         raise SwizzleError(
-            f"{family!r} is no family of templates",
+            f"{family!r} is not a family of templates",
             expected="a templates.template.TemplateFamily, or the name of one",
             fix="see docs/extend.md",
         )

@@ -129,7 +129,7 @@ class Xform(Template):
     def parse(self, constants: Mapping[str, object]) -> Choice:
         gs, c_f, d_f, wrap, c_r, d_r, c = integers(constants, _NAMES)
         if gs < 1 or d_f < 1 or self.n % gs or gs % d_f or d_r < 0:
-            raise ValueError(f"gs = {gs}, d_f = {d_f}, d_r = {d_r} is no xform of size {self.n}")
+            raise ValueError(f"gs = {gs}, d_f = {d_f}, d_r = {d_r} is not an xform of size {self.n}")
         return ((gs, c_f, d_f, bool(wrap)), (c_r, d_r), c)
 
     def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:

@@ -57,7 +57,7 @@ def launch(
     for position, (value, bytes_) in enumerate(zip(given, alignment, strict=False)):
         if isinstance(value, DeviceArray) and value.pointer % bytes_:
             raise SwizzleError(
-                f"argument {position} starts at an address that is no multiple of {bytes_} bytes",
+                f"argument {position} starts at an address that is not a multiple of {bytes_} bytes",
                 expected="an array whose address is aligned, as this kernel loads or stores vectors",
                 fix="copy the slice or view into an array of its own",
             )

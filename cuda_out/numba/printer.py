@@ -188,7 +188,7 @@ class _Module:
             for axis, length in zip(axes, lengths, strict=True):
                 if axis.step > 1:
                     with out.nested(f"if {length} % {axis.step}:"):
-                        out.line(f'raise ValueError(f"{{{length}}} is no multiple of {axis.step}")')
+                        out.line(f'raise ValueError(f"{{{length}}} is not a multiple of {axis.step}")')
             if lengths:
                 with out.nested(f"if {' or '.join(f'{length} <= 0' for length in lengths)}:"):
                     out.line("return")

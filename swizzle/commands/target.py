@@ -42,7 +42,7 @@ def load_all(target: str, overrides: Mapping[str, int]) -> list[Sketch]:
     path, selector = split_target(target)
     if path.suffix == ".json":
         raise SwizzleError(
-            f"{path} is no sketch; a solution file holds what was solved",
+            f"{path} is not a sketch; a solution file holds what was solved",
             expected="a .py or a .swz file",
             fix=f"swizzle check {path}, or swizzle run {path}; solve the sketch that it names",
         )

@@ -63,7 +63,7 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
         if on_device and view.address % bytes_:
             raise _wrong(
                 parameter,
-                f"starts at an address that is no multiple of {bytes_} bytes",
+                f"starts at an address that is not a multiple of {bytes_} bytes",
                 "an aligned array, as this kernel loads or stores vectors",
                 "copy the slice or view into an array of its own",
             )

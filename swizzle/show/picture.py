@@ -62,7 +62,7 @@ def drawable(path: Path) -> Literal["svg", "html"]:
         case ".html" | ".htm":
             return "html"
         case _:
-            raise SwizzleError(f"{path} is no name of a picture", expected="a file that ends in .svg or .html")
+            raise SwizzleError(f"{path} is not a file name for a picture", expected="a file that ends in .svg or .html")
 
 
 def picture_of(

@@ -55,7 +55,7 @@ def test_a_misaligned_device_array_is_refused() -> None:
     slice_ = SimpleNamespace(
         __cuda_array_interface__={"shape": (4,), "strides": None, "typestr": "<f4", "data": (4100, False), "version": 3}
     )
-    with pytest.raises(SwizzleError, match="argument 1 starts at an address that is no multiple of 16 bytes"):
+    with pytest.raises(SwizzleError, match="argument 1 starts at an address that is not a multiple of 16 bytes"):
         launch(SCALE, "rotate", (1, 1, 1), (32, 1, 1), [_device_array((4,)), slice_], alignment=(16, 16))
 
 

@@ -79,7 +79,7 @@ def test_strides(index: ir.Expr, stride: int) -> None:
     ],
 )
 def test_what_moves_unevenly_is_refused(index: ir.Expr) -> None:
-    """The block's size is no multiple of what divides it, or the bits that change are its own."""
+    """The block's size is not a multiple of what divides it, or the bits that change are its own."""
     found = moves(store("y", AT, load("x", index)))
     assert found == NotTranslated("this does not move evenly with blockIdx.x", HERE)
 

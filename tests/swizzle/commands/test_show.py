@@ -86,7 +86,7 @@ def test_a_wrong_kernel_is_drawn_and_said_to_be_wrong(folder: Path) -> None:
         (
             ("conv.swz", "-o", "conv.png"),
             2,
-            "conv.png is no name of a picture\n  expected: a file that ends in .svg",
+            "conv.png is not a file name for a picture\n  expected: a file that ends in .svg",
         ),
         (("conv.swz", "--warp", "2", "-q"), 2, "there is no warp 2\n  expected: 0 to 1"),
         (("both.swz:butterfly", "--block", "1"), 2, "there is no block 1\n  expected: the only one is block 0"),

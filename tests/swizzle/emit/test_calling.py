@@ -122,7 +122,7 @@ def test_a_kernel_of_fixed_size_says_why() -> None:
 
 
 def test_lengths_of_whole_steps() -> None:
-    """A length that is no multiple of the step is refused, with the step."""
+    """A length that is not a multiple of the step is refused, with the step."""
     best = solved("mult32", "register", warp_size=8)
     a, c = np.zeros(12, np.uint32), np.zeros(24, np.uint32)
     with pytest.raises(SwizzleError) as caught:
@@ -144,7 +144,7 @@ def test_misaligned_device_arrays_are_named() -> None:
 
     x = np.arange(128, dtype=F32)
     address = x.__array_interface__["data"][0]
-    with pytest.raises(SwizzleError, match="the array for x starts at an address that is no multiple of 8 bytes"):
+    with pytest.raises(SwizzleError, match="the array for x starts at an address that is not a multiple of 8 bytes"):
         solve(pairs).best(device(x, data=(address // 8 * 8 + 4, False)), device(np.zeros_like(x)))
 
 

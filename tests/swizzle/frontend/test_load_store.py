@@ -49,7 +49,7 @@ def test_warp_store_undoes_warp_load(shfl: str) -> None:
 @pytest.mark.parametrize("block", ["8", "(4, 2)", "(2, 2, 2)"])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_block_load_and_store(block: str, stride: int) -> None:
-    """A block moves a whole shared array, also when its size is no multiple of a round."""
+    """A block moves a whole shared array, also when its size is not a multiple of a round."""
     kernel = f"""
 t = cuda.shared.array(21, f32)
 block_load(x, t, offset=1, stride={stride}, fill=4)
@@ -120,7 +120,7 @@ def test_a_store_undoes_a_load_in_three_dimensions(shape: tuple[int, int, int]) 
     ("block", "shape"), [("(4, 2)", ""), ("(2, 4)", ", shape=(2, 4)"), ("8", ", shape=(4, 2)"), ("8", "")]
 )
 def test_a_block_transposes(block: str, shape: str) -> None:
-    """With transpose=True the shared array has the dimensions reversed, also where it is no multiple of a round."""
+    """With transpose=True the shared array has the dimensions reversed, also where it is not a multiple of a round."""
     kernel = f"""
 v = cuda.shared.array((5, 3), f32)
 block_load(x, v, offset=(1, 0), transpose=True{shape})

@@ -241,7 +241,7 @@ def test_a_family_of_ones_own(tmp_path: Path) -> None:
         ([family("a b")], "a family is called 'a b'"),
         ([family(kind="zform")], "the family flip is for holes of the kind 'zform'"),
         ([family(), family()], "two families of the same name"),
-        ([3], "3 is no family of templates"),
+        ([3], "3 is not a family of templates"),
         (["flop"], "there is no family 'flop'"),
         ("xor", "the family 'xor' is Swizzle's own"),
     ],

@@ -36,7 +36,7 @@ def test_k_alone_where_it_stays_in_range(rounds: int, expected: str) -> None:
     [
         ({}, "gs of xform1 is None"),
         ({"gs": True}, "gs of xform1 is True"),
-        ({"gs": 3}, "gs = 3, d_f = 8, d_r = 0 is no xform of size 8"),
+        ({"gs": 3}, "gs = 3, d_f = 8, d_r = 0 is not an xform of size 8"),
         ({"c": 1 << 40}, "c of xform1 is 1099511627776"),
     ],
 )
