@@ -1,4 +1,4 @@
-"""What tells a kernel from its specification where their terms differ: numbers, if any do.
+"""Inputs on which a kernel and its specification differ, tried where their terms differ.
 
 Terms are equal up to the order and grouping of sums and products, so kernels that are equal for other reasons
 (`x * (y + z)` and `x * y + x * z`) have different terms. Running both on numbers settles 'not equal'; agreement

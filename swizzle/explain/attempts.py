@@ -1,4 +1,4 @@
-"""What is to be changed, and a change that is still to be tried."""
+"""Changes that may help: the sketch that they start from, and each one as an attempt that is still to be made."""
 
 from __future__ import annotations
 

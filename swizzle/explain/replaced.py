@@ -1,4 +1,4 @@
-"""Statements replaced in a program, found by identity."""
+"""Programs in which a statement is replaced; it is found by its identity."""
 
 from __future__ import annotations
 

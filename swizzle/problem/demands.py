@@ -1,4 +1,4 @@
-"""What a search was shown of a problem: the demands and the rules of a few threads, as clauses over guards.
+"""The examples of a search: the demands and the rules of a few threads, as clauses over guards.
 
 Kernels are input-independent, so a few threads are enough to find a candidate; a candidate is run for all threads by
 the concrete machine, and the elements that come out wrong for one thread (or a rule that a thread breaks) are shown

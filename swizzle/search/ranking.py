@@ -1,4 +1,4 @@
-"""How fillings compare by the costs of a goal, and what is proved of the best: by counting, or as all were seen."""
+"""How fillings compare by the costs of a goal, and what is proved of the best: by counting, or by looking at all."""
 
 from __future__ import annotations
 

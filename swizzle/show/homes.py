@@ -1,4 +1,4 @@
-"""Which lane had a value first: where its way from one single source began."""
+"""Which lane had a value first: where a chain of moves from a single source begins."""
 
 from __future__ import annotations
 

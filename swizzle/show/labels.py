@@ -1,4 +1,4 @@
-"""What stands in a cell: a short label of a term, and its tone. The whole term is a hover, or a title, away.
+"""What stands in a cell: a short label of a term, and its tone; the whole term is shown on hover, or as a title.
 
 A label is a few short lines: `x17` for x[17], `w2` over `·x17` for a product, `Σ3` for a sum of three.
 """

@@ -1,4 +1,4 @@
-"""Where each thread has a value from, while a data expression is evaluated: its leaves, and which one it takes over."""
+"""From where each thread takes a value while data is evaluated: an expression's leaves, and which one is passed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine with ears: it runs a program on canonical terms and keeps a row for each step of one block.
+"""The machine, recording: it runs a program on canonical terms and keeps a row for each step of one block.
 
 Nothing is computed a second time, except an index that the machine does not hand out; that is asked of the machine
 again. Whom a shuffle asks, it says when the threads' own numbers are shuffled.

@@ -1,4 +1,4 @@
-"""What a hole became: the formula that is read, the constants that it is kept by."""
+"""What a hole became: the formula that people read, and the constants that files keep."""
 
 from __future__ import annotations
 

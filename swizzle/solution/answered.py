@@ -1,4 +1,4 @@
-"""A solved sketch run with its holes answered: what each was asked, and what it said."""
+"""A solved sketch, run with its chosen functions: at which points each hole is asked, and what it gives there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holes that another sketch has solved: what a device function's holes became there, they are in each of its callers.
+"""Holes of device functions that another sketch has solved: they become the same in each caller.
 
 A hole is known by its place in the text. The filled sketch is then solved, or only verified, as a whole: nothing is
 believed of it because its parts were solved.
