@@ -1,7 +1,8 @@
 """What a tuned number does: `python bench/tuned.py tables.FEW 2 4 8 16` solves case studies with each value of it.
 
-Each run is a process of its own, without the cache; the seconds of interpreting, searching and verifying are printed as
-a table, a line for each case study. The value that the code has is marked. `--list` prints the numbers that are known.
+Without values, those of its experiment on file are taken, and `--all` runs every experiment. Each run is a process of
+its own, without the cache; the seconds of interpreting, searching and verifying are printed as a table, a line for
+each question. The value that the code has is marked. `--list` prints the numbers.
 """
 
 from __future__ import annotations
@@ -17,25 +18,48 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
-NUMBERS = {
-    "swizzle.search.tables": ("TOGETHER", "FIRST_FAILURES", "MORE_FAILURES", "FEW", "OF_HOLE"),
-    "swizzle.search.plan": ("WORTH_IT", "LARGE", "NODE_LIMIT", "OF_SMALL_SPACE"),
-    "swizzle.search.reading": ("TOGETHER",),
-    "templates.functions": ("MOST_ROWS", "MOST_SETS", "AT_ONCE", "LARGE", "PART", "FIRST_PLACES"),
-    "templates.holes": ("FEW",),
+NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
+    "swizzle.search.tables": {
+        "TOGETHER": (8, 64, 512),
+        "FIRST_FAILURES": (10, 40, 160),
+        "MORE_FAILURES": (1.1, 1.3, 2.0),
+        "FEW": (2, 8, 32),
+        "OF_HOLE": (0.0, 0.05, 0.5),
+    },
+    "swizzle.search.plan": {
+        "WORTH_IT": (1.0, 1.5, 4.0),
+        "LARGE": (32, 128, 512),
+        "NODE_LIMIT": (200, 2_000, 20_000),
+        "OF_SMALL_SPACE": (200_000, 2_000_000, 20_000_000, 200_000_000),
+    },
+    "swizzle.search.reading": {"TOGETHER": (8, 64, 512)},
+    "swizzle.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
+    "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},
+    "swizzle.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
+    "templates.functions": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64)},
+    "templates.template": {"FEW": (8, 64, 512)},
+    "templates.xform_functions": {
+        "MOST_SETS": (1_000_000, 10_000_000),
+        "AT_ONCE": (20_000, 200_000, 2_000_000),
+        "LARGE": (800, 8_000, 80_000),
+        "PART": (2, 4, 16),
+    },
 }
-"""The numbers that were chosen by experiment, by their modules."""
+"""The numbers that were chosen by experiment, by their modules, each with the values that its experiment compares."""
+FIXED = {"swizzle.search.metasketch.BETWEEN_COUNTS", "templates.xform_functions.WORD"}
+"""Numbers that change no time: how often progress is shown, the bits of a word."""
 
 QUESTIONS = (
     "conv1d K=5 | ",
     "stencil1d K=7 | ",
     "conv2d K=3 | ",
     "aos_store:crc struct_size=5 | 3",
+    "aos_store:crc struct_size=5 | 3 | all",
     "aos_sum:crc | ",
     "mult32:register | ",
     "mult64:shared | ",
 )
-"""Kernels with their parameters, and the space that is asked for: none is the first with an answer."""
+"""Kernels with their parameters, the space that is asked for (none: the first with an answer), and 'all' for all."""
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -47,9 +71,16 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=1, help="of which the median counts (default: 1)")
     parser.add_argument("--limit", type=float, default=60, help="seconds for each run (default: 60)")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--list", action="store_true", help="print the numbers with their values")
+    parser.add_argument("--all", action="store_true", help="run the experiment of every number")
     options = parser.parse_args(given)
     sys.path.insert(0, str(ROOT))
+    if options.all:
+        for module, names in NUMBERS.items():
+            for name in names:
+                options.number, options.values = f"{module}.{name}", []
+                table(options, module, name)
+        return 0
     if options.list or not options.number:
         for module, names in NUMBERS.items():
             values = [f"{name} = {getattr(importlib.import_module(module), name):,}" for name in names]
@@ -59,20 +90,35 @@ def main(given: Sequence[str] | None = None) -> int:
     if options.one:
         print(*one(module, name, options.values[0], options.questions[0], options.limit))
         return 0
+    table(options, module, name)
+    return 0
+
+
+def table(options: argparse.Namespace, module: str, name: str) -> None:
+    """Print what each value of one number makes of the questions."""
+    options.values = options.values or [repr(value) for value in NUMBERS[module][name]]
     today = getattr(importlib.import_module(module), name)
     heads = [f"*{value}*" if ast.literal_eval(value) == today else value for value in options.values]
     print(f"| {module}.{name} | " + " | ".join(heads) + " |\n|---" + "|---" * len(heads) + "|")
     for question in options.questions:
         cells = [_run(options, value, question) for value in options.values]
-        target, _, space = (part.strip() for part in question.partition("|"))
-        print(f"| {target}{', Space ' if space else ''}{space} | " + " | ".join(cells) + " |", flush=True)
-    return 0
+        target, space, every = asked(question)
+        print(f"| {target}{f', Space {space}' if space else ''}{', all' if every else ''} | {' | '.join(cells)} |")
+    print(flush=True)
+
+
+def asked(question: str) -> tuple[str, str, bool]:
+    """Return the kernel with its parameters, the space, and whether all solutions are asked for."""
+    target, space, every = [*(part.strip() for part in question.split("|")), "", ""][:3]
+    return target, space, every == "all"
 
 
 def where(number: str) -> tuple[str, str]:
     """Return the module and the name of a number that is written `tables.FEW`, or `FEW` where only one has it."""
     last, _, name = number.rpartition(".")
-    found = [each for each, names in NUMBERS.items() if name in names and each.endswith(last)]
+    found = [
+        each for each, names in NUMBERS.items() if name in names and f".{each}".endswith(f".{last}" if last else "")
+    ]
     if len(found) != 1:
         sys.exit(f"{number}: {'one of ' + ', '.join(found) if found else 'not known; see --list'}")
     return found[0], name
@@ -90,20 +136,36 @@ def _run(options: argparse.Namespace, value: str, question: str) -> str:
 
 
 def one(module: str, name: str, value: str, question: str, limit: float) -> tuple[str, float]:
-    """Set the number, solve, and return the answer and the seconds."""
+    """Set the number wherever it was imported, solve, and return the answer and the seconds."""
     from swizzle import load
     from swizzle.search.metasketch import solve
     from swizzle.solution.solution import Limits
 
-    setattr(importlib.import_module(module), name, ast.literal_eval(value))
-    target, _, space = (part.strip() for part in question.partition("|"))
+    set_everywhere(module, name, ast.literal_eval(value))
+    target, space, every = asked(question)
     kernel, *given = target.split()
     file, _, form = kernel.partition(":")
     values = {key: int(number) for key, _, number in (each.partition("=") for each in given)}
     (sketch,) = load(ROOT / "case_studies" / f"{file}.py", form or None, values)
     started = time.monotonic()
-    found = solve(sketch, Limits(space=space or None, timeout=limit))  # type: ignore[arg-type]
+    found = solve(sketch, Limits(space or None, every, limit))  # type: ignore[arg-type]
     return found.status, time.monotonic() - started
+
+
+def set_everywhere(module: str, name: str, value: object) -> None:
+    """Set a number in its own module and in those that have it by `from ... import`."""
+    home = importlib.import_module(module)
+    assert hasattr(home, name), f"{module} has no {name}"
+    for other in list(sys.modules.values()):
+        path = getattr(other, "__file__", None)
+        if path and Path(path).is_relative_to(ROOT) and name in vars(other):
+            tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+            origins = {
+                node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+                for alias in node.names if alias.name == name
+            }  # fmt: skip
+            if other is home or module in origins:
+                setattr(other, name, value)
 
 
 if __name__ == "__main__":
