@@ -15,7 +15,8 @@ from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import trials
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
 from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import NARROWED, solve
+from swizzle.search.answer import NARROWED
+from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Progress, Result, SpaceName
 from symbolic.errors import SwizzleError

@@ -12,63 +12,45 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
-from swizzle.audit.certificate import Claim, confirm, confirm_equal
+from swizzle.audit.certificate import Claim
 from swizzle.costs.cost import floor_of
-from swizzle.costs.goal import Goal
 from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.problem import Problem
+from swizzle.search.answer import result_of
 from swizzle.search.cegis import Cegis
 from swizzle.search.engine import Engine
 from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
+from swizzle.search.state import SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import solve_filled
-from swizzle.solution.solution import Limits, Named, Progress, Result, Solution, SpaceName, Status, TemplateName
+from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
 from symbolic.solve.answer import Unknown
-from symbolic.solve.engines import SolverName, quickest_boolean
 from symbolic.values.guard import OutOfTime
-from templates.holes import SPACES
 from templates.registry import register
 from templates.template import TemplateFamily
 
 Listener = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
-NARROWED = "fillings in which contributions to an accumulator cancel are too many to be looked at"
 
 
-class _Search:
-    """One solve job on its way."""
+class _Search(SearchState):
+    """A solve job that goes through the spaces."""
 
     def __init__(self, sketch: Sketch, limits: Limits, listener: Listener | None, meaning: Meaning | None) -> None:
-        self.sketch, self.limits, self.listener, self.meaning = sketch, limits, listener, meaning
-        self.goal = Goal.of(costs_of(limits.cost), limits.canonical)
+        super().__init__(sketch, limits)
+        self.listener, self.meaning = listener, meaning
         self.every = limits.all_solutions or bool(self.goal.counted)
-        quickest: SolverName = quickest_boolean() if limits.canonical else "z3"
-        self.solver: SolverName = quickest if limits.solver == "auto" else limits.solver
-        self.started = time.monotonic()
-        self.deadline = None if limits.timeout is None else self.started + limits.timeout
-        self.seconds = {"interpret": 0.0, "search": 0.0, "verify": 0.0}
-        self.best: Candidate | None = None
-        self.all: list[Candidate] = []
-        self.claims: list[Claim] = []
-        self.lowered = False  # whether nothing is cheaper in the space that was searched last, by the cost lowered
-        self.left_open: list[SpaceName] = []
-        self.reason = ""
-        self.narrowed = False  # a space is left that has fillings which were not looked at
         self.counted_at = 0.0
         self.counterexamples = 0
-        self.problem: Problem | None = None
-        self.reading: Reading | None = None
-        self.ranking: Ranking | None = None
         self.tables: Tables | None = None
-        self.plan: Plan | None = None
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
@@ -104,7 +86,7 @@ class _Search:
             for space in self.plan.spaces:
                 last = space
                 done = self._search_space(space)
-                if self.best is not None and (self.limits.space != "all" or not done or self._is_settled()):
+                if self.best is not None and (self.limits.space != "all" or not done or self.is_settled()):
                     optimal = done
                     break
                 if not done:
@@ -121,16 +103,7 @@ class _Search:
                 self.tables.close()
             self._keep(None)
         self.seconds["search"] = time.monotonic() - started
-        return self._result(last, optimal)
-
-    def _at_floor(self) -> bool:
-        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
-        return self.ranking is not None and self.ranking.is_lowest(self.best)
-
-    def _is_settled(self) -> bool:
-        """Say whether no other filling of this or any space needs to be counted."""
-        one = bool(self.goal.counted) and not self.limits.all_solutions
-        return one and self.ranking is not None and self.ranking.is_least(self.best)
+        return result_of(self, last, optimal)
 
     def _search_space(self, space: SpaceName) -> bool:
         """Search one space, light parts first; return whether its question was answered for certain."""
@@ -141,7 +114,7 @@ class _Search:
             with closing(self._engine(part, light=True)) as light:
                 if isinstance(self._lower(light), Unknown):
                     return False
-            if self._is_settled() if self.goal.counted else self._at_floor():
+            if self.is_settled() if self.goal.counted else self.at_floor():
                 return True
         self.tell(space, "building the space")
         if (self.best is None or self.goal.counted) and self.plan.suits_tables(space):
@@ -236,7 +209,7 @@ class _Search:
 
     def _lower(self, engine: Engine) -> NoFilling | Unknown | None:
         """Look for cheaper and cheaper fillings; return why there is no more, None at the floor."""
-        while not self._at_floor():
+        while not self.at_floor():
             bound = None if self.best is None else self.best.cost - 1
             self.tell(engine.space, "looking for a filling" if bound is None else f"looking for cost {bound} or less")
             answer = engine.find(bound)
@@ -251,7 +224,7 @@ class _Search:
         """Look at every distinct filling of the space, or at those that the costs which are counted decide between."""
         assert self.ranking is not None
         found: list[Candidate] = []
-        while not self._is_settled():
+        while not self.is_settled():
             few = self.goal.lowers and not self.limits.all_solutions
             at_most = self.best.cost if few and self.best is not None else None
             answer = engine.find(at_most)
@@ -279,103 +252,6 @@ class _Search:
         self.narrowed |= engine.narrowed
         name = self.goal.lowered.name
         self.claims.append(Claim(space, at_most, known, engine.name, engine.evidence(), name, engine.narrowed))
-
-    # -- result ---------------------------------------------------------------------------------------------
-
-    def _result(self, last: SpaceName, optimal: bool) -> Result:
-        started = time.monotonic()
-        candidates: list[Candidate] = []
-        certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in self.claims]}
-        if self.best is not None and self.ranking is not None:
-            candidates = [self.best]
-            if self.all and self.limits.all_solutions:
-                dearer = self.ranking.of(self.best) < self.ranking.of(self.all[0])
-                candidates = [self.best, *self.all] if dearer else self.all
-            if least := self.ranking.least(self.best):
-                certificate["floor"] = least
-            if self.left_open:
-                certificate["left_open"] = list(self.left_open)
-        solutions, verified = self._read(candidates) if candidates else ((), {})
-        if solutions:
-            certificate["verified"] = verified
-        self.seconds["verify"] = time.monotonic() - started
-        if self.limits.certify and self.reason == "":
-            certificate |= self._certified(solutions, last)
-        partly = self.narrowed and (self.limits.all_solutions or not self._at_floor())
-        if partly and solutions:
-            certificate["cancelling"] = NARROWED
-        elif partly:
-            self.reason = self.reason or NARROWED
-        status: Status = "sat" if solutions else ("unknown" if self.reason else "unsat")
-        self.seconds["total"] = time.monotonic() - self.started
-        proved: Mapping[str, bool] = {}
-        if self.best is not None and self.ranking is not None:
-            lowered = bool(self.goal.counted) and self.lowered and self.limits.space != "all"
-            done = optimal and not self.reason
-            proved = self.ranking.proved(self.best, lowered and not partly, done and not partly)
-        return Result(
-            sketch=self.sketch.name,
-            status=status,
-            space=self._space_of_best(last),
-            optimal=bool(proved) and all(proved.values()),
-            solutions=solutions,
-            warp_size=self.sketch.program.warp_size,
-            seconds=dict(self.seconds),
-            certificate=certificate,
-            reason=self.reason,
-            proved=proved if len(proved) > 1 else {},
-            posed=self.sketch,
-            families=register(self.limits.families),
-        )
-
-    def _certified(self, solutions: Sequence[Solution], last: SpaceName) -> dict[str, Any]:
-        """Return what a second route says of the claims and of the solutions; what it confirms is
-        true of fillings in which something cancels, too.
-        """
-        assert self.problem is not None
-        claims = [*self.claims, *self._counted(last)]
-        found: dict[str, Any] = {"confirmed": confirm(self.problem, claims, self.deadline)}
-        self.narrowed &= any(
-            claim.narrowed and each["verdict"] != "confirmed"
-            for claim, each in zip(claims, found["confirmed"], strict=True)
-        )
-        if solutions and self.goal.counted:
-            found["counted_once"] = [cost.name for cost in self.goal.counted]
-        if solutions and self.limits.canonical:
-            found["tried"] = confirm_equal(self.problem, solutions, self.sketch.spec)
-        return found
-
-    def _read(self, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
-        """Return candidates as solutions, and what was verified of them; after Ctrl-C those that were read, or one."""
-        assert self.reading is not None
-        solutions: list[Solution] = []
-        verified: Mapping[str, Any] = {}
-        try:
-            for some, about in self.reading.solutions(candidates):
-                solutions, verified = [*solutions, *some], about
-        except KeyboardInterrupt:
-            self.reason = self.reason or "interrupted"
-            if not solutions:
-                some, verified = next(self.reading.solutions(candidates[:1]))
-                solutions += some
-        return tuple(solutions), verified
-
-    def _space_of_best(self, last: SpaceName) -> SpaceName:
-        """Return the space that the answer speaks of: the one asked for, or where the best was found."""
-        return last if self.best is None or self.limits.space in SPACES else self.best.space
-
-    def _widest(self) -> SpaceName:
-        """Return the last space: 3 where no hole has anything more in Space 4."""
-        assert self.plan is not None
-        return max("3", *self.plan.spaces)
-
-    def _counted(self, last: SpaceName) -> list[Claim]:
-        """Return the claim that counting makes: nothing costs less than the best."""
-        floor = self.ranking.floors[0] if self.ranking is not None else 0
-        if not self._at_floor() or not floor:
-            return []
-        space = self._widest() if self.limits.space == "all" else self._space_of_best(last)
-        return [Claim(space, floor - 1, (), "counting", {}, self.goal.lowered.name)]
 
 
 def solve(

@@ -131,7 +131,7 @@ def test_a_search_that_errs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A floor that is one too high ends the search at a filling that is not the cheapest; `--certify` says so."""
     _, sketch, _ = claims_about("[x[i] + x[(i + 1) % 8] for i in range(8)]")
     monkeypatch.setattr("swizzle.costs.accumulates.floor", lambda problem: 3)
-    monkeypatch.setattr("swizzle.search.metasketch._Search._at_floor", lambda self: self.best is not None)
+    monkeypatch.setattr("swizzle.search.metasketch._Search.at_floor", lambda self: self.best is not None)
     with pytest.raises(AssertionError, match="the second opinion refutes"):
         solve(sketch, Limits(space="1", certify=True))
 

@@ -1,0 +1,50 @@
+"""What a search knows: the question, what was made of it, the best so far, and what is proved of it."""
+
+from __future__ import annotations
+
+import time
+
+from swizzle.audit.certificate import Claim
+from swizzle.costs.goal import Goal
+from swizzle.costs.registry import costs_of
+from swizzle.problem.candidate import Candidate
+from swizzle.problem.problem import Problem
+from swizzle.search.plan import Plan
+from swizzle.search.ranking import Ranking
+from swizzle.search.reading import Reading
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, SpaceName
+from symbolic.solve.engines import SolverName, quickest_boolean
+
+
+class SearchState:
+    """One solve job on its way: what is asked, what was made of it, what was found and proved so far."""
+
+    def __init__(self, sketch: Sketch, limits: Limits) -> None:
+        self.sketch, self.limits = sketch, limits
+        self.goal = Goal.of(costs_of(limits.cost), limits.canonical)
+        quickest: SolverName = quickest_boolean() if limits.canonical else "z3"
+        self.solver: SolverName = quickest if limits.solver == "auto" else limits.solver
+        self.started = time.monotonic()
+        self.deadline = None if limits.timeout is None else self.started + limits.timeout
+        self.seconds = {"interpret": 0.0, "search": 0.0, "verify": 0.0}
+        self.best: Candidate | None = None
+        self.all: list[Candidate] = []
+        self.claims: list[Claim] = []
+        self.lowered = False  # whether nothing is cheaper in the space that was searched last, by the cost lowered
+        self.left_open: list[SpaceName] = []
+        self.reason = ""
+        self.narrowed = False  # a space is left that has fillings which were not looked at
+        self.problem: Problem | None = None
+        self.reading: Reading | None = None
+        self.ranking: Ranking | None = None
+        self.plan: Plan | None = None
+
+    def at_floor(self) -> bool:
+        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
+        return self.ranking is not None and self.ranking.is_lowest(self.best)
+
+    def is_settled(self) -> bool:
+        """Say whether no other filling of this or any space needs to be counted."""
+        one = bool(self.goal.counted) and not self.limits.all_solutions
+        return one and self.ranking is not None and self.ranking.is_least(self.best)
