@@ -46,7 +46,7 @@ SLOW = [
     ("mult64:register", "1", 8, {"warp_size": 4}),
     ("aos_store:crc", "1", 0, {"struct_size": 7}),
 ]
-PARTLY = ("mult64:register",)  # its minimum is proved of fillings in which nothing cancels
+PARTLY = ("mult64:register",)  # its minimum is proved of fillings in which no terms cancel
 NONE = [
     ("aos_store:crc", {"warp_size": 4, "struct_size": 6}),
     ("aos_store:rcr", {"warp_size": 4, "struct_size": 6}),

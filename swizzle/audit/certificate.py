@@ -29,7 +29,8 @@ SECONDS = 300.0  # for each claim, where the caller sets no limit
 class Claim:
     """No filling in this space costs `at_most` or less (None: none exists at all), besides those `known`.
 
-    `cost` is what the bound is about; a `narrowed` claim is only about fillings in which nothing cancels.
+    `cost` is what the bound is about; a `narrowed` claim leaves out fillings in which terms cancel, or are multiples of
+    others.
     """
 
     space: SpaceName
@@ -42,7 +43,7 @@ class Claim:
 
     def text(self) -> str:
         """Return the claim in words."""
-        some = "no filling" if not self.narrowed else "no filling in which nothing cancels"
+        some = "no filling" if not self.narrowed else "no filling that was looked at"
         some = some if self.at_most is None else f"{some} costs {self.at_most} or less"
         if self.known:
             return f"{some}{' ' if self.at_most is None else ', '}besides those found: {len(self.known)}"
@@ -82,7 +83,7 @@ def _confirm(problem: Problem, claim: Claim, deadline: float | None) -> dict[str
 def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) -> str:
     """Return why a claim is not confirmed, '' where it is; a claim that is wrong is a bug of ours.
 
-    The second opinion looks at fillings in which something cancels, too: one of those refutes no narrowed claim.
+    The second opinion leaves out no filling: one that a narrowed claim leaves out does not refute it.
     """
     if claim.at_most is not None and claim.cost != "accumulates":
         return f"a bound on {claim.cost} is not followed"
@@ -108,7 +109,7 @@ def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) 
     except OutOfTime:
         answer = Unknown("out of time")
     if claim.narrowed and not isinstance(answer, Unsat | Unknown):
-        return "there is one in which something cancels"
+        return "there is one that was not looked at"
     assert isinstance(answer, Unsat | Unknown), f"the second opinion refutes '{claim.text()}' in Space {claim.space}"
     return "" if isinstance(answer, Unsat) else f"not done within {max(0.0, time.monotonic() - started):.0f} s"
 

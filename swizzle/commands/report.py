@@ -67,14 +67,14 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                     f"  open    whether Space {space} has one of the same cost: --space {space} finds out, in time"
                 )
             if "cancelling" in result.certificate and not result.optimal:
-                lines.append("  open    whether one in which contributions cancel costs less: too many to be looked at")
+                lines.append("  open    whether one costs less in which terms cancel: too many to be looked at")
                 if "confirmed" not in result.certificate:
                     lines.append("          --certify poses that question to a second reading, if there is time for it")
             if all_solutions:
                 found = count(len(result.solutions), "distinct solution")
                 more = "; there may be more" if result.reason else ""
                 if "cancelling" in result.certificate:
-                    more = "; there may be more, in which contributions cancel"
+                    more = "; there may be more, in which terms cancel"
                 lines.append(f"  {'found' if more else 'all':<7} {found}{more}")
                 for number, solution in enumerate(result.solutions[1:], start=2):
                     lines.append(f"  solution {number}, {cost_text(solution.cost)}")

@@ -13,7 +13,7 @@ from swizzle.solution.solution import Result, Solution, SpaceName, Status
 from templates.holes import SPACES
 from templates.registry import register
 
-NARROWED = "fillings in which contributions to an accumulator cancel are too many to be looked at"
+NARROWED = "fillings in which terms cancel, or are multiples of other terms, are too many to be looked at"
 
 
 def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:

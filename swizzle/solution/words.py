@@ -43,7 +43,7 @@ def optimality(result: Result, every_space: bool) -> list[str]:
     found: list[str] = []
     for name, is_proved in proved_by_name(result).items():
         proved = "" if is_proved or partly else "not "
-        only = ", of fillings in which nothing cancels" if partly and not is_proved else ""
+        only = ", of the fillings that were looked at" if partly and not is_proved else ""
         found.append(f"{cost_text({name: result.best.cost[name]})}, {proved}proved minimal {where}{given}{only}")
         where, given = "among these", ""
     return found
