@@ -109,6 +109,11 @@ def _blame(
     """Add to an explanation what is to blame, and why; also return whether it fails whatever the holes' values are."""
     names = Names(problem)
     report("looking for what cannot be produced")
+    short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
+    if short is not None:
+        blame = Blame((short,), (), (), all_needed=True, proved_smallest=True, complete=True)
+        found = replace(found, outputs=unproducible(names, blame), minimal=True, smallest=True)
+        return replace(found, reasons=structural(names, blame)), blame, True, ""
     with Relaxed(problem, space, solver, tight=True) as tight:
         outputs = find_outputs(tight, _share(deadline, BLAME_SECONDS))
     if outputs is None:

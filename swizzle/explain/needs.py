@@ -41,6 +41,9 @@ def reasons(problem: Problem, names: Names, output: Output) -> list[str]:
         known = possible(value, t)
         if known is not None and len(known) == 1 and output.term not in known:
             return [f"it is {names.term(next(iter(known)))}" + whatever]
+    few = problem.too_few(output)
+    if few is not None:
+        return [f"it is made of {few[0]} elements; {few[1]} at most are put together{whatever}"]
     return (
         _missing(problem, names, output, sources)
         or _accumulates(problem, names, output, sources)

@@ -201,6 +201,15 @@ class Problem:
             held = cells.held(encoding, output.address, tally)
             encoding.guards.add((*unless, tally.says(encoding.guards, held, amount)))
 
+    def too_few(self, output: Output) -> tuple[int, int] | None:
+        """Return how many items a reduction must hold, and how many it has at most; None where these are enough."""
+        if output.array not in self.reductions:
+            return None
+        order = accumulation(self.terms, self.reductions[output.array])
+        cells, size = self._reduced(output.array)[0], Size(order.op, 0, True, by_coefficients=False)
+        number, most = size.of(self.terms, output.term), cells.sizes(self.terms, output.address, size)[1]
+        return None if number <= most or order.absorbs(output.term) else (number, most)
+
     def _is_tight(self, cells: Data, output: Output, op: str) -> bool:
         """Say whether an output is made of as many items at most as it must have, so that each is there once."""
         size = Size(op, 0, True, by_coefficients=False)

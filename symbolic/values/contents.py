@@ -6,7 +6,7 @@ The questions are asked item by item (`symbolic.algebra.tally`), and so are exac
 from __future__ import annotations
 
 from symbolic.algebra.orders import accumulation
-from symbolic.algebra.tally import Constant, Held, Others, Tally
+from symbolic.algebra.tally import Constant, Held, Others, Size, Tally
 from symbolic.algebra.terms import Term
 from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural
 from symbolic.values.guard import FALSE, Guard
@@ -26,6 +26,9 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
     found = constant.says(guards, held(value, encoding, t, constant), order.number(items))
     if order.absorbs(term) or found == FALSE:
         return found
+    size = Size(op, 0, at_least=True, by_coefficients=False)
+    if value.sizes(terms, t, size)[1] < size.of(terms, term):
+        return FALSE
     whole = {item: number for item, number in items.items() if not terms.is_number(item, op)}
     for item, number in whole.items():
         tally = order.tally(item, number, plain)
