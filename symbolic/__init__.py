@@ -1,0 +1,85 @@
+"""A solver-aided language in Python: symbolic values, lifted functions, and queries (docs/core.md).
+
+    from symbolic import bitvector, lifted, obligations, verify
+
+Importing this loads nothing; each name brings what it needs when it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from symbolic.core.holes import boolean_hole, choose, hole
+    from symbolic.core.obligations import assert_, assume, obligations
+    from symbolic.core.outcome import Outcome
+    from symbolic.core.query import optimize, solve, synthesize, verify
+    from symbolic.core.session import Session, unsat_core
+    from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, integer, lookup, select
+    from symbolic.errors import SwizzleError
+    from symbolic.lifting.functions import cost, grammar, lifted
+
+_HOME: Final = {
+    "core.holes": ("boolean_hole", "choose", "hole"),
+    "core.obligations": ("assert_", "assume", "obligations"),
+    "core.outcome": ("Outcome",),
+    "core.query": ("optimize", "solve", "synthesize", "verify"),
+    "core.session": ("Session", "unsat_core"),
+    "core.values": ("all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "select"),
+    "errors": ("SwizzleError",),
+    "lifting.functions": ("cost", "grammar", "lifted"),
+}
+_MODULES: Final = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "Outcome",
+    "Session",
+    "SwizzleError",
+    "all_of",
+    "any_of",
+    "assert_",
+    "assume",
+    "bitvector",
+    "boolean",
+    "boolean_hole",
+    "choose",
+    "cost",
+    "grammar",
+    "hole",
+    "implies",
+    "integer",
+    "lifted",
+    "lookup",
+    "obligations",
+    "optimize",
+    "select",
+    "solve",
+    "synthesize",
+    "unsat_core",
+    "verify",
+]
+
+
+class _Face(ModuleType):
+    """A package whose names stay what they are when a room of the same name is imported: `solve` is the query."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _MODULES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

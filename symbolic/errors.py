@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
+from itertools import groupby
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ class SwizzleError(Exception):
     def __str__(self) -> str:
         head = f"{self.place}: error: {self.found}" if self.place else f"error: {self.found}"
         excerpt = self.place.excerpt() if self.place else ""
-        calls = [f"  called at {caller}" for caller in (self.place.callers if self.place else ())]
+        callers = groupby(map(str, self.place.callers if self.place else ()))
+        times = [(caller, len(list(some))) for caller, some in callers]
+        calls = [f"  called at {caller}" + (f", {n} times in a row" if n > 1 else "") for caller, n in times]
         lines = [
             head,
             excerpt,

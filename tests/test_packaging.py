@@ -54,6 +54,13 @@ def test_running_a_solved_kernel_needs_no_solver(module: str) -> None:
     assert imported_by(f"import {module}", "pysmt", "z3", "cvc5", "pysat", "numba") == set()
 
 
+def test_the_core_is_loaded_when_it_is_asked_for() -> None:
+    """Its face is free; the names bring PySMT, which looks at z3's numbers, and no other engine."""
+    solvers = ("pysmt", "z3", "cvc5", "pysat")
+    assert imported_by("import symbolic", *solvers) == set()
+    assert imported_by("from symbolic import *", *solvers) == {"pysmt", "z3"}
+
+
 def loaded_by(*arguments: str, **environment: str) -> set[str]:
     """Run the command line in a fresh process; return the rooms of ours and the other packages that it loaded.
 

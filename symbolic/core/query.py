@@ -1,4 +1,4 @@
-"""Holes, choices, assumptions, assertions and the four queries, as in Rosette: a solver-aided core by itself.
+"""The four queries over symbolic values: solve, verify, synthesize, optimize, as in Rosette.
 
     with obligations():
         a, b, x = hole(), hole(), integer("x")
@@ -7,173 +7,78 @@
         outcome[a], outcome[b]                            # 3, -1 in some order
 
 Assumptions and assertions are collected in the innermost `with obligations()`; one nested in another starts from
-what the outer one holds. Every query may also be given conditions directly. A query answers with an `Outcome`,
-which is sat, unsat or unknown; none of the three is an exception. Every sat outcome has been evaluated in Python
-integers on top of the solver's word.
+what the outer one holds (`symbolic.core.obligations`). Every query may also be given conditions directly; they come
+after all that was collected. A query answers with an `Outcome`, which is sat, unsat or unknown; none of the three is
+an exception. Every sat outcome has been evaluated in Python integers on top of the solver's word.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
-from pysmt.typing import BOOL, INT, BVType
+from pysmt.typing import BOOL
 from typing_extensions import assert_never
 
-from symbolic.core.values import BitVector, Boolean, BooleanLike, Integer, Symbolic, all_of, select
+from symbolic.core.asking import Clock
+from symbolic.core.holes import boolean_hole, choose, hole
+from symbolic.core.obligations import assert_, assume, known, obligations
+from symbolic.core.outcome import Outcome, outcome_of
+from symbolic.core.values import BitVector, BooleanLike, Integer, Symbolic, all_of
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
-from symbolic.solve.evaluate import as_signed
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
 
-# ---- holes and choices -----------------------------------------------------------------------------------------
+__all__ = [
+    "Outcome", "assert_", "assume", "boolean_hole", "choose", "hole", "obligations", "optimize", "solve",
+    "synthesize", "verify",
+]  # fmt: skip
 
-
-@overload
-def hole() -> Integer: ...
-@overload
-def hole(*, width: int, signed: bool = False) -> BitVector: ...
-def hole(*, width: int | None = None, signed: bool = False) -> Integer | BitVector:
-    """Return a fresh constant for `synthesize` to find, Rosette's `??`: an integer, or a bit-vector of a width."""
-    if width is None:
-        return Integer(manager().FreshSymbol(INT, "hole!%d"))
-    return BitVector(manager().FreshSymbol(BVType(width), "hole!%d"), signed)
-
-
-def boolean_hole() -> Boolean:
-    """Return a fresh truth value for `synthesize` to find."""
-    return Boolean(manager().FreshSymbol(BOOL, "hole!%d"))
-
-
-def choose(*alternatives: Any) -> Any:
-    """Return one of the alternatives, whichever makes the query succeed; each call chooses anew."""
-    if not alternatives:
-        raise SwizzleError("a choice among nothing", expected="at least one alternative")
-    chosen = alternatives[-1]
-    for alternative in reversed(alternatives[:-1]):
-        chosen = select(boolean_hole(), alternative, chosen)
-    return chosen
-
-
-# ---- assumptions and assertions --------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Obligations:
-    """What one `with obligations()` has collected."""
-
-    assumptions: list[Boolean] = field(default_factory=list)
-    assertions: list[Boolean] = field(default_factory=list)
-
-
-_innermost: ContextVar[Obligations | None] = ContextVar("obligations", default=None)
-
-
-@contextmanager
-def obligations() -> Iterator[Obligations]:
-    """Collect the assumptions and assertions made inside, on top of those of the enclosing block."""
-    outer = _innermost.get()
-    inner = Obligations(list(outer.assumptions), list(outer.assertions)) if outer else Obligations()
-    token = _innermost.set(inner)
-    try:
-        yield inner
-    finally:
-        _innermost.reset(token)
-
-
-def assume(condition: BooleanLike) -> None:
-    """Restrict the queries of this block to inputs for which the condition holds."""
-    _current("assume").assumptions.append(all_of(condition))
-
-
-def assert_(condition: BooleanLike) -> None:
-    """Demand the condition in the queries of this block."""
-    _current("assert_").assertions.append(all_of(condition))
-
-
-def _current(caller: str) -> Obligations:
-    current = _innermost.get()
-    if current is None:
-        raise SwizzleError(f"{caller} outside of any block that collects", fix="with obligations(): ...")
-    return current
-
-
-# ---- outcomes --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a query found out.
-
-    'sat': there is an answer, read it by `outcome[value]`. 'unsat': it was proved that there is none. 'unknown':
-    see `reason`. `optimal` says, for `optimize`, that a sat answer was proved to be the best.
-    """
-
-    status: Literal["sat", "unsat", "unknown"]
-    reason: str = ""
-    optimal: bool = False
-    model: Model | None = None
-
-    def __getitem__(self, value: Symbolic) -> int | bool:
-        """Return the value of a symbolic value or expression: an int, or a bool for a Boolean."""
-        if self.model is None:
-            raise SwizzleError(
-                f"this outcome is {self.status} and gives no values" + (f": {self.reason}" if self.reason else ""),
-                expected="a sat outcome", fix="look at outcome.status first",
-            )  # fmt: skip
-        found = self.model.value(value.formula)
-        assert isinstance(found, int)
-        return as_signed(found, value.width) if isinstance(value, BitVector) and value.signed else found
-
-    def evaluate(self, value: Symbolic) -> int | bool:
-        """Return `outcome[value]`."""
-        return self[value]
-
-
-def _outcome(answer: Answer) -> Outcome:
-    match answer:
-        case Sat(model):
-            return Outcome("sat", model=model)
-        case Unsat():
-            return Outcome("unsat")
-        case Unknown(reason):
-            return Outcome("unknown", reason)
-        case _:
-            assert_never(answer)
-
-
-# ---- the four queries ------------------------------------------------------------------------------------------
+EXAMPLES = 8
+CONTRADICTION = "the assumptions contradict each other: no input meets them, so that nothing is proved"
 
 
 def solve(*conditions: BooleanLike, solver: SolverName = "z3", timeout: float | None = None) -> Outcome:
     """Find values for all symbols under which assumptions, assertions and `conditions` hold; seconds."""
-    known = _known()
-    wanted = _formula([*known.assumptions, *known.assertions, *conditions])
-    return _outcome(_decide([wanted], solver, _Clock(timeout)))
+    now, clock = known(), Clock(timeout, "solve")
+    wanted = _formula([*now.assertions, *conditions])
+    answer = _decide([*now.premises(), wanted], solver, clock)
+    return outcome_of(answer, tuple(now.made), wanted)
 
 
 def verify(*conditions: BooleanLike, solver: SolverName = "z3", timeout: float | None = None) -> Outcome:
     """Look for a counterexample: values that meet the assumptions and break an assertion or a condition; seconds.
 
-    'sat' holds the counterexample, 'unsat' means that it was proved for all values.
+    'sat' holds the counterexample, 'unsat' means that it was proved for all values that meet the assumptions, of which
+    there are some: assumptions that contradict each other prove nothing, and the outcome is 'unknown'.
     """
-    known = _known()
-    broken = manager().Not(_formula([*known.assertions, *conditions]))
-    return _outcome(_decide([_formula(known.assumptions), broken], solver, _Clock(timeout)))
+    now, clock = known(), Clock(timeout, "verify")
+    broken = manager().Not(_formula([*now.assertions, *conditions]))
+    premises = now.premises()
+    with Solver(solver) as engine:
+        engine.add(premises)
+        if premises:  # a second question is to come: the claim is dropped for it
+            ask = manager().FreshSymbol(BOOL, "claim!%d")
+            engine.add([manager().Implies(ask, broken)])
+            answer = clock.checked(engine, [ask], *premises, broken)
+            if isinstance(answer, Unsat) and not isinstance(clock.checked(engine, [], *premises), Sat):
+                return Outcome("unknown", CONTRADICTION, asked=tuple(now.made))
+        else:
+            engine.add([broken])
+            answer = clock.checked(engine, [], broken)
+    return outcome_of(answer, tuple(now.made), broken)
 
 
 def synthesize(
     *,
     inputs: Sequence[Symbolic],
     guarantee: BooleanLike = True,
+    minimize: Integer | BitVector | int | None = None,
     solver: SolverName = "z3",
     timeout: float | None = None,
 ) -> Outcome:
@@ -182,32 +87,85 @@ def synthesize(
     An assumption about inputs limits which inputs count, and at least one input must count; an assumption without
     inputs must hold of the answer. By counterexamples (CEGIS): ends for certain when the inputs are Booleans and
     bit-vectors; on integers it may need the `timeout` (seconds).
+
+    With `minimize`, a number that is not negative and has no inputs in it, smaller values are tried first: what is
+    found has the least, and the outcome is `optimal`.
     """
-    known, clock = _known(), _Clock(timeout)
+    now, clock = known(), Clock(timeout, "synthesize")
     forall = _input_symbols(inputs)
-    goal = _formula([*known.assertions, guarantee])
-    about_inputs = [a for a in known.assumptions if _symbols(a.formula) & forall]
-    about_holes = [a for a in known.assumptions if not _symbols(a.formula) & forall]
-    premise = _formula(about_inputs)
+    if isinstance(minimize, int):  # one cost, whatever is chosen
+        minimize = None
+    if minimize is not None and _symbols(minimize.formula) & forall:
+        raise SwizzleError("what is minimized depends on an input", expected="a cost of the holes", fix="cost(program)")
+    goal = _formula([*now.assertions, guarantee])
+    stated = list(zip(now.assumptions, now.premises(), strict=True))
+    about_inputs = [premise for assumed, premise in stated if _symbols(assumed.formula) & forall]
+    about_holes = [assumed.formula for assumed, _ in stated if not _symbols(assumed.formula) & forall]
+    premise = manager().And(about_inputs)
     claim = manager().Implies(premise, goal)
-    holes = _symbols(claim, _formula(about_holes)) - forall
-    with Solver(solver) as candidates:
-        candidates.add([_formula(about_holes)])
-        if about_inputs:
-            witness = {symbol: manager().FreshSymbol(symbol.symbol_type(), "witness!%d") for symbol in forall}
-            candidates.add([premise.substitute(witness)])
-        while True:
-            answer = candidates.check(timeout=clock.left())
-            if not isinstance(answer, Sat):
-                return _outcome(answer)
-            guess = {symbol: _constant(symbol, answer.model) for symbol in holes}
-            refuted = _decide([manager().Not(claim.substitute(guess))], solver, clock)
-            if isinstance(refuted, Unknown):
-                return _outcome(refuted)
-            if isinstance(refuted, Unsat):
-                return _outcome(answer)
-            counterexample = {symbol: _constant(symbol, refuted.model) for symbol in forall}
-            candidates.add([claim.substitute(counterexample)])
+    holes = _symbols(claim, *about_holes) - forall
+    asked = tuple(now.made)
+    candidates = _Candidates(solver, about_holes)
+    if about_inputs:
+        witness = {symbol: manager().FreshSymbol(symbol.symbol_type(), "witness!%d") for symbol in forall}
+        candidates.formulas.append(premise.substitute(witness))
+    candidates.formulas += [claim.substitute(example) for example in _examples(forall)]
+    tried, cap = 0, 0
+    while True:
+        clock.doing = f"looking for an answer after {tried} that failed"
+        capped = [] if minimize is None else [(minimize <= cap).formula]
+        answer = candidates.ask(clock, capped)
+        if isinstance(answer, Unsat) and capped:
+            answer = candidates.ask(clock, [])
+            if isinstance(answer, Sat):  # at a higher cost
+                cap += 1
+                continue
+        if (
+            isinstance(answer, Unsat)
+            and stated
+            and not isinstance(_decide([*about_holes, premise], solver, clock), Sat)
+        ):
+            return Outcome("unsat", CONTRADICTION, asked=asked)
+        if not isinstance(answer, Sat):
+            return outcome_of(answer, asked)
+        tried += 1
+        guess = {symbol: _constant(symbol, answer.model) for symbol in holes}
+        clock.doing = f"checking answer {tried} for all inputs"
+        refuted = _decide([manager().Not(claim.substitute(guess))], solver, clock)
+        if isinstance(refuted, Unknown):
+            return outcome_of(refuted, asked)
+        if isinstance(refuted, Unsat):
+            return Outcome("sat", "", minimize is not None, answer.model, asked, claim)
+        candidates.formulas.append(claim.substitute({symbol: _constant(symbol, refuted.model) for symbol in forall}))
+
+
+@dataclass(slots=True)
+class _Candidates:
+    """What an answer has to meet so far. Each question starts a solver afresh: on bit-vectors, what it learnt before is
+    worth less to it than to see all formulas at once."""
+
+    solver: SolverName
+    formulas: list[FNode]
+
+    def ask(self, clock: Clock, more: Sequence[FNode]) -> Answer:
+        """Look for an answer that meets more, too."""
+        with Solver(self.solver) as engine:
+            engine.add([*self.formulas, *more])
+            return clock.late(engine.check(timeout=clock.left()))
+
+
+def _examples(inputs: set[FNode]) -> list[dict[FNode, FNode]]:
+    """Return some inputs to begin with, the same each time: none where an input is an integer, whose size is open."""
+    ordered = sorted(inputs, key=lambda symbol: str(symbol.symbol_name()))
+    if not ordered or any(symbol.symbol_type().is_int_type() for symbol in ordered):
+        return []
+    rng, m = random.Random(0), manager()
+
+    def value(symbol: FNode) -> FNode:
+        kind = symbol.symbol_type()
+        return m.Bool(rng.random() < 0.5) if kind.is_bool_type() else m.BV(rng.randrange(1 << kind.width), kind.width)
+
+    return [{symbol: value(symbol) for symbol in ordered} for _ in range(EXAMPLES)]
 
 
 def optimize(
@@ -227,11 +185,11 @@ def optimize(
     objective = minimize if minimize is not None else maximize
     assert objective is not None
     sign = 1 if minimize is not None else -1
-    known, clock = _known(), _Clock(timeout)
-    wanted = _formula([*known.assumptions, *known.assertions, *conditions])
+    now, clock = known(), Clock(timeout, "optimize")
+    wanted = manager().And([*now.premises(), _formula([*now.assertions, *conditions])])
     with Solver(solver) as engine:
         engine.add([wanted])
-        best = _outcome(_checked(engine.check(timeout=clock.left()), wanted))
+        best = outcome_of(clock.checked(engine, [], wanted), tuple(now.made), wanted)
         if best.status != "sat":
             return best
         # In terms of sign * objective: nothing below `floor` exists, and steps double until one is too far.
@@ -244,35 +202,20 @@ def optimize(
             reach = manager().FreshSymbol(BOOL, "reach!%d")
             bound = objective <= target if sign > 0 else objective >= -target
             engine.add([manager().Implies(reach, bound.formula)])
-            answer = _checked(engine.check([reach], clock.left()), wanted)
+            answer = clock.checked(engine, [reach], wanted)
             match answer:
                 case Sat():
-                    best, step = _outcome(answer), step * 2
+                    best, step = outcome_of(answer, best.asked, wanted), step * 2
                 case Unsat():
                     floor, step = target + 1, max(1, step // 2)
                 case Unknown(reason):
-                    return Outcome("sat", f"not proved to be the best: {reason}", False, best.model)
+                    return replace(best, reason=f"not proved to be the best: {reason}")
                 case _:
                     assert_never(answer)
-        return Outcome("sat", "", True, best.model)
+        return replace(best, optimal=True)
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------
-
-
-class _Clock:
-    """The time that a whole query may take, shared out among its checks."""
-
-    def __init__(self, timeout: float | None) -> None:
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-
-    def left(self) -> float | None:
-        """Return the seconds left, never less than a moment."""
-        return None if self._deadline is None else max(0.001, self._deadline - time.monotonic())
-
-
-def _known() -> Obligations:
-    return _innermost.get() or Obligations()
 
 
 def _formula(conditions: Sequence[BooleanLike]) -> FNode:
@@ -292,16 +235,10 @@ def _input_symbols(inputs: Sequence[Symbolic]) -> set[FNode]:
     return {value.formula for value in inputs}
 
 
-def _decide(formulas: Sequence[FNode], solver: SolverName, clock: _Clock) -> Answer:
+def _decide(formulas: Sequence[FNode], solver: SolverName, clock: Clock) -> Answer:
     with Solver(solver) as engine:
         engine.add(formulas)
-        return _checked(engine.check(timeout=clock.left()), *formulas)
-
-
-def _checked(answer: Answer, *formulas: FNode) -> Answer:
-    if isinstance(answer, Sat):
-        assert all(answer.model.value(formula) for formula in formulas), "the solver's model does not satisfy"
-    return answer
+        return clock.checked(engine, [], *formulas)
 
 
 def _constant(symbol: FNode, model: Model) -> FNode:

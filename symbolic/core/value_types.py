@@ -6,6 +6,7 @@ Bit-vectors wrap around; each is unsigned unless it was made `signed`, and that 
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -55,6 +56,7 @@ class Boolean(Refusals):
         return self ^ cast(BooleanLike, other)
 
 
+_ORDER: dict[str, Callable[[int, int], bool]] = {"==": operators.eq, "<": operators.lt, "<=": operators.le}
 N = TypeVar("N", bound="Number")
 
 
@@ -154,6 +156,14 @@ class Integer(Number):
     formula: FNode
 
     __hash__ = Refusals.__hash__
+
+    def _compare(self, operator: str, other: object, *, swap: bool = False) -> Boolean:
+        if type(other) is int:
+            meaning = _ORDER[operator]
+            decided = _decided(self.formula, lambda value: meaning(other, value) if swap else meaning(value, other))
+            if decided is not None:
+                return Boolean(decided)
+        return Number._compare(self, operator, other, swap=swap)
 
     def lift(self, other: object, *, exact: bool = False) -> Integer:
         if isinstance(other, Integer):
@@ -289,6 +299,41 @@ class BitVector(Number):
             return self.like(m.BVExtract(self.formula, 0, width - 1))
         return self.like((m.BVSExt if self.signed else m.BVZExt)(self.formula, more)) if more else self
 
+    def extract(self, high: int, low: int) -> BitVector:
+        """Return the bits from `high` down to `low`, both of them included, counted from 0 at the lowest; unsigned."""
+        if not 0 <= low <= high < self.width:
+            raise SwizzleError(
+                f"bits {high} to {low} of {describe(self)}", expected=f"{self.width - 1} >= high >= low >= 0"
+            )
+        return BitVector(manager().BVExtract(self.formula, low, high))
+
+    def concat(self, lower: BitVector) -> BitVector:
+        """Return these bits above those of another; as wide as both, signed as this one is."""
+        if not isinstance(lower, BitVector):
+            raise SwizzleError(f"{describe(self)} above {describe(lower)}", expected="a BitVector")
+        return self.like(manager().BVConcat(self.formula, lower.formula))
+
+    def rotate_left(self, count: int) -> BitVector:
+        """Return the bits turned by a Python int; a negative one turns them right."""
+        if not isinstance(count, int):
+            raise SwizzleError(
+                f"a rotation by {describe(count)}", expected="a Python int", fix="(v << n) | (v >> (width - n))"
+            )
+        return self.like(manager().BVRol(self.formula, count % self.width))
+
+    def rotate_right(self, count: int) -> BitVector:
+        """Return the bits turned the other way."""
+        return self.rotate_left(-count if isinstance(count, int) else count)
+
+    def to_integer(self) -> Integer:
+        """Return the number that these bits are, without a width."""
+        m = manager()
+        natural = m.BVToNatural(self.formula)
+        if not self.signed:
+            return Integer(natural)
+        negative = (self < 0).formula
+        return Integer(m.Ite(negative, m.Minus(natural, m.Int(1 << self.width)), natural))
+
     def as_signed(self) -> BitVector:
         """Return the same bits, read as two's complement."""
         return BitVector(self.formula, True)
@@ -296,6 +341,26 @@ class BitVector(Number):
     def as_unsigned(self) -> BitVector:
         """Return the same bits, read as a number that is not negative."""
         return BitVector(self.formula, False)
+
+
+def _decided(number: FNode, holds: Callable[[int], bool]) -> FNode | None:
+    """Return for which of the constants that a number is chosen among something holds; None where it is no such choice.
+
+    A choice among numbers, as lifted functions make, then needs no arithmetic.
+    """
+    m, tests, choice = manager(), list[tuple[FNode, FNode]](), number
+    while choice.is_ite() and choice.arg(1).is_constant():
+        tests.append((choice.arg(0), choice.arg(1)))
+        choice = choice.arg(2)
+    if not tests or not choice.is_constant():
+        return None
+    found = m.Bool(holds(choice.constant_value()))
+    for test, constant in reversed(tests):
+        if holds(constant.constant_value()):
+            found = test if found.is_false() else found if found.is_true() else m.Or(test, found)
+        else:
+            found = m.Not(test) if found.is_true() else found if found.is_false() else m.And(m.Not(test), found)
+    return found
 
 
 Symbolic: TypeAlias = Integer | Boolean | BitVector

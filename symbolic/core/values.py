@@ -15,6 +15,7 @@ from pysmt.exceptions import PysmtTypeError
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT, BVType, PySMTType
 
+from symbolic.core.obligations import demand
 from symbolic.core.value_types import BitVector, Boolean, BooleanLike, Integer, Symbolic, as_condition
 from symbolic.errors import SwizzleError
 from symbolic.solve.floor_division import manager
@@ -54,10 +55,18 @@ def select(condition: BooleanLike, yes: Any, no: Any) -> Any:
 
 
 def lookup(sequence: Any, index: Integer | BitVector) -> Any:
-    """Return `sequence[index]` for a symbolic index; an index past either end gives the last."""
+    """Return `sequence[index]` for a symbolic index, which is demanded to be neither negative nor too large.
+
+    Raises SwizzleError where it may be, and no `with obligations()` is around to hold that.
+    """
     if not sequence:
         raise SwizzleError("a look-up in an empty sequence", expected="at least one element")
-    reachable = index.bounds[1] + 1 if isinstance(index, BitVector) else len(sequence)
+    low, high = index.bounds if isinstance(index, BitVector) else (-1, len(sequence))
+    reachable = high + 1
+    if low < 0:
+        demand(index >= 0, "lookup: a negative index")
+    if high >= len(sequence):
+        demand(index < len(sequence), f"lookup: an index past the last of {len(sequence)} elements")
     elements = _unify(list(sequence)[:reachable])
     result = elements[-1]
     for place in reversed(range(len(elements) - 1)):
@@ -83,12 +92,8 @@ def any_of(*conditions: BooleanLike) -> Boolean:
 def _symbol(name: str, kind: PySMTType) -> FNode:
     try:
         return manager().Symbol(name, kind)
-    except PysmtTypeError:
-        taken = manager().get_symbol(name).symbol_type()
-        raise SwizzleError(
-            f"the name {name!r} is taken by a symbol of another kind", expected=f"{taken}, not {kind}",
-            fix="choose another name",
-        ) from None  # fmt: skip
+    except PysmtTypeError:  # of another kind before: a symbol by itself
+        return manager().Symbol(f"{name}: {kind}", kind)
 
 
 def _unify(values: list[Any]) -> list[Any]:

@@ -32,7 +32,7 @@ class Model:
         """Return the value of any formula: a bool, an int (bit-vectors are unsigned), a Fraction."""
         from symbolic.solve.evaluate import evaluate
 
-        return self._symbol(formula) if formula.is_symbol() else evaluate(formula, self._symbol)
+        return self._symbol(formula) if formula.is_symbol() else evaluate(formula, self._symbol, self._known)
 
     def _symbol(self, symbol: FNode) -> Value:
         value = self._known.get(symbol)

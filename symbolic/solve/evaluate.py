@@ -17,22 +17,44 @@ from pysmt.fnode import FNode
 Value: TypeAlias = bool | int | Fraction
 
 
-def evaluate(formula: FNode, lookup: Callable[[FNode], Value]) -> Value:
-    """Return the value of `formula`; `lookup` gives the value of each symbol in it."""
-    known: dict[FNode, Value] = {}
+def evaluate(formula: FNode, lookup: Callable[[FNode], Value], known: dict[FNode, Value] | None = None) -> Value:
+    """Return the value of `formula`; `lookup` gives the value of each symbol in it. What is found is added to `known`,
+    for the next formula over the same values."""
+    known = {} if known is None else known
     pending = [formula]
     while pending:
         node = pending[-1]
         if node in known:
             pending.pop()
             continue
-        missing = [argument for argument in node.args() if argument not in known]
-        if missing:
-            pending.extend(missing)
+        needed = _needed(node, known)
+        if needed:
+            pending.extend(needed)
             continue
         pending.pop()
-        known[node] = lookup(node) if node.is_symbol() else _apply(node, [known[a] for a in node.args()])
+        known[node] = lookup(node) if node.is_symbol() else _apply(node, [known.get(a) for a in node.args()])
     return known[formula]
+
+
+def _needed(node: FNode, known: dict[FNode, Value]) -> list[FNode]:
+    """Return the arguments to look at next: of a choice the one that is chosen, of a connective until it is decided.
+
+    What an unrolled loop would compute in rounds that nobody takes may be numbers of millions of digits.
+    """
+    arguments, kind = node.args(), node.node_type()
+    if kind == op.ITE:
+        chosen = known.get(arguments[0])
+        wanted = arguments[0] if chosen is None else arguments[1 if chosen else 2]
+        return [] if wanted in known else [wanted]
+    if kind in (op.AND, op.OR, op.IMPLIES):
+        for place, argument in enumerate(arguments):
+            value = known.get(argument)
+            if value is None:
+                return [argument]
+            if value == (kind == op.OR) and not (kind == op.IMPLIES and place):
+                return []
+        return []
+    return [argument for argument in arguments if argument not in known]
 
 
 def default_value(symbol: FNode) -> Value:

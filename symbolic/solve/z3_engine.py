@@ -10,8 +10,7 @@ import pysmt.operators as op
 import z3
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
-from pysmt.logics import QF_AUFBVLIRA
-from pysmt.solvers.z3 import Z3Converter, Z3Solver
+from pysmt.solvers.z3 import Z3Converter
 
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import Value
@@ -23,16 +22,22 @@ Fragment: TypeAlias = Literal["boolean", "bits", "any"]
 _LOGIC: dict[Fragment, str | None] = {"boolean": "QF_FD", "bits": "QF_BV", "any": None}
 
 
-class PrivateZ3(Z3Solver):  # type: ignore[misc]
-    """PySMT's z3 solver in a context of its own, so that closing it frees everything and threads do not meet."""
+MOST_IDLE, MOST_KEPT = 4, 20_000
+_IDLE: list[tuple[object, Z3Converter]] = []
 
-    def __init__(self, fragment: Fragment) -> None:
-        environment = get_env()
-        super().__init__(environment, QF_AUFBVLIRA)
-        context = z3.Context()
-        name = _LOGIC[fragment]
-        self.z3 = z3.SolverFor(name, ctx=context) if name else z3.Solver(ctx=context)
-        self.converter = Z3Converter(environment, z3_ctx=context)
+
+def _converter() -> Z3Converter:
+    """Return a way into a context of z3 that nobody else uses, so that threads do not meet in one.
+
+    Making a context and freeing it takes longer than a small question, so that a few are kept, with the terms that were
+    made in them: the next question is often about the same ones.
+    """
+    environment = get_env()
+    while _IDLE:
+        made_for, converter = _IDLE.pop()
+        if made_for is environment:
+            return converter
+    return Z3Converter(environment, z3_ctx=z3.Context())
 
 
 class Z3Engine:
@@ -43,11 +48,12 @@ class Z3Engine:
 
     def __init__(self, fragment: Fragment) -> None:
         self._fragment = fragment
-        self._pysmt = PrivateZ3(fragment)
-        self._z3 = self._pysmt.z3
+        self._converter = _converter()
+        context, name = self._converter.ctx, _LOGIC[fragment]
+        self._z3 = z3.SolverFor(name, ctx=context) if name else z3.Solver(ctx=context)
         self._z3.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
-        self._converter = self._pysmt.converter
-        self._running: Interruptible[Any] = Interruptible(self._z3.interrupt)
+        self._running: Interruptible[Any] = Interruptible(self._interrupt)
+        self._reusable = True
 
     def add(self, formulas: Sequence[FNode]) -> None:
         """Assert formulas; a clause over known literals skips PySMT's walker."""
@@ -84,13 +90,19 @@ class Z3Engine:
         return Unknown(f"timeout after {timeout:g} s" if late else self._z3.reason_unknown())
 
     def symbols(self) -> Sequence[FNode]:
-        """Return every symbol that was converted."""
+        """Return every symbol that is known, which are those of what was added, and of questions before."""
         return [formula for formula in self._converter.memoization if formula.is_symbol()]
 
     def close(self) -> None:
-        """Stop a running check and drop the context."""
+        """Stop a running check, and leave the context to the next engine, unless it was interrupted or is large."""
         self._running.settle()
-        self._pysmt.exit()
+        if self._reusable and len(_IDLE) < MOST_IDLE and len(self._converter.memoization) < MOST_KEPT:
+            self._reusable = False
+            _IDLE.append((get_env(), self._converter))
+
+    def _interrupt(self) -> None:
+        self._reusable = False
+        self._z3.interrupt()
 
 
 def _reader(model: z3.ModelRef, converter: Z3Converter) -> Any:

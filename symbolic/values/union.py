@@ -16,9 +16,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from symbolic.values.guard import FALSE, TRUE, Guard, Guards
+
+
+class GuardAlgebra(Protocol):
+    """What merging needs of guards: those of holes (`Guards`), those of paths (`symbolic.lifting.conditions`)."""
+
+    def both(self, a: Guard, b: Guard) -> Guard:
+        """Return the guard `a and b`."""
+
+    def any(self, guards: Iterable[Guard]) -> Guard:
+        """Return the guard 'one of these holds'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +50,10 @@ class Union:
     def constant(self) -> bool:
         return len(self.values) == 1
 
-    def map(self, guards: Guards, function: Callable[[Any], Hashable]) -> Union:
+    def map(self, guards: GuardAlgebra, function: Callable[[Any], Hashable]) -> Union:
         """Apply a function to every alternative."""
         results = list(map(function, self.values))
-        return _gathered(guards, results, list(self.values.values()))
+        return gathered(guards, results, list(self.values.values()))
 
 
 def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, b: Union) -> Union:
@@ -81,7 +91,7 @@ def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, 
     return Union(named)
 
 
-def merge(guards: Guards, parts: Iterable[tuple[Guard, Union]]) -> Union:
+def merge(guards: GuardAlgebra, parts: Iterable[tuple[Guard, Union]]) -> Union:
     """Return the union that is the part whose guard holds; the parts' guards are exclusive and exhaustive."""
     results, found = list[Hashable](), list[Guard]()
     for guard, part in parts:
@@ -92,10 +102,10 @@ def merge(guards: Guards, parts: Iterable[tuple[Guard, Union]]) -> Union:
             if both != FALSE:
                 results.append(value)
                 found.append(both)
-    return _gathered(guards, results, found)
+    return gathered(guards, results, found)
 
 
-def _gathered(guards: Guards, results: list[Any], found: list[Guard]) -> Union:
+def gathered(guards: GuardAlgebra, results: list[Any], found: list[Guard]) -> Union:
     """Return the union of results under exclusive and exhaustive guards; equal ones become one."""
     distinct = dict(zip(results, found, strict=True))
     if len(distinct) == 1:

@@ -109,7 +109,9 @@ def test_assumptions_limit_the_inputs(solver):
     with obligations():
         assert_(abs(X) == h * X)
         assert synthesize(inputs=[X], solver=solver, timeout=60).status == "unsat"
+    with obligations():
         assume(X >= 0)
+        assert_(abs(X) == h * X)
         assert synthesize(inputs=[X], solver=solver, timeout=60)[h] == 1
         assume(X < h)
         assume(h < 0)

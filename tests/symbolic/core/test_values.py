@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.core.query import solve, verify
+from symbolic.core.query import obligations, solve, verify
 from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, integer, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.solve.evaluate import as_signed, evaluate
@@ -157,6 +157,33 @@ def test_booleans(p, q):
         assert value_of(expression, p=p, q=q) == expected
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_bits_taken_apart_and_put_together(signed):
+    """Extraction, concatenation, rotation and the number itself, for all numbers of five bits."""
+    v = bitvector("values_test_bits", WIDTH, signed=signed)
+    for number in range(1 << WIDTH):
+
+        def found(expression, number=number):
+            return value_of(expression, bits=number)
+
+        digits = f"{number:0{WIDTH}b}"
+        assert found(v.extract(3, 1)) == int(digits[1:4], 2)
+        assert found(v.concat(v.extract(1, 0))) == int(digits + digits[3:], 2)
+        for count in range(-2, 7):
+            turned = int(digits[count % WIDTH :] + digits[: count % WIDTH], 2)
+            assert found(v.rotate_left(count)) == found(v.rotate_right(-count)) == turned
+        assert found(v.to_integer()) == wrapped(number, signed)
+
+
+@pytest.mark.parametrize("solver", ["z3", "cvc5"])
+def test_engines_know_the_number_of_bits(solver):
+    """Sums of numbers do not wrap around, as those of bits do."""
+    v = bitvector("values_test_wide", 8, signed=True)
+    outcome = solve(v.to_integer() + v.to_integer() < -200, v.extract(1, 0) == 3, solver=solver)
+    assert outcome[v] < -100 and outcome[v] % 4 == 3
+    assert verify(v.to_integer() * 2 == (v.resize(9) * 2).to_integer(), solver=solver).status == "unsat"
+
+
 def test_select_and_lookup():
     """The symbolic forms of `if` and of indexing."""
     v = bitvector("values_test_small", 2)
@@ -164,10 +191,13 @@ def test_select_and_lookup():
         assert value_of(select(P, A, 3), p=p, a=8) == (8 if p else 3)
         assert value_of(select(P, 4, 3), p=p) == (4 if p else 3)
         assert value_of(select(P, True, Q), p=p, q=False) == p
+    with obligations() as made:
+        found, sure = lookup([5, A, 7, 8], B), lookup(range(10, 20), v)
     for i in range(4):
-        assert value_of(lookup([5, A, 7, 8], B), a=6, b=i) == [5, 6, 7, 8][i]
-        assert value_of(lookup(range(10, 20), v), small=i) == 10 + i
-    assert value_of(lookup([5, 6], B), b=9) == 6
+        assert value_of(found, a=6, b=i) == [5, 6, 7, 8][i]
+        assert value_of(sure, small=i) == 10 + i
+    for i in range(-2, 6):
+        assert all(value_of(each, b=i) for each in made.assertions) == (0 <= i < 4)
     assert value_of(select(True, A, B), a=1, b=2) == 1
 
 
@@ -207,7 +237,9 @@ def test_select_and_lookup():
         (lambda: bitvector("values_test_u", 5, signed=True) == 31, "-16 to 15"),
         (lambda: bitvector("values_test_u", 5) << -1, "not negative"),
         (lambda: bitvector("values_test_z", 0), "at least 1"),
-        (lambda: boolean("values_test_a"), "choose another name"),
+        (lambda: bitvector("values_test_u", 5).extract(5, 0), "4 >= high >= low >= 0"),
+        (lambda: bitvector("values_test_u", 5).concat(3), "a BitVector"),
+        (lambda: bitvector("values_test_u", 5).rotate_left(A), "(v << n) | (v >> (width - n))"),
     ],
 )
 def test_refusals_name_the_right_call(use, advice):

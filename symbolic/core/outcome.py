@@ -1,0 +1,131 @@
+"""What a query found out, and what values are under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal, NoReturn, Protocol
+from weakref import WeakSet
+
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+from typing_extensions import assert_never
+
+from symbolic.core.obligations import Obligation
+from symbolic.core.structures import mapped
+from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.errors import SwizzleError
+from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
+from symbolic.solve.evaluate import as_signed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a query found out.
+
+    'sat': there is an answer, read it by `outcome[value]`. 'unsat': it was proved that there is none. 'unknown':
+    see `reason`. `optimal` says, for `optimize`, that a sat answer was proved to be the best.
+    """
+
+    status: Literal["sat", "unsat", "unknown"]
+    reason: str = ""
+    optimal: bool = False
+    model: Model | None = None
+    asked: tuple[Obligation, ...] = ()
+    claim: FNode | None = None
+
+    def show(self) -> str:
+        """Return, as source, every lifted function that the query had unknowns of, filled.
+
+        Raises SwizzleError where the outcome is not sat.
+        """
+        model, formulas = self._model(), [each.condition.formula for each in self.asked]
+        formulas += [] if self.claim is None else [self.claim]
+        asked = {symbol for formula in formulas for symbol in get_env().fvo.get_free_variables(formula)}
+        shown = sorted((each for each in _SKETCHES if not asked.isdisjoint(each.unknowns())), key=lambda s: s.order)
+        return "\n\n".join(str(each.evaluated(model)) for each in shown)
+
+    def __getitem__(self, value: Any) -> Any:
+        """Return what a value is: an int, a bool for a Boolean; tuples, lists and records of such; a filled program.
+
+        Raises SwizzleError where the outcome is not sat.
+        """
+        return evaluated(value, self._model())
+
+    def evaluate(self, value: Any) -> Any:
+        """Return `outcome[value]`."""
+        return self[value]
+
+    @property
+    def broken(self) -> list[Obligation]:
+        """The assertions that the answer breaks, of those that were made in the query's block: for `verify`."""
+        model = self._model()
+        return [each for each in self.asked if each.demanded and not model.value(each.condition.formula)]
+
+    def __bool__(self) -> NoReturn:
+        raise SwizzleError(
+            f"an outcome has no truth value: this one is {self.status}, and what that means depends on the query",
+            expected="a comparison of its status", fix="outcome.status == 'sat'",
+        )  # fmt: skip
+
+    def _model(self) -> Model:
+        if self.model is None:
+            raise SwizzleError(
+                f"this outcome is {self.status} and gives no values" + (f": {self.reason}" if self.reason else ""),
+                expected="a sat outcome", fix="look at outcome.status first",
+            )  # fmt: skip
+        return self.model
+
+
+class Sketched(Protocol):
+    """A function with unknowns."""
+
+    order: int
+
+    def unknowns(self) -> set[FNode]:
+        """Return the symbols of its unknowns."""
+
+    def evaluated(self, model: Model) -> object:
+        """Return it without unknowns; its text is the source."""
+
+
+_SKETCHES: WeakSet[Sketched] = WeakSet()
+_ORDER = count()
+
+
+def shown_by(sketch: Sketched) -> None:
+    """Let outcomes show a function, after those that were made before."""
+    sketch.order = next(_ORDER)
+    _SKETCHES.add(sketch)
+
+
+def outcome_of(answer: Answer, asked: tuple[Obligation, ...] = (), claim: FNode | None = None) -> Outcome:
+    """Return a solver's answer as the outcome of a query."""
+    match answer:
+        case Sat(model):
+            return Outcome("sat", model=model, asked=asked, claim=claim)
+        case Unsat():
+            return Outcome("unsat", asked=asked)
+        case Unknown(reason):
+            return Outcome("unknown", reason, asked=asked)
+        case _:
+            assert_never(answer)
+
+
+def evaluated(value: Any, model: Model) -> Any:
+    """Return what a value is under a model: symbolic values become numbers, in whatever holds them.
+
+    What knows best itself says so by a method `evaluated(model)`.
+    """
+    match value:
+        case Boolean() | Integer():
+            return model.value(value.formula)
+        case BitVector():
+            found = model.value(value.formula)
+            assert isinstance(found, int)
+            return as_signed(found, value.width) if value.signed else found
+        case list():
+            return [evaluated(item, model) for item in value]
+    if hasattr(type(value), "evaluated"):
+        return value.evaluated(model)
+    return mapped(lambda item: evaluated(item, model), value)

@@ -1,0 +1,449 @@
+"""What built-in functions, methods of lists and the core's own functions do in a lifted function.
+
+A call means what this table says; what is not in it is called as it is, from a trusted environment only.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from symbolic.core.structures import fields_of, is_record, record
+from symbolic.core.value_types import BitVector, Boolean, Integer, describe
+from symbolic.core.values import all_of, any_of, implies, lookup, select
+from symbolic.errors import SwizzleError
+from symbolic.lifting import operations
+from symbolic.lifting.conditions import conditions
+from symbolic.lifting.merging import gathered, merge, truth_value
+from symbolic.lifting.operations import spread
+from symbolic.lifting.states import Dead, Site, State
+from symbolic.lifting.values import Items, is_plain, outward
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.union import Union
+
+
+class Machine(Protocol):
+    """What a handler needs of the running function."""
+
+    def elements(self, site: Site, sequence: Any) -> Iterator[tuple[Guard, Callable[[Site], Any]]]:
+        """Yield the guard of each element, and what gives it."""
+
+    def generated(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Iterator[tuple[Guard, Any]]:
+        """Yield the elements of a comprehension, each with the guard that it is one."""
+
+    def call(self, site: Site, node: ast.AST, function: Any, *arguments: Any) -> Any:
+        """Call a function."""
+
+    def site(self, node: ast.AST, state: State) -> Site:
+        """Return where a node is met."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicRange:
+    """A range whose ends depend on conditions."""
+
+    start: Any
+    stop: Any
+    step: int
+
+
+Handler = Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]
+
+
+def _fixed(low: int, high: int, named: tuple[str, ...] = ()) -> Callable[[Handler], Handler]:
+    """Check the number of arguments, and that they are not named."""
+
+    def decorated(function: Handler) -> Handler:
+        def checked(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+            name = function.__name__.strip("_")
+            unknown = [key for key in keywords if key not in named]
+            if unknown or not low <= len(arguments) <= high:
+                raise SwizzleError(
+                    f"{name} with " + (f"{unknown[0]}=" if unknown else f"{len(arguments)} arguments"),
+                    expected=f"{name} of {low if low == high else f'{low} to {high}'}", fix="help(" + name + ")",
+                )  # fmt: skip
+            return function(machine, site, node, arguments, keywords)
+
+        return checked
+
+    return decorated
+
+
+MANY: Final = 1_000
+
+
+@_fixed(1, 1)
+def _len(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    return operations.length_of(site, arguments[0])
+
+
+@_fixed(1, 3)
+def _range(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    start, stop, step = {1: (0, *arguments, 1), 2: (*arguments, 1)}.get(len(arguments), tuple(arguments))
+
+    def made(at: Site, first: Any, last: Any) -> Any:
+        if all(type(each) in (int, bool) for each in (first, last, step)):
+            return operations.attempt(at, range, first, last, step)
+        if type(step) is not int or step == 0:
+            raise SwizzleError("a range's step", expected="a number other than 0", fix="range(a, b, 2)")
+        if not all(isinstance(each, operations.Number) for each in (first, last)):
+            at.fail("TypeError: a range's ends are numbers")
+        return SymbolicRange(first, last, step)
+
+    return spread(site, made, start, stop)
+
+
+@_fixed(1, 1)
+def _abs(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    def made(at: Site, value: Any) -> Any:
+        if isinstance(value, Union):
+            return gathered([(guard, abs(number)) for number, guard in value.values.items()])
+        return abs(value) if isinstance(value, Integer | BitVector) else operations.attempt(at, abs, value)
+
+    return spread(site, made, arguments[0])
+
+
+def _extreme(symbol: str) -> Handler:
+    def handler(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        name, key = "min" if symbol == "<" else "max", keywords.get("key")
+        if not keywords.keys() <= {"key"}:
+            raise SwizzleError(f"{name} with {next(iter(keywords))}=", expected=f"{name}(xs), or with key=", fix="if")
+
+        def least(at: Site, given: Any) -> Any:
+            items = _known(machine, at, given)
+            if not items:
+                at.fail(f"ValueError: {name} of nothing")
+            best = items[0]
+            best_key = machine.call(at, node, key, best) if key is not None else best
+            for item in items[1:]:
+                item_key = machine.call(at, node, key, item) if key is not None else item
+                better = operations.compare(at, symbol, item_key, best_key)
+                best = merge([(better, item), (-better, best)])
+                best_key = merge([(better, item_key), (-better, best_key)])
+            return best
+
+        return spread(site, least, arguments[0] if len(arguments) == 1 else tuple(arguments))
+
+    return handler
+
+
+@_fixed(1, 2)
+def _sum(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    def total(at: Site, given: Any) -> Any:
+        found = arguments[1] if len(arguments) == 2 else 0
+        for item in _known(machine, at, given):
+            found = operations.binary(at, "+", found, item)
+        return found
+
+    return spread(site, total, arguments[0])
+
+
+def _quantifier(wanted: bool) -> Handler:
+    def handler(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+        table, sign = conditions(), 1 if wanted else -1
+        (given,) = arguments
+
+        def found(at: Site, sequence: Any) -> Any:
+            guards = [sign * operations.truth(at, item) for item in _known(machine, at, sequence)]
+            return truth_value(table, sign * table.all(guards))
+
+        return spread(site, found, given)
+
+    return handler
+
+
+def _lazy_quantifier(wanted: bool) -> Callable[[Machine, ast.AST, ast.GeneratorExp, State], Any]:
+    """`all` and `any` of a generator: what follows the element that decides is not computed."""
+
+    def handler(machine: Machine, node: ast.AST, generator: ast.GeneratorExp, state: State) -> Any:
+        table, sign, undecided = conditions(), 1 if wanted else -1, TRUE
+        going = State(state.path, dict(state.names))
+        elements = machine.generated(generator, going)
+        while True:
+            try:
+                present, item = next(elements, (FALSE, None))
+                guard = operations.truth(machine.site(node, going), item) if present != FALSE else FALSE
+            except Dead:
+                going.leave(state)
+                break
+            if present == FALSE:
+                break
+            undecided = table.both(undecided, -table.both(present, -sign * guard))
+            going.path = table.both(state.path, undecided)
+            if going.path == FALSE:
+                break
+        return truth_value(table, sign * undecided)
+
+    return handler
+
+
+@_fixed(0, 1)
+def _list(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    return spread(site, lambda at, xs: Items.new(_known(machine, at, xs)), *arguments) if arguments else Items.new(())
+
+
+@_fixed(0, 1)
+def _tuple(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    return spread(site, lambda at, xs: _known(machine, at, xs), *arguments) if arguments else ()
+
+
+@_fixed(1, 1)
+def _reversed(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    return spread(site, lambda at, xs: _known(machine, at, xs)[::-1], *arguments)
+
+
+@_fixed(1, 2)
+def _enumerate(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    first = arguments[1] if len(arguments) == 2 else 0
+
+    def counted(at: Site, xs: Any) -> tuple[Any, ...]:
+        items = _known(machine, at, xs)
+        return tuple((operations.binary(at, "+", first, place), item) for place, item in enumerate(items))
+
+    return spread(site, counted, arguments[0])
+
+
+@_fixed(0, MANY, ("strict",))
+def _zip(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def zipped(at: Site, *sequences: Any) -> tuple[Any, ...]:
+        known = [_known(machine, at, sequence) for sequence in sequences]
+        if keywords.get("strict") is True and len(set(map(len, known))) > 1:
+            at.fail("ValueError: zip of sequences of several lengths")
+        return tuple(zip(*known, strict=False))
+
+    return spread(site, zipped, *arguments)
+
+
+@_fixed(2, MANY)
+def _map(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    function, *sequences = arguments
+
+    def each(at: Site, *given: Any) -> tuple[Any, ...]:
+        rows = zip(*(_known(machine, at, sequence) for sequence in given), strict=False)
+        return tuple(machine.call(at, node, function, *row) for row in rows)
+
+    return spread(site, each, *sequences)
+
+
+@_fixed(1, 1)
+def _sorted(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    def ordered(at: Site, given: Any) -> Any:
+        items = list(_known(machine, at, given))
+        if is_plain(outward(Items.new(items))):
+            return operations.attempt(at, lambda: tuple(sorted(map(outward, items))))
+        for last in range(len(items) - 1, 0, -1):  # neighbours change places, the greatest goes up
+            for place in range(last):
+                a, b = items[place], items[place + 1]
+                swap = operations.compare(at, "<", b, a)
+                items[place], items[place + 1] = merge([(swap, b), (-swap, a)]), merge([(swap, a), (-swap, b)])
+        return tuple(items)
+
+    return spread(site, lambda at, xs: Items.new(ordered(at, xs)), *arguments)
+
+
+@_fixed(0, 1)
+def _bool(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    return truth_value(conditions(), operations.truth(site, arguments[0])) if arguments else False
+
+
+@_fixed(0, 1)
+def _int(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    def made(at: Site, value: Any) -> Any:
+        if isinstance(value, Union | Integer):
+            return value
+        if isinstance(value, Boolean):
+            return operations.binary(at, "+", value, 0)
+        if isinstance(value, BitVector):
+            raise SwizzleError(f"int of {describe(value)}", expected="the bit-vector itself", fix="x.to_integer()")
+        return operations.attempt(at, int, value)
+
+    return spread(site, made, *arguments) if arguments else 0
+
+
+@_fixed(2, 2)
+def _isinstance(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    value, kinds = arguments
+
+    def tell(_: Site, each: Any) -> bool:
+        asked = kinds if isinstance(kinds, tuple) else (kinds,)
+        if isinstance(each, Union | Integer):
+            return any(kind in (int, object, Integer) for kind in asked)
+        if isinstance(each, Boolean):
+            return any(kind in (bool, int, object, Boolean) for kind in asked)
+        if isinstance(each, Items):
+            return any(kind in (list, object) for kind in asked)
+        return isinstance(each, tuple(kind for kind in asked if isinstance(kind, type)))
+
+    return spread(site, tell, value)
+
+
+@_fixed(2, 2)
+def _divmod(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    return tuple(operations.binary(site, symbol, *arguments) for symbol in ("//", "%"))
+
+
+@_fixed(2, 2)
+def _pow(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    return operations.binary(site, "**", *arguments)
+
+
+# ---- the core's own --------------------------------------------------------------------------------------------
+
+
+@_fixed(3, 3)
+def _select(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    guard = operations.truth(site, arguments[0])
+    return merge([(guard, arguments[1]), (-guard, arguments[2])])
+
+
+@_fixed(2, 2)
+def _lookup(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    sequence, index = arguments
+    site.require(operations.compare(site, ">=", index, 0), "IndexError: a negative index")
+    return operations.read(site, sequence, index)
+
+
+def _connective(wanted: bool) -> Handler:
+    def handler(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+        table, sign = conditions(), 1 if wanted else -1
+        return truth_value(table, sign * table.all(sign * operations.truth(site, each) for each in arguments))
+
+    return handler
+
+
+@_fixed(2, 2)
+def _implies(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    premise, conclusion = (operations.truth(site, each) for each in arguments)
+    return truth_value(conditions(), -conditions().both(premise, -conclusion))
+
+
+def _replace(_: Machine, site: Site, __: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    (given,) = arguments
+
+    def made(at: Site, each: Any) -> Any:
+        if not is_record(each):
+            at.fail(f"TypeError: replace of {describe(outward(each))}")
+        unknown = keywords.keys() - fields_of(each).keys()
+        if unknown:
+            raise SwizzleError(
+                f"{type(each).__name__} has no field {min(unknown)}",
+                expected=", ".join(fields_of(each)),
+                fix="a field",
+            )
+        return record(type(each), {**fields_of(each), **keywords})
+
+    return spread(site, made, given)
+
+
+def _known(machine: Machine, site: Site, sequence: Any) -> tuple[Any, ...]:
+    """Return the elements of a sequence of one length."""
+    if isinstance(sequence, Items):
+        return sequence.items
+    if isinstance(sequence, tuple):
+        return sequence
+    found = []
+    for present, item in machine.elements(site, sequence):
+        if present != TRUE:
+            raise SwizzleError(
+                "a sequence whose length depends on a condition", place=site.where(),
+                expected="one of a known length", fix="a loop: for i in range(n): ...",
+            )  # fmt: skip
+        found.append(item(site))
+    return tuple(found)
+
+
+# ---- lists -----------------------------------------------------------------------------------------------------
+
+
+def _popped(site: Site, xs: Items, index: Any = -1) -> tuple[Items, Any]:
+    value = operations.read(site, xs, index)
+    if type(index) is not int:
+        raise SwizzleError("pop at an index that depends on a condition", expected="a number", fix="xs.pop()")
+    place = index % len(xs.items)
+    return Items(xs.items[:place] + xs.items[place + 1 :], xs.names), value
+
+
+def _inserted(_: Site, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
+    if type(index) is not int:
+        raise SwizzleError(
+            "insert at an index that depends on a condition", expected="a number", fix="xs[:i] + [x] + xs[i:]"
+        )
+    items = list(xs.items)
+    items.insert(index, value)
+    return Items(tuple(items), xs.names), None
+
+
+def _extended(site: Site, xs: Items, more: Any) -> tuple[Items, Any]:
+    if not isinstance(more, Items | tuple):
+        raise SwizzleError(
+            "extend by something else than one list or tuple", expected="a list of a known length",
+            fix="for x in more: xs.append(x)",
+        )  # fmt: skip
+    return Items(xs.items + (more.items if isinstance(more, Items) else more), xs.names), None
+
+
+LIST_CHANGES: Final[dict[str, Callable[..., tuple[Items, Any]]]] = {
+    "append": lambda _, xs, value: (Items((*xs.items, value), xs.names), None),
+    "pop": _popped,
+    "insert": _inserted,
+    "extend": _extended,
+    "clear": lambda _, xs: (Items((), xs.names), None),
+    "reverse": lambda _, xs: (Items(xs.items[::-1], xs.names), None),
+}
+"""What changes a list: the site, the list and the arguments to the list after it and the call's value."""
+
+
+@_fixed(2, 2)
+def _count(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    xs, value = arguments
+    found: Any = 0
+    for item in xs.items:
+        found = operations.binary(site, "+", found, truth_value(conditions(), operations.equal(site, item, value)))
+    return found
+
+
+@_fixed(2, 2)
+def _index(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    xs, value = arguments
+    table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
+    for place, item in enumerate(xs.items):
+        here = table.both(missing, operations.equal(site, item, value))
+        missing = table.both(missing, -here)
+        found.append((here, place))
+    site.require(-missing, "ValueError: index of an element that is not there")
+    found = [(guard, place) for guard, place in found if guard != FALSE]
+    if not found:
+        raise Dead
+    return gathered(found)
+
+
+LIST_METHODS: Final[dict[str, Handler]] = {"copy": _list, "count": _count, "index": _index}
+
+SPECIAL: Final[dict[Any, Callable[[Machine, ast.AST, ast.GeneratorExp, State], Any]]] = {
+    builtins.all: _lazy_quantifier(True),
+    builtins.any: _lazy_quantifier(False),
+}
+"""What looks at a generator's elements one by one."""
+
+HANDLED: Final[dict[Any, Handler]] = {
+    builtins.len: _len, builtins.range: _range, builtins.abs: _abs, builtins.min: _extreme("<"),
+    builtins.max: _extreme(">"), builtins.sum: _sum, builtins.all: _quantifier(True), builtins.any: _quantifier(False),
+    builtins.list: _list, builtins.tuple: _tuple, builtins.reversed: _reversed, builtins.enumerate: _enumerate,
+    builtins.zip: _zip, builtins.map: _map, builtins.sorted: _sorted, builtins.bool: _bool, builtins.int: _int,
+    builtins.isinstance: _isinstance, builtins.divmod: _divmod, builtins.pow: _pow, dataclasses.replace: _replace,
+    operator.index: _int, select: _select, lookup: _lookup, all_of: _connective(True), any_of: _connective(False),
+    implies: _implies,
+}  # fmt: skip
+
+FORBIDDEN: Final = frozenset({
+    builtins.eval, builtins.exec, builtins.compile, builtins.open, builtins.input, builtins.__import__,
+    builtins.globals, builtins.locals, builtins.vars, builtins.setattr, builtins.delattr, builtins.getattr,
+    builtins.iter, builtins.next, builtins.set, builtins.dict, builtins.frozenset, builtins.str, builtins.repr,
+    builtins.float, builtins.hash, builtins.id, builtins.filter, builtins.round, builtins.print,
+})  # fmt: skip
+"""What a lifted function has no use for."""

@@ -1,0 +1,176 @@
+"""Path conditions: guards over Boolean formulas, simplified while they are built.
+
+A guard is a literal as in `symbolic.values.guard`, a non-zero int whose negation is `-g`. Here it is an *atom*, some
+Boolean formula that is taken as a whole, or a *cube*, the conjunction of several guards; a disjunction is a negated
+cube. So paths that part at a test and meet again have the condition from before the test, without asking a solver.
+
+Invariant: no cube holds a guard with its negation, a cube itself, or a negated cube that its other parts decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+from pysmt.fnode import FNode
+
+from symbolic.solve.floor_division import manager
+from symbolic.values.guard import FALSE, TRUE, Guard
+
+_TABLES: WeakKeyDictionary[object, Conditions] = WeakKeyDictionary()
+
+
+def conditions() -> Conditions:
+    """Return the guards over the formulas of PySMT's current environment; like formulas, they are interned in it."""
+    found = _TABLES.get(manager())
+    if found is None:
+        found = _TABLES[manager()] = Conditions()
+    return found
+
+
+class Conditions:
+    """The memory that makes equal conditions one guard."""
+
+    def __init__(self) -> None:
+        self._last: Guard = TRUE
+        self._formulas: dict[Guard, FNode] = {TRUE: manager().TRUE(), FALSE: manager().FALSE()}
+        self._guards: dict[FNode, Guard] = {formula: guard for guard, formula in self._formulas.items()}
+        self._cubes: dict[Guard, frozenset[Guard]] = {TRUE: frozenset()}
+        self._by_parts: dict[frozenset[Guard], Guard] = {frozenset(): TRUE}
+        self._both: dict[tuple[Guard, Guard], Guard] = {}
+
+    # -- guards and formulas ----------------------------------------------------------------------------------
+
+    def guard(self, formula: FNode) -> Guard:
+        """Return the guard that says what a Boolean formula says."""
+        found = self._guards.get(formula)
+        if found is None:
+            if formula.is_not():
+                found = -self.guard(formula.arg(0))
+            elif formula.is_and():
+                found = self.all(map(self.guard, formula.args()))
+            elif formula.is_or():
+                found = -self.all(-self.guard(argument) for argument in formula.args())
+            elif formula.is_implies():
+                found = -self.both(self.guard(formula.arg(0)), -self.guard(formula.arg(1)))
+            else:
+                found = self._name()
+                self._formulas[found] = formula
+                self._formulas[-found] = manager().Not(formula)
+                self._guards[self._formulas[-found]] = -found
+            self._guards[formula] = found
+        return found
+
+    def formula(self, guard: Guard) -> FNode:
+        """Return the formula of a guard; asking for its guard gives this one again."""
+        found = self._formulas.get(guard)
+        if found is None:
+            parts = sorted(self._cubes[abs(guard)], key=abs)
+            if guard > 0:
+                found = manager().And([self.formula(part) for part in parts])
+            else:
+                found = manager().Or([self.formula(-part) for part in parts])
+            self._formulas[guard] = found
+            self._guards.setdefault(found, guard)
+        return found
+
+    def parts(self, guard: Guard) -> frozenset[Guard]:
+        """Return the guards whose conjunction this is: itself, or those of a cube."""
+        return self._cubes.get(guard) or (frozenset() if guard == TRUE else frozenset({guard}))
+
+    # -- building ---------------------------------------------------------------------------------------------
+
+    def both(self, a: Guard, b: Guard) -> Guard:
+        """Return the guard `a and b`."""
+        if a == b or b == TRUE:
+            return a
+        if a == TRUE:
+            return b
+        if a == FALSE or b == FALSE or a == -b:
+            return FALSE
+        key = (a, b) if a < b else (b, a)
+        found = self._both.get(key)
+        if found is None:
+            found = self._both[key] = self._cube(self.parts(a) | self.parts(b))
+        return found
+
+    def all(self, guards: Iterable[Guard]) -> Guard:
+        """Return the guard 'all of these hold'."""
+        parts: set[Guard] = set()
+        for guard in guards:
+            if guard == FALSE:
+                return FALSE
+            parts |= self.parts(guard)
+        return self._cube(frozenset(parts))
+
+    def any(self, guards: Iterable[Guard]) -> Guard:
+        """Return the guard 'one of these holds'; paths are given in the order of their tests."""
+        pending = [guard for guard in dict.fromkeys(guards) if guard != FALSE]
+        if not pending:
+            return FALSE
+        found = pending.pop()
+        while pending:
+            found = self.either(pending.pop(), found)
+        return found
+
+    def either(self, a: Guard, b: Guard) -> Guard:
+        """Return the guard `a or b`."""
+        if a in (b, TRUE) or b == FALSE:
+            return a
+        if b == TRUE or a == FALSE:
+            return b
+        if a == -b:
+            return TRUE
+        left, right = self.parts(a), self.parts(b)
+        common = left & right
+        left, right = left - common, right - common
+        if not left or not right:
+            return self._cube(common)
+        if common:
+            return self.both(self._cube(common), self.either(self._cube(left), self._cube(right)))
+        return -self.both(-a, -b)
+
+    def apart(self, paths: Iterable[Guard]) -> list[Guard]:
+        """Return what tells exclusive paths apart: each one's parts that not all of them have."""
+        found = [self.parts(path) for path in paths]
+        common = frozenset.intersection(*found)
+        return [self._cube(parts - common) for parts in found]
+
+    def _name(self) -> Guard:
+        self._last += 1
+        return self._last
+
+    def _cube(self, parts: frozenset[Guard]) -> Guard:
+        """Return the conjunction of parts that are no cubes; unit propagation through the negated ones."""
+        known = self._by_parts.get(parts)
+        if known is not None:
+            return known
+        work, changed = set(parts), True
+        work.discard(TRUE)
+        while changed:
+            changed = False
+            for guard in list(work):
+                if -guard in work or guard == FALSE:
+                    self._by_parts[parts] = FALSE
+                    return FALSE
+                denied = self._cubes.get(-guard)
+                if guard > 0 or not denied or guard not in work:
+                    continue
+                if not work.isdisjoint(-part for part in denied):
+                    work.discard(guard)
+                    continue
+                unknown = denied - work
+                if len(unknown) < len(denied):
+                    work.discard(guard)
+                    work |= self.parts(-self._cube(unknown))
+                    changed = True
+        key = frozenset(work)
+        if len(key) == 1:
+            found = next(iter(key))
+        else:
+            found = self._by_parts.get(key, 0)
+            if not found:
+                found = self._by_parts[key] = self._name()
+                self._cubes[found] = key
+        self._by_parts[parts] = found
+        return found

@@ -1,0 +1,128 @@
+"""Functions with what their free names mean."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import FunctionType
+from typing import Any, Literal, Protocol, TypeAlias
+from weakref import WeakKeyDictionary
+
+from symbolic.lifting.reading import Code, read
+
+Beyond: TypeAlias = Literal["assert", "assume"]
+
+
+class Environment(Protocol):
+    """What the names of a function mean that it does not assign.
+
+    An environment that is not `trusted` is a stranger's: nothing is called and no attribute read but what the
+    interpreter itself knows.
+    """
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the text may call and look into whatever its names mean."""
+
+    def find(self, name: str) -> Any:
+        """Return what a name means; KeyError where it means nothing."""
+
+    def names(self) -> list[str]:
+        """Return the names that mean something."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonNames:
+    """What names mean in a Python function now: its enclosing functions', its file's, the built-in ones."""
+
+    function: FunctionType
+    trusted: bool = True
+
+    def find(self, name: str) -> Any:
+        """Return what a name means; KeyError where it means nothing."""
+        free = self.function.__code__.co_freevars
+        if name in free:
+            try:
+                return (self.function.__closure__ or ())[free.index(name)].cell_contents
+            except ValueError:
+                raise KeyError(name) from None
+        if name in self.function.__globals__:
+            return self.function.__globals__[name]
+        return vars(builtins)[name]
+
+    def names(self) -> list[str]:
+        """Return the names that mean something."""
+        return [*self.function.__code__.co_freevars, *self.function.__globals__, *vars(builtins)]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What names mean by a table, for a text that may be a stranger's."""
+
+    table: Mapping[str, Any]
+    trusted: bool = False
+
+    def find(self, name: str) -> Any:
+        """Return what a name means; KeyError where it means nothing."""
+        return self.table[name]
+
+    def names(self) -> list[str]:
+        """Return the names that mean something."""
+        return list(self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What a call of a grammar stands for: the expression that it returns, and what its parameters are in it: an
+    expression of the caller, or a number that is known."""
+
+    returned: ast.expr
+    parameters: Mapping[str, ast.expr]
+
+
+@dataclass(eq=False)
+class Sketch:
+    """The unknowns of a function: for each place of `hole()` and `choose()`, and way through grammars to it, what was
+    made there; and how each call of a grammar was expanded."""
+
+    unknowns: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function with what its free names mean.
+
+    `bound` rounds of a loop and calls within each other are looked at; that no input needs more is demanded
+    (`beyond='assert'`) or assumed. One made inside another shares its `sketch`; a grammar is expanded anew by every
+    call, with unknowns of its own.
+    """
+
+    code: Code
+    environment: Environment
+    captured: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    bound: int = 32
+    beyond: Beyond = "assert"
+    grammar: bool = False
+    sketch: Sketch = field(default_factory=Sketch)
+    instance: tuple[object, ...] = ()
+
+
+_READ: WeakKeyDictionary[FunctionType, Closure] = WeakKeyDictionary()
+
+
+def closure_of(function: FunctionType, bound: int, beyond: Beyond, *, grammar: bool = False) -> Closure:
+    """Return a Python function as the interpreter calls it; SwizzleError for what is not in the language."""
+    found = _READ.get(function)
+    if found is None:
+        code = read(function)
+        positional = [*code.parameters.posonlyargs, *code.parameters.args]
+        given = function.__defaults__ or ()
+        defaults = {p.arg: d for p, d in zip(positional[len(positional) - len(given) :], given, strict=True)}
+        defaults |= function.__kwdefaults__ or {}
+        found = Closure(code, PythonNames(function), {}, defaults, bound, beyond, grammar)
+        _READ[function] = found
+    return replace(found, bound=bound, beyond=beyond, grammar=grammar)  # its unknowns are the same

@@ -1,0 +1,194 @@
+"""`@lifted`: an ordinary Python function that takes symbolic values, too."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FunctionType, MethodType
+from typing import Any, Final, Generic, ParamSpec, TypeVar, cast, overload
+
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+
+from symbolic.core.obligations import current_path
+from symbolic.core.outcome import shown_by
+from symbolic.core.value_types import Integer
+from symbolic.errors import SwizzleError
+from symbolic.lifting import printing
+from symbolic.lifting.conditions import conditions
+from symbolic.lifting.environment import Beyond, Closure, closure_of
+from symbolic.lifting.expressions import bound_names
+from symbolic.lifting.interpreter import Activation
+from symbolic.lifting.operations import THEIRS
+from symbolic.lifting.reading import check_grammar, read
+from symbolic.lifting.states import Dead
+from symbolic.lifting.unknowns import UNKNOWN, Choice
+from symbolic.lifting.values import inward, is_plain, outward
+from symbolic.solve.answer import Model
+from symbolic.values.guard import TRUE
+
+P = ParamSpec("P")
+T = TypeVar("T")
+DEEP: Final = 10_000
+"""As many of Python's frames may be within each other while a function is interpreted."""
+
+
+class Lifted(Generic[P, T]):
+    """A function on symbolic and on plain values; with plain ones it is the Python function that was written."""
+
+    def __init__(self, function: Callable[P, T], bound: int, beyond: Beyond, *, grammar: bool = False) -> None:
+        read(function)  # says who is no function
+        if not isinstance(bound, int) or bound < 1:
+            raise SwizzleError(f"bound={bound!r}", expected="how many rounds and calls are looked at", fix="bound=32")
+        if beyond not in ("assert", "assume"):
+            raise SwizzleError(f"beyond={beyond!r}", expected="'assert' or 'assume'", fix="beyond='assume'")
+        self.function = function
+        self.order = 0
+        self.closure: Closure = closure_of(cast(FunctionType, function), bound, beyond, grammar=grammar)
+        local = self.closure.code.local
+        names = (each for each in ast.walk(self.closure.code.node) if isinstance(each, ast.Name))
+        self._free = sorted({name.id for name in names} - local)
+        functools.update_wrapper(self, function)
+        shown_by(self)
+
+    def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> T:
+        """Return the result; what must hold for it is noted in the block of obligations around.
+
+        Raises SwizzleError with a place for what the function cannot do, and where no input returns.
+        """
+        if is_plain(arguments) and all(map(is_plain, keywords.values())) and not self.needs_machine():
+            return self.function(*arguments, **keywords)
+        return cast(T, _run(self.closure, arguments, keywords))
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<lifted {self.closure.code.name}>"
+
+    def evaluated(self, model: Model) -> printing.Filled:
+        """Return the function with its unknowns replaced by what they are under a model: `outcome[function]`."""
+        made = printing.filled(self.closure, model)
+
+        def run(*arguments: Any, **keywords: Any) -> Any:
+            return _run(made, arguments, keywords)
+
+        return printing.Filled(printing.source(made), run)
+
+    def unknowns(self) -> set[FNode]:
+        """Return the symbols of its holes and choices, as far as it was called."""
+        found: set[FNode] = set()
+        for unknown in self.closure.sketch.unknowns.values():
+            if isinstance(unknown, Choice):
+                for guard in unknown.guards:
+                    found |= get_env().fvo.get_free_variables(conditions().formula(guard))
+            else:
+                found.add(unknown.formula)
+        return found
+
+    def needs_machine(self, seen: frozenset[int] = frozenset()) -> bool:
+        """Tell whether it computes with more than its arguments: holes, choices, symbolic values around it."""
+        for name in self._free:
+            try:
+                value = self.closure.environment.find(name)
+            except KeyError:
+                continue
+            if isinstance(value, Lifted):
+                if id(value) not in seen and value.needs_machine(seen | {id(self)}):
+                    return True
+            elif isinstance(value, FunctionType):
+                if value in UNKNOWN:
+                    return True
+            elif not is_plain(value):
+                return True
+        return self.closure.grammar
+
+
+@overload
+def lifted(function: Callable[P, T], /) -> Lifted[P, T]: ...
+@overload
+def lifted(*, bound: int = 32, beyond: Beyond = "assert") -> Callable[[Callable[P, T]], Lifted[P, T]]: ...
+def lifted(function: Any = None, /, *, bound: int = 32, beyond: Beyond = "assert") -> Any:
+    """Let a function take symbolic values: `if`, loops, early returns, recursion, lists and records as in Python.
+
+    Of a loop that ends when a condition says so, `bound` rounds are run, and of a recursion as many calls within each
+    other. What would go on is demanded not to (`beyond='assert'`), or assumed not to ('assume').
+    Raises SwizzleError with a place for what is not in the language.
+    """
+    if function is None:
+        return lambda given: Lifted(given, bound, beyond)
+    return Lifted(function, bound, beyond)
+
+
+def _run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Call a function from outside of any other, with values as users have them."""
+    table, around = conditions(), current_path()
+    path = TRUE if around is None else table.guard(around)
+    given = [inward(argument, THEIRS) for argument in arguments]
+    named = {name: inward(argument, THEIRS) for name, argument in keywords.items()}
+    names = bound_names(function, given, named, None)
+    try:
+        with _deep():
+            result = outward(Activation(function, path, expanded=object()).run(names))
+    except Dead:
+        raise SwizzleError(
+            f"{function.code.name} returns for no input", expected="an input that no assertion excludes",
+            fix="look at what is asserted on its way",
+        ) from None  # fmt: skip
+    except RecursionError:
+        raise SwizzleError(
+            f"{function.code.name} calls itself deeper than Python allows",
+            place=function.code.text.place(function.code.node), expected="an end that is reached",
+            fix="a test on what becomes smaller",
+        ) from None  # fmt: skip
+    if isinstance(result, Closure):
+        raise SwizzleError(
+            f"{function.code.name} returns a function", place=function.code.text.place(function.code.node),
+            expected="values", fix="call it inside, and return what it gives",
+        )  # fmt: skip
+    return result
+
+
+def grammar(function: Callable[P, T], /) -> Lifted[P, T]:
+    """Make a grammar of a function: each call in a lifted function is expanded anew, with choices of its own.
+
+    Its body is `return` of an expression, under tests of its parameters; it may call itself, with a depth that ends:
+
+        @grammar
+        def expr(x, y, depth):
+            if depth == 0:
+                return choose(x, y, hole(width=8))
+            return choose(x, y, expr(x, y, depth - 1) + expr(x, y, depth - 1))
+
+    Raises SwizzleError with a place for anything else in it.
+    """
+    made = Lifted(function, 64, "assert", grammar=True)
+    check_grammar(made.closure.code)
+    return made
+
+
+def cost(function: Lifted[P, T]) -> int | Integer:
+    """Return how many operators, calls and look-ups a function has once its unknowns are filled, for `minimize=`.
+
+    Raises SwizzleError where it was not called yet, so that nothing is known of its choices.
+    """
+    if not isinstance(function, Lifted) or not function.closure.sketch.unknowns:
+        raise SwizzleError(
+            f"the cost of {getattr(function, '__name__', function)}, which has no choices yet",
+            expected="a lifted function that was called", fix="call it in the guarantee first",
+        )  # fmt: skip
+    return printing.cost_of(function.closure)
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Let Python's stack be deep enough for the calls of a bounded recursion."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)

@@ -1,0 +1,377 @@
+"""One interpreter for functions on symbolic values: predicated states that part at a test and meet at its end.
+
+A branch whose condition is not decided runs both ways, each on a state of its own whose path says when it is the one;
+behind the construct the states are joined (`states.join`), so that there is one again. Whoever leaves early, by
+`return`, `break` or `continue`, waits where it is going to. No solver is asked, and `bool()` never forks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from symbolic.core.value_types import describe
+from symbolic.errors import Place, SwizzleError
+from symbolic.lifting import builtins, operations
+from symbolic.lifting.conditions import conditions
+from symbolic.lifting.environment import Closure
+from symbolic.lifting.expressions import CHANGING, OPERATORS, Expressions
+from symbolic.lifting.merging import merge
+from symbolic.lifting.operations import spread
+from symbolic.lifting.reading import LAZY
+from symbolic.lifting.states import Dead, Site, State, join
+from symbolic.lifting.values import Items, names_in, new_name, outward
+from symbolic.values.guard import FALSE, TRUE, Guard
+
+
+@dataclass(slots=True)
+class _Loop:
+    """Who left the body of a loop early."""
+
+    breaks: list[State] = field(default_factory=list)
+    continues: list[State] = field(default_factory=list)
+
+
+class Activation(Expressions):
+    """One call of a function: its names, and the states that have returned."""
+
+    def __init__(
+        self, function: Closure, path: Guard, *, caller: Expressions | None = None, called_from: Place | None = None,
+        expanded: object = None,
+    ) -> None:  # fmt: skip
+        super().__init__(function, path, caller=caller, called_from=called_from, expanded=expanded)
+        self._returned: list[State] = []
+        self._loops: list[_Loop] = []
+        self._running: list[Any] = []  # what the loops run over
+        self._start = new_name()
+
+    def run(self, names: dict[str, Any]) -> Any:
+        """Return the result for these parameters; `Dead` where no path returns."""
+        end = self._block(self.code.body, State(self.path, names))
+        if end is not None:
+            self._returned.append(State(end.path, {"": None}))
+        found = join(self._returned)
+        if found is None:
+            raise Dead
+        return found.names[""]
+
+    # -- statements --------------------------------------------------------------------------------------------
+
+    def _block(self, body: tuple[ast.stmt, ...] | list[ast.stmt], state: State | None) -> State | None:
+        for statement in body:
+            if state is None:
+                return None
+            try:
+                state = self._statement(statement, state)
+            except Dead:
+                return None
+            except SwizzleError as error:
+                if error.place is not None:
+                    raise
+                raise SwizzleError(
+                    error.found, place=self.place(statement), expected=error.expected, fix=error.fix
+                ) from None
+        return state
+
+    def _statement(self, node: ast.stmt, state: State) -> State | None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                result = self._changing_value(value, state)
+                for target in targets:
+                    self.store(target, result, state)
+            case ast.AnnAssign(target=target, value=value):
+                assert value is not None
+                self.store(target, self._changing_value(value, state), state)
+            case ast.AugAssign(target=target, op=op, value=value):
+                self._augment(node, target, op, value, state)
+            case ast.If(test=test, body=body, orelse=orelse):
+                guard = self.condition(test, state)
+                return join([self._block(body, state.on(guard)), self._block(orelse, state.on(-guard))])
+            case ast.While():
+                return self._while(node, state)
+            case ast.For():
+                return self._for(node, state)
+            case ast.Return(value=value):
+                result = None if value is None else self.value(value, state)
+                self.returns.append(value)
+                self._returned.append(State(state.path, {"": result}))
+                return None
+            case ast.Break():
+                self._loops[-1].breaks.append(state)
+                return None
+            case ast.Continue():
+                self._loops[-1].continues.append(state)
+                return None
+            case ast.Assert(test=test, msg=message):
+                guard = self.condition(test, state)
+                said = message.value if isinstance(message, ast.Constant) else ast.unparse(test)
+                assert not isinstance(said, bytes)
+                self.site(node, state).require(guard, f"AssertionError: {said}")
+            case ast.Raise(exc=error):
+                self.site(node, state).fail(f"raised: {ast.unparse(error) if error else 'the error before'}")
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr)) as call) if attr in CHANGING:
+                self._changing_value(call, state)
+            case ast.Expr(value=value):
+                self.value(value, state)
+            case ast.FunctionDef():
+                state.names[node.name] = self.closure(node, state)
+            case ast.Pass():
+                pass
+            case _:
+                raise self.error(
+                    node, f"`{ast.unparse(node).splitlines()[0]}` in a lifted function", "another statement"
+                )
+        return state
+
+    def _while(self, node: ast.While, state: State) -> State | None:
+        start, count, left, ended = state.path, 0, list[State](), list[State]()
+        current: State | None = state
+        while current is not None:
+            try:
+                guard = self.condition(node.test, current)
+            except Dead:
+                break
+            if (leaving := current.on(-guard)) is not None:
+                (ended if node.orelse else left).append(leaving)
+            current = current.on(guard)
+            if current is None:
+                break
+            if current.path != start:
+                count += 1
+                if count > self.function.bound:
+                    self.too_far(node, current, f"more than {self.function.bound} rounds of this loop")
+                    break
+            current = self._round(node, current, left)
+        return join([*left, self._block(node.orelse, join(ended))] if node.orelse else left)
+
+    def _for(self, node: ast.For, state: State) -> State | None:
+        start, count, left, ended = state.path, 0, list[State](), list[State]()
+        sequence = self.value(node.iter, state)
+        self._running.append((sequence, *self._run_over(node.iter, state)))
+        try:
+            current: State | None = state
+            for present, item in self.elements(self.site(node.iter, state), sequence):
+                assert current is not None
+                if (leaving := current.on(-present)) is not None:
+                    (ended if node.orelse else left).append(leaving)
+                current = current.on(present)
+                if current is None:
+                    break
+                if present != TRUE and current.path != start:
+                    count += 1
+                    if count > self.function.bound:
+                        self.too_far(node, current, f"more than {self.function.bound} rounds of this loop")
+                        current = None
+                        break
+                try:
+                    self.store(node.target, item(self.site(node.iter, current)), current)
+                except Dead:
+                    current = None
+                    break
+                current = self._round(node, current, left)
+                if current is None:
+                    break
+        finally:
+            self._running.pop()
+        if current is not None:
+            (ended if node.orelse else left).append(current)
+        return join([*left, self._block(node.orelse, join(ended))] if node.orelse else left)
+
+    def _run_over(self, node: ast.expr, state: State) -> Iterator[Any]:
+        """Yield what an expression runs over without keeping a copy: the arguments of `enumerate` and the like."""
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in LAZY:
+                for each in arguments:
+                    yield from self._run_over(each, state)
+            case ast.Name(id=name) if name in state.names:
+                yield state.names[name]
+            case ast.Subscript(value=ast.Name(id=name)) if name in state.names:
+                yield state.names[name]
+
+    def _round(self, node: ast.For | ast.While, state: State, left: list[State]) -> State | None:
+        """Run a loop's body once; who breaks has left."""
+        loop = _Loop()
+        self._loops.append(loop)
+        end = self._block(node.body, state)
+        self._loops.pop()
+        left += loop.breaks
+        return join([*loop.continues, end])
+
+    def too_far(self, node: ast.AST, state: State, what: str) -> None:
+        """Say of the paths that would go on that nobody takes them."""
+        site = self.site(node, state)
+        if conditions().both(site.path, TRUE) == TRUE:
+            raise self.error(node, what, "an end that is reached", f"@lifted(bound={2 * self.function.bound})")
+        site.require(FALSE, f"beyond the bound: {what}", demanded=self.function.beyond == "assert")
+
+    # -- assignment --------------------------------------------------------------------------------------------
+
+    def store(self, target: ast.expr, value: Any, state: State) -> None:
+        match target:
+            case ast.Name(id=name):
+                state.names[name] = value
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                for each, item in zip(targets, self._taken_apart(target, value, len(targets), state), strict=True):
+                    self.store(each, item, state)
+            case ast.Subscript() | ast.Attribute():
+                root, steps = self._way(target, state)
+                changed = self._changed(target, state.names[root], steps, value, root, state)
+                state.names[root] = changed
+            case _:
+                raise self.error(
+                    target, f"an assignment to `{ast.unparse(target)}`", "a name or an element", "name = ..."
+                )
+
+    def _taken_apart(self, node: ast.AST, value: Any, count: int, state: State) -> tuple[Any, ...]:
+        site = self.site(node, state)
+
+        def take(at: Site, each: Any) -> tuple[Any, ...]:
+            items = each.items if isinstance(each, Items) else tuple(each) if isinstance(each, range | str) else each
+            if not isinstance(items, tuple):
+                at.fail(f"TypeError: {describe(outward(each))} is taken apart")
+            if len(items) != count:
+                at.fail(f"ValueError: {len(items)} values for {count} names")
+            return items
+
+        found: tuple[Any, ...] = tuple(spread(site, take, value))
+        return found
+
+    def _way(self, target: ast.expr, state: State) -> tuple[str, list[tuple[ast.expr, Any]]]:
+        """Return the name that an element is reached from, and the steps to it: indices, or the names of fields."""
+        match target:
+            case ast.Name(id=name):
+                if name not in self.code.local:
+                    raise self.error(
+                        target, f"{name} is changed, which was not made in {self.code.name}", "a list made here",
+                        f"new = list({name})",
+                    )  # fmt: skip
+                self.value(ast.copy_location(ast.Name(name, ast.Load()), target), state)
+                return name, []
+            case ast.Subscript(value=below, slice=index):
+                if isinstance(index, ast.Slice):
+                    raise self.error(target, "an assignment to a slice", "a new list", "xs = xs[:i] + new + xs[j:]")
+                root, steps = self._way(below, state)
+                return root, [*steps, (target, self.value(index, state))]
+            case ast.Attribute(value=below, attr=name):
+                shown = ast.unparse(below)
+                raise self.error(
+                    target, f"a field of {shown} is changed, which is a value", "a new record",
+                    f"{shown} = replace({shown}, {name}=...)",
+                )  # fmt: skip
+        raise self.error(
+            target, f"`{ast.unparse(target)}` is changed, which has no name", "a list with a name", "xs = ..."
+        )
+
+    def _changed(
+        self, node: ast.AST, holder: Any, steps: list[tuple[ast.expr, Any]], value: Any, root: str, state: State
+    ) -> Any:
+        """Return the holder with the value at the end of the steps."""
+        (at, index), *rest = steps
+        site = self.site(at, state)
+
+        def change(here: Site, each: Any) -> Any:
+            if not isinstance(each, Items):
+                here.fail(f"TypeError: an element of {describe(outward(each))} is changed")
+            inner = value
+            if rest:
+                inner = self._changed(node, operations.read(here, each, index), rest, value, root, state)
+            else:
+                self._check_own(node, each, root, state)
+            return operations.store(here, each, index, inner)
+
+        if rest:
+            self._check_single(node, holder, root, state)
+        return spread(site, change, holder)
+
+    def _check_own(self, node: ast.AST, changed: Items, root: str, state: State) -> None:
+        """Refuse to change a list that somebody else would see changing."""
+        if min(changed.names, default=0) < self._start:
+            raise self.error(
+                node, f"{self.code.name} changes a list that it was given", "a list made here", f"{root} = list({root})"
+            )
+        for name, value in state.names.items():
+            if name != root and not names_in(value).isdisjoint(changed.names):
+                raise self.error(
+                    node, f"{root} changes, and {name} would change with it", "a list that one name holds",
+                    f"{'fixed' if isinstance(value, Closure) else name} = list({root})",
+                )  # fmt: skip
+        if any(not names_in(sequence).isdisjoint(changed.names) for sequence in self._running):
+            raise self.error(
+                node, f"{root} changes while a loop runs over it", "a loop over a copy", f"for x in list({root}):"
+            )
+
+    def _check_single(self, node: ast.AST, holder: Any, root: str, state: State) -> None:
+        """Refuse to change a list that its holder holds twice."""
+        counted: dict[int, int] = {}
+
+        def count(value: Any) -> None:
+            if isinstance(value, Items):
+                for name in value.names:
+                    counted[name] = counted.get(name, 0) + 1
+                for item in value.items:
+                    count(item)
+            elif isinstance(value, tuple):
+                for item in value:
+                    count(item)
+
+        count(holder)
+        if any(times > 1 for times in counted.values()):
+            raise self.error(
+                node, f"{root} holds one list at two places, and both would change", "a list for each place",
+                "[list(row) for ...]",
+            )  # fmt: skip
+
+    def _augment(self, node: ast.stmt, target: ast.expr, op: ast.operator, value: ast.expr, state: State) -> None:
+        if isinstance(target, ast.Attribute):
+            self._way(target, state)  # which refuses
+        load: ast.expr = (
+            ast.Subscript(target.value, target.slice, ast.Load())
+            if isinstance(target, ast.Subscript)
+            else ast.Name(target.id if isinstance(target, ast.Name) else "", ast.Load())
+        )
+        old, new = self.value(ast.copy_location(load, target), state), self.value(value, state)
+        symbol = OPERATORS[type(op)]
+        if symbol == "+" and isinstance(target, ast.Name) and isinstance(old, Items):
+            self._check_own(node, old, target.id, state)
+            more = self.items(self.site(node, state), new)
+            state.names[target.id] = Items(old.items + more, old.names)
+            return
+        self.store(target, operations.binary(self.site(node, state), symbol, old, new), state)
+
+    def _changing_value(self, node: ast.expr, state: State) -> Any:
+        """Return a value that is assigned, or is a statement by itself: here a call may change a list."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=root) as holder, attr=method), args=args) if (
+                method in CHANGING
+            ):
+                arguments = [self.value(each, state) for each in args]
+                listed = self.value(holder, state)
+                if root not in self.code.local:
+                    self._way(ast.copy_location(ast.Subscript(holder, ast.Constant(0), ast.Store()), node), state)
+                change = builtins.LIST_CHANGES.get(method)
+                if change is None or node.keywords:
+                    raise self.error(
+                        node, f"`.{method}` of a list", "a list that is made anew", "xs = [... for x in xs]"
+                    )
+                results: list[tuple[Guard, Any]] = []
+
+                def changed(at: Site, each: Any) -> Any:
+                    if not isinstance(each, Items):
+                        at.fail(f"AttributeError: {describe(outward(each))} has no `.{method}`")
+                    self._check_own(node, each, root, state)
+                    new, result = change(at, each, *arguments)
+                    results.append((at.path, result))
+                    return new
+
+                try:
+                    state.names[root] = spread(self.site(node, state), changed, listed)
+                except TypeError:
+                    raise self.error(
+                        node, f"`.{method}` with {len(arguments)} arguments", "what a list takes"
+                    ) from None
+                table = conditions()
+                apart = table.apart(path for path, _ in results)
+                return merge(zip(apart, (result for _, result in results), strict=True))
+        return self.value(node, state)

@@ -1,0 +1,162 @@
+"""The one place where values of several paths become one.
+
+Each path brings its guard; guards are exclusive, and one of them holds. Ints that are few become a union by the
+same `merge` as those of the kernel machine (`symbolic.values.union`); tuples, lists of one length and records are
+merged element by element; what is of several kinds stays `Alternatives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from pysmt.fnode import FNode
+
+from symbolic.core.structures import fields_of, is_record, record
+from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.errors import SwizzleError
+from symbolic.lifting.conditions import Conditions, conditions
+from symbolic.lifting.values import Alternatives, Items, as_bits, as_integer
+from symbolic.solve.floor_division import manager
+from symbolic.values import union as unions
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.union import Union
+
+FEW: Final = 256
+"""As many different ints stay apart; of more, one formula is made."""
+
+Part = tuple[Guard, Any]
+
+
+def merge(parts: Iterable[Part]) -> Any:
+    """Return the value that is the part whose guard holds."""
+    table = conditions()
+    given = list(_flat(table, parts))
+    assert given, "some path is alive"
+    first = given[0][1]
+    if all(value is first for _, value in given):
+        return first
+    groups: dict[object, list[Part]] = {}
+    for guard, value in given:
+        groups.setdefault(kind(value), []).append((guard, value))
+    _absorb_ints(groups)
+    if len(groups) == 1:
+        ((what, group),) = groups.items()
+        return _merged(table, what, group)
+    return Alternatives(
+        tuple((table.any(guard for guard, _ in group), _merged(table, what, group)) for what, group in groups.items())
+    )
+
+
+def kind(value: Any) -> tuple[Any, ...]:
+    """Return what a value has in common with those that it can be merged with."""
+    match value:
+        case bool() | Boolean():
+            return ("truth",)
+        case Integer() | Union():
+            return ("integer",)
+        case BitVector():
+            return ("bits", value.width, value.signed)
+        case Items():
+            return ("list", len(value.items))
+        case tuple():
+            return ("tuple", type(value), len(value))
+    if type(value) is int:
+        return ("integer",)
+    if is_record(value):
+        return ("record", type(value))
+    try:
+        hash(value)
+    except (TypeError, SwizzleError):  # no hash, or none of what is in it
+        return ("object", id(value))
+    return ("plain", type(value), value)
+
+
+def truth_value(table: Conditions, guard: Guard) -> bool | Boolean:
+    """Return a guard as a value."""
+    return guard == TRUE if guard in (TRUE, FALSE) else Boolean(table.formula(guard))
+
+
+def gathered(parts: Sequence[tuple[Guard, int]]) -> int | Union | Integer:
+    """Return the int that is the part whose guard holds."""
+    found = unions.merge(conditions(), [(guard, Union.single(value)) for guard, value in parts])
+    return _settled(found)
+
+
+def _settled(found: Union) -> int | Union | Integer:
+    if found.constant:
+        value: int = next(iter(found.values))
+        return value
+    return found if len(found.values) <= FEW else as_integer(found)
+
+
+def _flat(table: Conditions, parts: Iterable[Part]) -> Iterable[Part]:
+    for guard, value in parts:
+        if guard == FALSE:
+            continue
+        if isinstance(value, Alternatives):
+            yield from ((both, part) for g, part in value.parts if (both := table.both(guard, g)) != FALSE)
+        else:
+            yield guard, value
+
+
+def _absorb_ints(groups: dict[object, list[Part]]) -> None:
+    """Count ints among the bit-vectors of the one kind that is there, where they fit."""
+    integers = groups.get(("integer",))
+    bits = [what for what in groups if isinstance(what, tuple) and what[0] == "bits"]
+    if integers is None or len(bits) != 1 or any(isinstance(value, Integer) for _, value in integers):
+        return
+    like = next(value for _, value in groups[bits[0]])
+    low, high = like.bounds
+    numbers = [n for _, v in integers for n in (v.values if isinstance(v, Union) else [v])]
+    if all(low <= number <= high for number in numbers):
+        del groups["integer",]
+        groups[bits[0]] += [(guard, as_bits(value, like)) for guard, value in integers]
+
+
+def _merged(table: Conditions, what: Any, parts: list[Part]) -> Any:
+    if len(parts) == 1:
+        return parts[0][1]
+    guards, values = [guard for guard, _ in parts], [value for _, value in parts]
+    match what[0]:
+        case "truth":
+            holds = (
+                table.both(g, table.guard(v.formula) if isinstance(v, Boolean) else TRUE if v else FALSE)
+                for g, v in parts
+            )
+            return truth_value(table, table.any(holds))
+        case "integer" if not any(isinstance(value, Integer) for value in values):
+            united = [value if isinstance(value, Union) else Union.single(value) for value in values]
+            return _settled(unions.merge(table, list(zip(guards, united, strict=True))))
+        case "integer":
+            return Integer(_chain(table, guards, [as_integer(value).formula for value in values]))
+        case "bits":
+            return values[0].like(_chain(table, guards, [value.formula for value in values]))
+        case "list":
+            names = frozenset[int]().union(*(value.names for value in values))
+            return Items(_by_place(guards, [value.items for value in values]), names)
+        case "tuple":
+            items = _by_place(guards, values)
+            return items if what[1] is tuple else what[1](*items)
+        case "record":
+            fields = [fields_of(value) for value in values]
+            return record(
+                what[1], {name: merge(zip(guards, [f[name] for f in fields], strict=True)) for name in fields[0]}
+            )
+        case _:
+            return values[0]
+
+
+def _by_place(guards: list[Guard], sequences: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(merge(zip(guards, items, strict=True)) for items in zip(*sequences, strict=True))
+
+
+def _chain(table: Conditions, guards: list[Guard], formulas: list[FNode]) -> FNode:
+    """Return the formula that is the one whose guard holds."""
+    grouped: dict[FNode, list[Guard]] = {}
+    for guard, formula in zip(guards, formulas, strict=True):
+        grouped.setdefault(formula, []).append(guard)
+    *others, (found, _) = grouped.items()
+    for formula, some in reversed(others):
+        found = manager().Ite(table.formula(table.any(some)), formula, found)
+    return found

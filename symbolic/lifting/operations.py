@@ -1,0 +1,554 @@
+"""Python's operators on what a variable may hold: numbers, unions, lists, tuples, records, alternatives.
+
+Each takes the site, whose path it is on: what Python would raise there is noted as an obligation, and values are not
+computed for alternatives that the path excludes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from symbolic.core.obligations import on_path
+from symbolic.core.structures import fields_of, is_record
+from symbolic.core.value_types import BitVector, Boolean, Integer, describe
+from symbolic.errors import SwizzleError
+from symbolic.lifting.conditions import conditions
+from symbolic.lifting.merging import Part, gathered, merge, truth_value
+from symbolic.lifting.states import Dead, Site
+from symbolic.lifting.values import (
+    FOREIGN,
+    Alternatives,
+    Bounds,
+    Items,
+    as_bits,
+    as_integer,
+    bounds_of,
+    inward,
+    is_plain,
+    note_bounds,
+    outward,
+)
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.union import Union
+
+ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "/": operator.truediv, "@": operator.matmul,
+}  # fmt: skip
+ORDER: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+MOST_PAIRS: Final = 20_000
+"""Of more pairs of alternatives, formulas are made."""
+FAILURES: Final = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+"""What Python raises where a value does not fit: on a path, the condition of which must not hold then."""
+
+THEIRS: Final = frozenset({FOREIGN})
+
+Number = int | Boolean | Integer | BitVector | Union
+
+
+def spread(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what `function(site, *arguments)` gives for each alternative of the arguments, merged."""
+    for position, argument in enumerate(arguments):
+        if isinstance(argument, Alternatives):
+
+            def with_part(at: Site, part: Any, position: int = position) -> Any:
+                return spread(at, function, *arguments[:position], part, *arguments[position + 1 :])
+
+            return for_all(site, argument.parts, with_part)
+    return function(site, *arguments)
+
+
+def for_all(site: Site, parts: Sequence[Part], function: Callable[[Site, Any], Any]) -> Any:
+    """Return the function of each part, merged; a part that fails leaves its path."""
+    results: list[Part] = []
+    for guard, part in parts:
+        inner = site.narrowed(guard)
+        if inner.path != FALSE:
+            try:
+                results.append((guard, function(inner, part)))
+            except Dead:
+                continue
+    if not results:
+        raise Dead
+    return merge(results)
+
+
+def parts_of(value: Any) -> list[Part]:
+    """Return the ints of a union with their guards; of any other value, itself."""
+    return [(guard, number) for number, guard in value.values.items()] if isinstance(value, Union) else [(TRUE, value)]
+
+
+def attempt(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what Python computes of plain values; what it would raise must not happen on this path."""
+    try:
+        return inward(function(*map(outward, arguments)), THEIRS)
+    except FAILURES as error:
+        site.fail(f"{type(error).__name__}: {error}")
+
+
+def native(site: Site, function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Call a function that is not lifted, from this path."""
+    given = [outward(argument) for argument in arguments]
+    named = {name: outward(argument) for name, argument in keywords.items()}
+    before = [list(argument) if isinstance(argument, list) else None for argument in given]
+    called = getattr(function, "__name__", type(function).__name__)
+    try:
+        with on_path(site.here):
+            result = function(*given, **named)
+    except SwizzleError as error:
+        if error.place is not None:
+            raise
+        fix = f"put @lifted above {called}" if "truth value" in error.found or "cannot index" in error.found else ""
+        raise SwizzleError(
+            f"in {called}: {error.found}", place=site.where(), expected=error.expected, fix=fix or error.fix
+        ) from None
+    except FAILURES as error:
+        if isinstance(error, TypeError | AttributeError) and not all(map(is_plain, [*given, *named.values()])):
+            shown = ", ".join(describe(each) for each in [*given, *named.values()] if not is_plain(each))
+            raise SwizzleError(
+                f"in {called}: {error}", place=site.where(), expected=f"a function that takes {shown}",
+                fix=f"put @lifted above {called}, or write it with the values' own operators",
+            ) from error  # fmt: skip
+        site.fail(f"{type(error).__name__}: {error}")
+    for old, new in zip(before, given, strict=True):
+        if old is not None and (len(old) != len(new) or any(a is not b for a, b in zip(old, new, strict=True))):
+            raise SwizzleError(
+                f"{called} changes the list that it is given", place=site.where(), expected="a function that returns",
+                fix=f"put @lifted above {called}, and return the new list",
+            )  # fmt: skip
+    return inward(result, THEIRS)
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------
+
+
+def binary(site: Site, symbol: str, a: Any, b: Any) -> Any:
+    """Return `a symbol b`."""
+    return spread(site, partial(_binary, symbol), a, b)
+
+
+def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
+    if symbol in "&|^" and isinstance(a, bool | Boolean) and isinstance(b, bool | Boolean):
+        return _logical(symbol, a, b)
+    a, b = _as_number(a), _as_number(b)
+    if type(a) in (int, Union) and type(b) in (int, Union):
+        found = _pairwise(site, ARITHMETIC[symbol], a, b)
+        if found is not None:
+            return found
+    sequences = _sequence_operation(site, symbol, a, b)
+    if sequences is not None:
+        return sequences
+    if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union):
+        return _symbolic(site, symbol, a, b)
+    if is_plain(outward(a)) and is_plain(outward(b)):
+        return attempt(site, ARITHMETIC[symbol], a, b)
+    return native(site, ARITHMETIC[symbol], [a, b], {})
+
+
+def _as_number(value: Any) -> Any:
+    """Return a condition as the 0 or 1 that it is in Python's arithmetic."""
+    if isinstance(value, Boolean):
+        guard = conditions().guard(value.formula)
+        return gathered([(guard, 1), (-guard, 0)])
+    return int(value) if isinstance(value, bool) else value
+
+
+def _logical(symbol: str, a: Any, b: Any) -> bool | Boolean:
+    table = conditions()
+    p, q = guard_of(a), guard_of(b)
+    match symbol:
+        case "&":
+            found = table.both(p, q)
+        case "|":
+            found = table.either(p, q)
+        case _:
+            found = -same(p, q)
+    return truth_value(table, found)
+
+
+def _pairwise(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Return the function of two ints, or of each pair of alternatives; None where there are too many pairs."""
+    if type(a) is int and type(b) is int:
+        return attempt(site, function, a, b)
+    left, right = parts_of(a), parts_of(b)
+    if len(left) * len(right) > MOST_PAIRS:
+        return None
+    results: list[Part] = []
+    for guard, x, y in _pairs(site, left, right):
+        try:
+            results.append((guard, attempt(site.narrowed(guard), function, x, y)))
+        except Dead:
+            continue
+    if not results:
+        raise Dead
+    if all(type(value) is int for _, value in results):
+        return gathered(results)
+    return merge(results)
+
+
+def _pairs(site: Site, left: list[Part], right: list[Part]) -> Iterator[tuple[Guard, Any, Any]]:
+    table = conditions()
+    for g, x in left:
+        for h, y in right:
+            guard = table.both(g, h)
+            if guard != FALSE and table.both(site.path, guard) != FALSE:
+                yield guard, x, y
+
+
+def _sequence_operation(site: Site, symbol: str, a: Any, b: Any) -> Any:
+    if symbol == "+" and isinstance(a, Items) and isinstance(b, Items):
+        return Items.new(a.items + b.items)
+    if symbol == "+" and type(a) is tuple and type(b) is tuple:
+        return a + b
+    if symbol == "*" and isinstance(b, Items | tuple) and isinstance(a, int | Union):
+        a, b = b, a
+    if symbol == "*" and isinstance(a, Items | tuple) and isinstance(b, int | Union):
+        items = a.items if isinstance(a, Items) else a
+        make = Items.new if isinstance(a, Items) else tuple
+        return for_all(site, parts_of(b), lambda _, times: make(items * times))
+    return None
+
+
+def _symbolic(site: Site, symbol: str, a: Any, b: Any) -> Any:
+    if symbol in ("<<", ">>", "**") and isinstance(b, Union) and not isinstance(a, BitVector):
+        return for_all(site, parts_of(b), lambda at, count: binary(at, symbol, a, count))
+    a, b = _one_kind(a, b)
+    if symbol in ("//", "%") and isinstance(b, Integer | BitVector):
+        site.require(-conditions().guard((b == 0).formula), f"division by zero: `{symbol}`")
+    if symbol in ("//", "%") and isinstance(b, int) and b == 0:
+        site.fail(f"division by zero: `{symbol}`")
+    if symbol in ("<<", ">>") and isinstance(b, BitVector) and b.signed:
+        site.require(-conditions().guard((b < 0).formula), "a shift by a negative count")
+    try:
+        found = ARITHMETIC[symbol](a, b)
+        if symbol == "%" and isinstance(found, Integer) and type(b) is int:
+            note_bounds(found, (0, b - 1) if b > 0 else (b + 1, 0))
+        return found
+    except TypeError:
+        raise SwizzleError(
+            f"`{symbol}` between {describe(a)} and {describe(b)}", place=site.where(),
+            expected="operands that have it: `&` `|` `^` are for bit-vectors and conditions",
+            fix="bitvector(name, width)",
+        ) from None  # fmt: skip
+
+
+def _one_kind(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two numbers with a union among them as what the other one is."""
+    if isinstance(a, Union):
+        a = as_bits(a, b) if isinstance(b, BitVector) else as_integer(a)
+    if isinstance(b, Union):
+        b = as_bits(b, a) if isinstance(a, BitVector) else as_integer(b)
+    return a, b
+
+
+def unary(site: Site, symbol: str, value: Any) -> Any:
+    """Return `symbol value`."""
+    return spread(site, partial(_unary, symbol), value)
+
+
+def _unary(symbol: str, site: Site, value: Any) -> Any:
+    if symbol == "~" and isinstance(value, bool | Boolean):
+        raise SwizzleError(
+            "`~` of a condition, which Python takes for a number", place=site.where(), expected="`not`", fix="not ..."
+        )
+    table: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+    function = table[symbol]
+    value = _as_number(value)
+    if isinstance(value, Union):
+        return gathered([(guard, function(number)) for guard, number in parts_of(value)])
+    if isinstance(value, Integer | BitVector):
+        return function(value)
+    return attempt(site, function, value) if is_plain(outward(value)) else native(site, function, [value], {})
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------
+
+
+def guard_of(value: bool | Boolean) -> Guard:
+    """Return the guard that a condition is."""
+    return conditions().guard(value.formula) if isinstance(value, Boolean) else TRUE if value else FALSE
+
+
+def same(p: Guard, q: Guard) -> Guard:
+    """Return the guard that two guards are equal."""
+    table = conditions()
+    if p in (TRUE, FALSE) or q in (TRUE, FALSE):
+        return q if p == TRUE else -q if p == FALSE else p if q == TRUE else -p
+    return table.either(table.both(p, q), table.both(-p, -q))
+
+
+def truth(site: Site, value: Any) -> Guard:
+    """Return the guard that a value counts as true."""
+    table = conditions()
+    match value:
+        case bool() | Boolean():
+            return guard_of(value)
+        case Integer() | BitVector():
+            return -table.guard((value == 0).formula)
+        case Union():
+            return table.any(guard for guard, number in parts_of(value) if number)
+        case Alternatives():
+            return guard_of(for_all(site, value.parts, lambda at, part: truth_value(table, truth(at, part))))
+        case Items():
+            return TRUE if value.items else FALSE
+        case tuple():
+            return TRUE if value else FALSE
+    return TRUE if attempt(site, bool, value) else FALSE
+
+
+def compare(site: Site, symbol: str, a: Any, b: Any) -> Guard:
+    """Return the guard that `a symbol b` holds."""
+    match symbol:
+        case "==":
+            return equal(site, a, b)
+        case "!=":
+            return -equal(site, a, b)
+        case "in":
+            return _contains(site, b, a)
+        case "not in":
+            return -_contains(site, b, a)
+        case "is" | "is not":
+            found = _identical(site, a, b)
+            return found if symbol == "is" else -found
+    return guard_of(spread(site, partial(_ordered, symbol), a, b))
+
+
+def equal(site: Site, a: Any, b: Any) -> Guard:
+    """Return the guard that two values are equal, as Python compares them."""
+    table = conditions()
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Alternatives):
+            return table.any(
+                table.both(guard, equal(site.narrowed(guard), part, other)) for guard, part in one.parts
+            )  # fmt: skip
+    if isinstance(a, bool | Boolean) and isinstance(b, bool | Boolean):
+        return same(guard_of(a), guard_of(b))
+    a, b = _as_number(a), _as_number(b)
+    if isinstance(a, Number) and isinstance(b, Number):
+        return _numbers(site, operator.eq, a, b)
+    x, y = (each.items if isinstance(each, Items) else each for each in (a, b))
+    if isinstance(x, tuple) and isinstance(y, tuple):
+        if isinstance(a, Items) != isinstance(b, Items) or len(x) != len(y):
+            return FALSE
+        return table.all(equal(site, p, q) for p, q in zip(x, y, strict=True))
+    if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.eq:
+        return table.all(equal(site, p, q) for p, q in zip(fields_of(a).values(), fields_of(b).values(), strict=True))
+    if isinstance(a, Number) or isinstance(b, Number):
+        return FALSE if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union) else (
+            TRUE if a == b else FALSE
+        )  # fmt: skip
+    return TRUE if attempt(site, operator.eq, a, b) else FALSE
+
+
+def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
+    table = conditions()
+    a, b = _as_number(a), _as_number(b)
+    x, y = (each.items if isinstance(each, Items) else each for each in (a, b))
+    if isinstance(x, tuple) and isinstance(y, tuple) and isinstance(a, Items) == isinstance(b, Items):
+        return truth_value(table, _lexicographic(site, symbol, x, y))
+    if isinstance(a, Number) and isinstance(b, Number):
+        return truth_value(table, _numbers(site, ORDER[symbol], a, b))
+    if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union):
+        kinds = [describe(outward(each)) for each in (a, b)]
+        site.fail(f"TypeError: `{symbol}` between {kinds[0]} and {kinds[1]}")
+    return attempt(site, ORDER[symbol], a, b)  # type: ignore[no-any-return]
+
+
+def _numbers(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Guard:
+    if type(a) is int and type(b) is int:
+        return TRUE if function(a, b) else FALSE
+    if type(a) in (int, Union) and type(b) in (int, Union):
+        left, right = parts_of(a), parts_of(b)
+        if len(left) * len(right) <= MOST_PAIRS:
+            holds = [guard for guard, x, y in _pairs(site, left, right) if function(x, y)]
+            fails = [guard for guard, x, y in _pairs(site, left, right) if not function(x, y)]
+            return TRUE if not fails else FALSE if not holds else conditions().any(holds)
+    decided = _by_bounds(function, bounds_of(a), bounds_of(b))
+    if decided is not None:
+        return decided
+    a, b = _one_kind(a, b)
+    return conditions().guard(function(a, b).formula)
+
+
+def _by_bounds(function: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Guard | None:
+    """Return what a comparison is where the numbers' bounds decide it."""
+    (low, high), (least, most) = a, b
+    apart = high < least or most < low
+    if function is operator.eq:
+        return FALSE if apart else None
+    found = {function(x, y) for x in (low, high) for y in (least, most)}
+    return None if len(found) > 1 else TRUE if found.pop() else FALSE
+
+
+def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ...]) -> Guard:
+    table = conditions()
+    if not x or not y:
+        return TRUE if ORDER[symbol](len(x), len(y)) else FALSE
+    alike = equal(site, x[0], y[0])
+    rest = FALSE if alike == FALSE else _lexicographic(site, symbol, x[1:], y[1:])
+    if alike == TRUE:
+        return rest
+    strict = symbol.rstrip("=")
+    try:
+        first = compare(site.narrowed(-alike), strict, x[0], y[0])
+    except Dead:
+        if alike == FALSE:
+            raise
+        first = FALSE
+    return table.either(table.both(-alike, first), table.both(alike, rest))
+
+
+def _contains(site: Site, sequence: Any, value: Any) -> Guard:
+    def found(at: Site, sequence: Any) -> bool | Boolean:
+        items = sequence.items if isinstance(sequence, Items) else sequence
+        if isinstance(items, tuple | range):
+            return truth_value(conditions(), conditions().any(equal(at, value, item) for item in items))
+        if isinstance(value, Union | Integer | BitVector) and isinstance(sequence, dict | set | frozenset):
+            return truth_value(conditions(), conditions().any(equal(at, value, key) for key in sequence))
+        return attempt(at, lambda: value in sequence)  # type: ignore[no-any-return]
+
+    return guard_of(spread(site, found, sequence))
+
+
+def _identical(site: Site, a: Any, b: Any) -> Guard:
+    if a is not None and b is not None and not (isinstance(b, bool) or isinstance(a, bool)):
+        raise SwizzleError(
+            "`is` between values, which have no identity here", place=site.where(), expected="`is None`", fix="=="
+        )
+    value, wanted = (a, b) if b is None or isinstance(b, bool) else (b, a)
+
+    def matches(_: Site, each: Any) -> bool | Boolean:
+        if wanted is None or not isinstance(each, bool | Boolean):
+            return each is wanted
+        return truth_value(conditions(), guard_of(each) if wanted else -guard_of(each))
+
+    return guard_of(spread(site, matches, value))
+
+
+# ---- sequences -------------------------------------------------------------------------------------------------
+
+
+def read(site: Site, sequence: Any, index: Any) -> Any:
+    """Return `sequence[index]`."""
+    return spread(site, _read, sequence, index)
+
+
+def _read(site: Site, sequence: Any, index: Any) -> Any:
+    items = sequence.items if isinstance(sequence, Items) else sequence
+    if isinstance(index, slice):
+        return _slice(site, sequence, items, index)
+    index = _as_number(index)
+    if type(items) is not range and not isinstance(items, tuple):
+        if isinstance(items, Number):
+            site.fail(f"TypeError: {describe(outward(items))} has no elements")
+        if isinstance(index, Union):
+            return for_all(site, parts_of(index), lambda at, key: _read(at, sequence, key))
+        if isinstance(items, dict) and isinstance(index, Integer | BitVector):
+            return _keyed(site, items, index)
+        return attempt(site, operator.getitem, items, index)
+    places = _places(site, len(items), index)
+    return merge((guard, inward(items[place])) for place, guard in places.items())
+
+
+def store(site: Site, sequence: Items, index: Any, value: Any) -> Items:
+    """Return the list with another element at an index; it is the same list."""
+    new = list(sequence.items)
+    for place, guard in _places(site, len(new), _as_number(index)).items():
+        new[place] = merge([(guard, value), (-guard, new[place])])
+    return Items(tuple(new), sequence.names)
+
+
+def _places(site: Site, length: int, index: Any) -> dict[int, Guard]:
+    """Return the guard of each place that an index may mean; it must mean one of them."""
+    table = conditions()
+    if not isinstance(index, int | Union | Integer | BitVector):
+        site.fail(f"TypeError: an index that is {describe(outward(index))}")
+    text = f"IndexError: an index out of range, of {length} element{'' if length == 1 else 's'}"
+    if isinstance(index, int | Union):
+        found: dict[int, list[Guard]] = {}
+        wrong: list[Guard] = []
+        for guard, number in parts_of(index):
+            if table.both(site.path, guard) != FALSE:
+                if -length <= number < length:
+                    found.setdefault(number % length, []).append(guard)
+                else:
+                    wrong.append(guard)
+        site.require(-table.any(wrong), text)
+        if not found:
+            raise Dead
+        return {place: TRUE if len(found) == 1 else table.any(guards) for place, guards in found.items()}
+    low, high = bounds_of(index)
+    negative = low < 0 and table.both(site.path, table.guard((index < 0).formula)) != FALSE
+    site.require(compare(site, "<", index, length), text)
+    site.require(compare(site, ">=", index, -length if negative else 0), text)
+    if length == 0:
+        raise Dead
+    return {
+        place: table.any(
+            table.guard((index == number).formula)
+            for number in ((place, place - length) if negative else (place,))
+            if low <= number <= high
+        )
+        for place in range(length)
+        if negative or low <= place <= high
+    }
+
+
+def _keyed(site: Site, items: dict[Any, Any], index: Any) -> Any:
+    table = conditions()
+    low, high = bounds_of(index)
+    keys = [key for key in items if type(key) is int and low <= key <= high]
+    guards = [table.guard((index == key).formula) for key in keys]
+    site.require(table.any(guards), "KeyError: a key that is not there")
+    if not keys:
+        raise Dead
+    return merge((guard, inward(items[key])) for guard, key in zip(guards, keys, strict=True))
+
+
+def _slice(site: Site, sequence: Any, items: Any, index: slice) -> Any:
+    if not isinstance(items, tuple):
+        if not all(type(each) in (int, type(None)) for each in (index.start, index.stop, index.step)):
+            site.fail("TypeError: a slice of this depends on a condition")
+        return attempt(site, operator.getitem, items, index)
+    if type(index.step) not in (int, type(None)):
+        raise SwizzleError(
+            "a slice's step depends on a condition", place=site.where(), expected="a number", fix="xs[a:b]"
+        )
+    if index.step == 0 or not all(isinstance(each, Number | type(None)) for each in (index.start, index.stop)):
+        site.fail("TypeError or ValueError: a slice's ends are numbers, its step is not 0")
+    start, stop = (_finite(site, each, len(items)) for each in (index.start, index.stop))
+    make = Items.new if isinstance(sequence, Items) else tuple
+
+    def cut(at: Site, first: Any) -> Any:
+        return for_all(at, parts_of(stop), lambda _, last: make(items[slice(first, last, index.step)]))
+
+    return for_all(site, parts_of(start), cut)
+
+
+def _finite(site: Site, bound: Any, length: int) -> Any:
+    """Return the end of a slice as one of a few ints: what lies beyond the sequence is its end."""
+    if not isinstance(bound, Integer | BitVector):
+        return bound
+    table = conditions()
+    least, most = bounds_of(bound)
+    low, high = int(max(least, -length)), int(min(most, length))
+    found = [(table.guard((bound == number).formula), number) for number in range(low + 1, high)]
+    found += [(table.guard((bound <= low).formula), low), (table.guard((bound >= high).formula), high)]
+    return gathered([(guard, number) for guard, number in found if table.both(site.path, guard) != FALSE])
+
+
+def length_of(site: Site, value: Any) -> Any:
+    """Return `len(value)`."""
+
+    def length(at: Site, each: Any) -> Any:
+        if isinstance(each, Number):
+            at.fail(f"TypeError: {describe(outward(each))} has no length")
+        return len(each.items) if isinstance(each, Items) else attempt(at, len, each)
+
+    return spread(site, length, value)

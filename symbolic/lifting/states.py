@@ -1,0 +1,98 @@
+"""States of a running function, one for each set of paths that has not met again, and what must hold on a path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from symbolic.core.obligations import Here, Obligation, note
+from symbolic.core.value_types import Boolean
+from symbolic.errors import Place, SwizzleError
+from symbolic.lifting.conditions import conditions
+from symbolic.lifting.merging import merge
+from symbolic.values.guard import FALSE, TRUE, Guard
+
+
+class Dead(Exception):
+    """No input goes on from here: what would have come next is nobody's concern."""
+
+
+class _Unset:
+    """What a name holds on paths that have not assigned it."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+UNSET: Final = _Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A path at a place in the text."""
+
+    path: Guard
+    where: Callable[[], Place]
+
+    def narrowed(self, guard: Guard) -> Site:
+        """Return the part of the path on which a guard holds."""
+        return Site(conditions().both(self.path, guard), self.where)
+
+    def require(self, guard: Guard, text: str, *, demanded: bool = True) -> None:
+        """Note that a guard must hold on this path; SwizzleError where it cannot on any."""
+        wrong = conditions().both(self.path, -guard)
+        if wrong == FALSE:
+            return
+        if wrong == TRUE:
+            raise SwizzleError(
+                f"{text}, whatever the inputs are", place=self.where(), expected="inputs for which it does not",
+                fix="a test before it, or other arguments",
+            )  # fmt: skip
+        holds = Boolean(conditions().formula(-wrong))
+        note(Obligation(holds, demanded, text, self.where()))
+
+    def fail(self, text: str) -> NoReturn:
+        """Note that this path must not be taken, and leave it."""
+        self.require(FALSE, text)
+        raise Dead
+
+    @property
+    def here(self) -> Here:
+        """Where a program is that is called from this site."""
+        return Here(lambda: conditions().formula(self.path), self.where())
+
+
+@dataclass(slots=True)
+class State:
+    """The condition of some paths, and what the names hold on them; values never change, so a copy is shallow."""
+
+    path: Guard
+    names: dict[str, Any]
+
+    def on(self, guard: Guard) -> State | None:
+        """Return the state of the paths on which a guard holds; None where there are none."""
+        path = conditions().both(self.path, guard)
+        return None if path == FALSE else State(path, dict(self.names))
+
+    def leave(self, around: State) -> None:
+        """Say that these paths fail, which are some of those around: `Dead` where they are all."""
+        if self.path == around.path:
+            raise Dead
+
+
+def join(states: Sequence[State | None]) -> State | None:
+    """Return the one state of paths that meet, given in the order of their tests; None where none is alive."""
+    alive = [state for state in states if state is not None]
+    if len(alive) < 2:
+        return alive[0] if alive else None
+    table = conditions()
+    guards = table.apart(state.path for state in alive)
+    names = dict.fromkeys(name for state in alive for name in state.names)
+    return State(
+        table.any(state.path for state in alive),
+        {
+            name: merge((guard, state.names.get(name, UNSET)) for guard, state in zip(guards, alive, strict=True))
+            for name in names
+        },
+    )

@@ -1,0 +1,94 @@
+"""Holes and choices in a lifted function: one unknown for each place in the text, whoever calls it.
+
+In a grammar, every call has unknowns of its own: a place is then known by the calls that lead to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from symbolic.core.holes import boolean_hole, choose, hole
+from symbolic.core.value_types import Boolean
+from symbolic.errors import SwizzleError
+from symbolic.lifting.conditions import conditions
+from symbolic.lifting.environment import Sketch
+from symbolic.lifting.operations import for_all
+from symbolic.lifting.states import Site, State
+from symbolic.solve.answer import Model
+from symbolic.values.guard import TRUE, Guard
+
+
+class Machine(Protocol):
+    """What is needed of the running function."""
+
+    sketch: Sketch
+    instance: tuple[object, ...]
+
+    def value(self, node: ast.expr, state: State) -> Any:
+        """Return what an expression is on a state's paths."""
+
+    def site(self, node: ast.AST, state: State) -> Site:
+        """Return where a node is met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One place where an expression is chosen: each alternative has the guard that it is the one."""
+
+    guards: tuple[Guard, ...]
+
+    @staticmethod
+    def among(count: int) -> Choice:
+        """Return a new choice: the first alternative whose hole is true, else the last."""
+        table, guards, none = conditions(), [], TRUE
+        for _ in range(count - 1):
+            chosen = table.guard(boolean_hole().formula)
+            guards.append(table.both(none, chosen))
+            none = table.both(none, -chosen)
+        return Choice((*guards, none))
+
+    def made(self, model: Model) -> int:
+        """Return which alternative a model chooses."""
+        table = conditions()
+        return next(i for i, guard in enumerate(self.guards) if model.value(table.formula(guard)))
+
+
+def _hole(machine: Machine, node: ast.Call, state: State) -> Any:
+    key = (*machine.instance, node)
+    if key not in machine.sketch.unknowns:
+        keywords = {each.arg: machine.value(each.value, state) for each in node.keywords if each.arg}
+        if node.args or not keywords.keys() <= {"width", "signed"}:
+            raise SwizzleError(
+                "hole takes a width and a sign by name", expected="hole(width=8, signed=True)", fix="hole()"
+            )
+        machine.sketch.unknowns[key] = hole(**keywords)
+    return machine.sketch.unknowns[key]
+
+
+def _boolean_hole(machine: Machine, node: ast.Call, _: State) -> Boolean:
+    key = (*machine.instance, node)
+    found = machine.sketch.unknowns.setdefault(key, None) or boolean_hole()
+    machine.sketch.unknowns[key] = found
+    return found
+
+
+def _choose(machine: Machine, node: ast.Call, state: State) -> Any:
+    if not node.args or node.keywords:
+        raise SwizzleError("a choice among nothing", expected="at least one alternative", fix="choose(a, b)")
+    key = (*machine.instance, node)
+    if key not in machine.sketch.unknowns:
+        machine.sketch.unknowns[key] = Choice.among(len(node.args))
+    choice: Choice = machine.sketch.unknowns[key]
+    parts = list(zip(choice.guards, node.args, strict=True))
+    return for_all(machine.site(node, state), parts, lambda at, each: machine.value(each, State(at.path, state.names)))
+
+
+UNKNOWN: Final[dict[Any, Callable[[Machine, ast.Call, State], Any]]] = {
+    hole: _hole,
+    boolean_hole: _boolean_hole,
+    choose: _choose,
+}
+"""What makes an unknown, and what it makes at a place."""

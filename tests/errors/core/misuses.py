@@ -1,0 +1,700 @@
+"""What users of the core write by mistake, one function each; `messages.txt` has what each must be told."""
+
+# ruff: noqa
+from dataclasses import dataclass, replace
+
+from symbolic import *
+
+x, y = integer("misuse x"), integer("misuse y")
+p, q = boolean("misuse p"), boolean("misuse q")
+v, w = bitvector("misuse v", 8), bitvector("misuse w", 16)
+
+
+@dataclass(frozen=True)
+class Point:
+    x: object
+    y: object
+
+
+# ---- What a lifted function is not
+
+
+def try_statement():
+    @lifted
+    def f(x):
+        try:
+            return 1 // x
+        except ZeroDivisionError:
+            return 0
+
+
+def with_statement():
+    @lifted
+    def f(x):
+        with open("file") as file:
+            return x
+
+
+def generator():
+    @lifted
+    def f(xs):
+        for x in xs:
+            yield x
+
+
+def generator_kept():
+    @lifted
+    def f(xs):
+        squares = (x * x for x in xs)
+        return squares
+
+
+def global_name():
+    @lifted
+    def f(x):
+        global total
+        total = x
+
+
+def nested_import():
+    @lifted
+    def f(x):
+        import math
+        return x
+
+
+def nested_class():
+    @lifted
+    def f(x):
+        class Local:
+            pass
+        return x
+
+
+def delete():
+    @lifted
+    def f(xs):
+        ys = list(xs)
+        del ys[0]
+        return ys
+
+
+def match_statement():
+    @lifted
+    def f(x):
+        match x:
+            case 0:
+                return 1
+        return 2
+
+
+def walrus():
+    @lifted
+    def f(x):
+        if (y := x + 1) > 0:
+            return y
+        return 0
+
+
+def dict_literal():
+    @lifted
+    def f(x):
+        table = {0: x}
+        return table[0]
+
+
+def set_literal():
+    @lifted
+    def f(x):
+        return x in {1, 2}
+
+
+def starred():
+    @lifted
+    def f(xs):
+        first, *rest = xs
+        return first
+
+
+def f_string():
+    @lifted
+    def f(x):
+        return f"{x}"
+
+
+def any_number_of_arguments():
+    @lifted
+    def f(*xs):
+        return xs[0]
+
+
+def asynchronous():
+    @lifted
+    async def f(x):
+        return x
+
+
+def lambda_lifted():
+    lifted(lambda x: x)
+
+
+def class_lifted():
+    @lifted
+    class Machine:
+        pass
+
+
+def below_another_decorator():
+    @lifted
+    @staticmethod
+    def f(x):
+        return x
+
+
+def dunder():
+    @lifted
+    def f(x):
+        return x.__class__
+
+
+def bound_of_nothing():
+    @lifted(bound=0)
+    def f(x):
+        return x
+
+
+def beyond_misspelled():
+    @lifted(beyond="asume")
+    def f(x):
+        return x
+
+
+# ---- Names
+
+
+def unknown_name():
+    @lifted
+    def f(x):
+        return xx + 1
+
+    f(x)
+
+
+def misspelled_name():
+    @lifted
+    def f(first, second):
+        return frist + second
+
+    f(x, y)
+
+
+def no_value_yet():
+    @lifted
+    def f(x):
+        if x > 0:
+            pass
+        return result
+        result = 1
+
+    f(x)
+
+
+def lambda_of_a_name_that_changes():
+    @lifted
+    def f(xs):
+        total = 0
+        for x in xs:
+            total += x
+        add = lambda y: y + total
+        return add(1)
+
+    f([x, y])
+
+
+def too_many_arguments():
+    @lifted
+    def f(x):
+        return x
+
+    @lifted
+    def g(x):
+        return f(x, 1)
+
+    g(x)
+
+
+def missing_argument():
+    @lifted
+    def f(x, y):
+        return x + y
+
+    f(x)
+
+
+def unknown_argument():
+    @lifted
+    def f(x):
+        return x
+
+    f(x, z=1)
+
+
+# ---- Lists and records
+
+
+def parameter_changes():
+    @lifted
+    def f(xs):
+        xs[0] = 1
+        return xs
+
+    f([x, y])
+
+
+def parameter_grows():
+    @lifted
+    def f(xs):
+        xs.append(1)
+        return xs
+
+    f([x, y])
+
+
+def aliased_list():
+    @lifted
+    def f(x):
+        a = [x, x]
+        b = a
+        b[0] = 1
+        return a
+
+    f(x)
+
+
+def one_row_three_times():
+    @lifted
+    def f(x):
+        rows = [[0, 0]] * 3
+        rows[1][0] = x
+        return rows
+
+    f(x)
+
+
+def list_changes_under_its_loop():
+    @lifted
+    def f(x):
+        xs = [x, x]
+        for each in xs:
+            xs[0] = each + 1
+        return xs
+
+    f(x)
+
+
+def list_changes_under_enumerate():
+    @lifted
+    def f(x):
+        xs = [x, x]
+        for i, each in enumerate(xs):
+            xs[1] = each + i
+        return xs
+
+    f(x)
+
+
+def list_of_a_lambda_changes():
+    @lifted
+    def f(x):
+        xs = [x, x]
+        first = lambda: xs[0]
+        xs[0] = 1
+        return first()
+
+    f(x)
+
+
+def lambda_in_a_comprehension():
+    @lifted
+    def f(xs):
+        return [(lambda: x)() for x in xs]
+
+    f([x, y])
+
+
+def kept_zip():
+    @lifted
+    def f(xs):
+        pairs = zip(xs, xs)
+        return [a + b for a, b in pairs]
+
+    f([x, y])
+
+
+def element_appended_to():
+    @lifted
+    def f(x):
+        rows = [[x], [x]]
+        rows[0].append(x)
+        return rows
+
+    f(x)
+
+
+def field_assigned():
+    @lifted
+    def f(point):
+        point.x = 0
+        return point
+
+    f(Point(x, y))
+
+
+def field_unknown():
+    @lifted
+    def f(point):
+        return replace(point, z=0)
+
+    f(Point(x, y))
+
+
+def slice_assigned():
+    @lifted
+    def f(x):
+        xs = [x, x]
+        xs[0:1] = [x]
+        return xs
+
+    f(x)
+
+
+def pop_in_an_expression():
+    @lifted
+    def f(x):
+        xs = [x, x]
+        return xs.pop() + 1
+
+    f(x)
+
+
+def list_method_unknown():
+    @lifted
+    def f(x):
+        xs = [x, x]
+        return xs.find(x)
+
+    f(x)
+
+
+def step_that_depends():
+    @lifted
+    def f(x):
+        return [1, 2, 3][:: x]
+
+    f(x)
+
+
+def index_always_out_of_range():
+    @lifted
+    def f(x):
+        return [x, x][2]
+
+    f(x)
+
+
+# ---- Operators
+
+
+def widths_meet():
+    @lifted
+    def f(a, b):
+        return a + b if a > 3 else a
+
+    f(v, w)
+
+
+def bits_of_an_integer():
+    @lifted
+    def f(x):
+        return x & 1
+
+    f(x)
+
+
+def fraction():
+    @lifted
+    def f(x):
+        return x / 2
+
+    f(x)
+
+
+def tilde_of_a_condition():
+    @lifted
+    def f(x):
+        return ~(x > 0)
+
+    f(x)
+
+
+def identity():
+    @lifted
+    def f(x, y):
+        return x is y
+
+    f(x, y)
+
+
+def number_without_elements():
+    @lifted
+    def f(x):
+        return x[0]
+
+    f(x)
+
+
+# ---- Calls
+
+
+def helper_that_branches():
+    def helper(x):
+        return 1 if x > 0 else 2
+
+    @lifted
+    def f(x):
+        return helper(x) + 1
+
+    f(x)
+
+
+def helper_that_changes_its_list():
+    def helper(xs):
+        xs.append(0)
+
+    @lifted
+    def f(x):
+        xs = [x]
+        helper(xs)
+        return xs
+
+    f(x)
+
+
+def built_in_without_use():
+    @lifted
+    def f(x):
+        return eval("x")
+
+    f(x)
+
+
+def built_in_arguments():
+    @lifted
+    def f(x):
+        return len([x], 2)
+
+    f(x)
+
+
+def function_returned():
+    @lifted
+    def f(x):
+        return lambda: x
+
+    f(x)
+
+
+# ---- Bounds
+
+
+def loop_without_end():
+    @lifted(bound=4)
+    def f(x):
+        while x > 0:
+            x -= 1
+        return x
+
+    f(x)
+
+
+def recursion_without_end():
+    @lifted
+    def f(x):
+        return f(x + 1)
+
+    f(x)
+
+
+def always_fails():
+    @lifted
+    def f(x):
+        assert x != x + 0 and False, "never"
+        return x
+
+    f(x)
+
+
+# ---- Obligations
+
+
+def assertion_outside():
+    assert_(x > 0)
+
+
+def lifted_assertion_outside():
+    @lifted
+    def f(x):
+        assert x > 0
+        return x
+
+    f(x)
+
+
+def lookup_outside():
+    lookup([1, 2, 3], x)
+
+
+def assumption_is_a_number():
+    with obligations():
+        assume(x)
+
+
+# ---- Values outside of lifted functions
+
+
+def branch():
+    "small" if x < 10 else "large"
+
+
+def index():
+    [1, 2, 3][x]
+
+
+def key():
+    {x: 1}
+
+
+def loop():
+    for _ in range(x):
+        pass
+
+
+def condition_is_a_number():
+    select(x, 1, 2)
+
+
+def kinds_differ():
+    select(p, x, v)
+
+
+def number_does_not_fit():
+    v == 300
+
+
+def alternatives_outside():
+    @lifted
+    def f(x):
+        return None if x > 0 else x
+
+    f(x) + 1
+
+
+# ---- Queries
+
+
+def outcome_as_a_condition():
+    if solve(x > 0):
+        pass
+
+
+def values_of_no_answer():
+    solve(x > 0, x < 0)[x]
+
+
+def input_is_an_expression():
+    synthesize(inputs=[x + 1], guarantee=x > 0)
+
+
+def no_objective():
+    optimize(x > 0)
+
+
+def two_objectives():
+    optimize(minimize=x, maximize=y)
+
+
+def cost_of_inputs():
+    synthesize(inputs=[x], guarantee=x == x, minimize=x)
+
+
+def engine_unknown():
+    solve(x > 0, solver="Z3")
+
+
+def pop_without_push():
+    Session(x > 0).pop()
+
+
+def solutions_of_nothing():
+    next(Session(x > 0).solutions())
+
+
+# ---- Holes and grammars
+
+
+def choice_among_nothing():
+    choose()
+
+
+def width_of_nothing():
+    bitvector("misuse", 0)
+
+
+def hole_by_position():
+    @lifted
+    def f(x):
+        return x + hole(8)
+
+    f(x)
+
+
+def cost_before_a_call():
+    @lifted
+    def f(x):
+        return choose(x, 1)
+
+    cost(f)
+
+
+def grammar_with_a_loop():
+    @grammar
+    def expr(x):
+        for _ in range(2):
+            x = x + x
+        return x
+
+
+def grammar_that_branches():
+    @grammar
+    def expr(x):
+        if x > 0:
+            return choose(x, 1)
+        return choose(x, 2)
+
+    @lifted
+    def f(x):
+        return expr(x)
+
+    f(x)
+
+
+def grammar_without_end():
+    @grammar
+    def expr(x, depth):
+        return choose(x, expr(x, depth + 1) + expr(x, depth + 1))
+
+    @lifted
+    def f(x):
+        return expr(x, 0)
+
+    f(x)

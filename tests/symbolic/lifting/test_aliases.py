@@ -1,0 +1,110 @@
+"""Lists that several names hold: what is not refused means what Python means."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from symbolic.core.obligations import obligations
+from symbolic.core.outcome import evaluated
+from symbolic.core.values import boolean
+from symbolic.errors import SwizzleError
+from symbolic.lifting.functions import lifted
+from symbolic.solve.answer import Model
+from tests.symbolic.lifting.random_functions import function
+
+CONDITION = boolean("aliases_test")
+SIMPLE = (
+    "a = b",
+    "b = a",
+    "a = list(b)",
+    "b = [1, 2]",
+    "rows = [a, b]",
+    "rows = [a, [7, 8]]",
+    "rows = [[0, 0]] * 2",
+    "t = (a, b)",
+    "a = rows[0]",
+    "b = t[1]",
+    "a[0] = 5",
+    "b[1] = 6",
+    "rows[0][1] = 9",
+    "rows[1] = a",
+    "rows = [list(r) for r in rows]",
+    "a.append(3)",
+    "b += [4]",
+    "v = b.pop()",
+    "a = a + b",
+    "b = same(a)",
+    "a = fresh(b)",
+    "b = a[:]",
+    "rows[1] = [v, v]",
+    "g = lambda: a[0]",
+    "v = g()",
+    "a = b if p else a",
+    "a.reverse()",
+    "b = rows[0] if p else [0, 1]",
+    "rows = rows[::-1]",
+    "b.extend(a)",
+    "a, b = b, a",
+    "a = [r[0] for r in rows]",
+)
+LOOPS = (
+    "for x in a:",
+    "for i, x in enumerate(b):",
+    "for r in rows:",
+    "if p:",
+    "for x, y in zip(a, b):",
+    "for i in range(2):",
+    "for x in list(a):",
+    "for x in reversed(b):",
+)
+
+
+def text_of(seed: int) -> str:
+    """Return a function of one condition."""
+    rng, lines = random.Random(seed), list[str]()
+
+    def block(depth: int, size: int) -> None:
+        for _ in range(size):
+            if depth < 3 and rng.random() < 0.25:
+                lines.append("    " * depth + rng.choice(LOOPS))
+                block(depth + 1, rng.randint(1, 2))
+            else:
+                lines.append("    " * depth + rng.choice(SIMPLE))
+
+    block(1, rng.randint(3, 6))
+    start = (
+        "    a, b, v, i, x = [1, 2], [3, 4], 0, 0, 0\n    rows, t, g = [[5, 6], [7]], ([8, 9], [10, 11]), lambda: 0\n"
+    )
+    head = "def same(xs):\n    return xs\ndef fresh(xs):\n    ys = list(xs)\n    ys[0] = 0\n    return ys\ndef f(p):\n"
+    return head + start + "\n".join(lines) + "\n    return (a, b, rows, t, v)\n"
+
+
+def test_what_is_not_refused_is_pythons() -> None:
+    """Of random programs; a good part of them is not refused, and a good part is."""
+    accepted = refused = 0
+    for seed in range(500):
+        text, names = text_of(seed), dict[str, Any]()
+        symbolic = function(text, f"<aliases {seed}>", names)
+        plain: Any = function(text, f"<plain aliases {seed}>", {})
+        for helper in ("same", "fresh"):
+            names[helper] = lifted(names[helper])
+        try:
+            with obligations() as made:
+                found = lifted(symbolic)(CONDITION)
+        except SwizzleError as error:
+            assert error.place is not None or "returns for no input" in error.found
+            refused += 1
+            continue
+        accepted += 1
+        for value in (False, True):
+            model = Model(lambda _, value=value: value)
+            broken = [each for each in made.made if not model.value(each.condition.formula)]
+            try:
+                wanted = plain(value)
+            except (LookupError, TypeError, ValueError):
+                assert broken, text
+                continue
+            assert not broken, (text, broken)
+            assert evaluated(found, model) == wanted, (text, value)
+    assert accepted > 100 and refused > 100

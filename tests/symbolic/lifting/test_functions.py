@@ -1,0 +1,406 @@
+"""Lifted functions as users write them: what they prove, what they keep from Python, what they note."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+
+from symbolic import (
+    SwizzleError,
+    all_of,
+    assert_,
+    assume,
+    bitvector,
+    boolean,
+    choose,
+    cost,
+    grammar,
+    hole,
+    implies,
+    integer,
+    lifted,
+    obligations,
+    solve,
+    synthesize,
+    verify,
+)  # fmt: skip
+from symbolic.lifting.environment import Closure, Names
+from symbolic.lifting.interpreter import Activation
+from symbolic.lifting.reading import Text, code_of
+from symbolic.lifting.values import inward
+from symbolic.values.guard import TRUE
+
+X, Y, Z = integer("lifted_test_x"), integer("lifted_test_y"), integer("lifted_test_z")
+P = boolean("lifted_test_p")
+V, W = bitvector("lifted_test_v", 8), bitvector("lifted_test_w", 8)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The greatest element so far and its place."""
+
+    value: Any
+    place: Any
+
+    def doubled(self) -> Any:
+        """A method, which is lifted with its record."""
+        if self.value > 0:
+            return self.value * 2
+        return 0
+
+    @property
+    def first(self) -> Any:
+        """A property."""
+        return self.place == 0
+
+
+class Range(NamedTuple):
+    """A record that is a tuple."""
+
+    low: Any
+    high: Any
+
+
+@lifted(bound=9)
+def root(n: Any) -> Any:
+    """The integer square root, by recursion."""
+    if n < 2:
+        return n
+    small = root(n >> 2) << 1
+    large = small + 1
+    return small if large * large > n else large
+
+
+@lifted(bound=10)
+def find(xs: Any, key: Any) -> Any:
+    """Binary search."""
+    low, high = 0, len(xs)
+    while low < high:
+        middle = (low + high) // 2
+        if xs[middle] == key:
+            return middle
+        if xs[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return -1
+
+
+@lifted
+def insertion_sort(given: Any) -> Any:
+    """By exchanging neighbours."""
+    xs = list(given)
+    for i in range(1, len(xs)):
+        j = i
+        while j > 0 and xs[j - 1] > xs[j]:
+            xs[j - 1], xs[j] = xs[j], xs[j - 1]
+            j -= 1
+    return xs
+
+
+@lifted
+def greatest(xs: Any) -> Any:
+    """A record that goes through a loop."""
+    best = Best(xs[0], 0)
+    for i in range(1, len(xs)):
+        if xs[i] > best.value:
+            best = Best(xs[i], i)
+    return best
+
+
+def test_plain_values_are_pythons() -> None:
+    """With plain values the function itself is called: same objects, same errors."""
+    things: list[object] = []
+
+    @lifted
+    def same(value: Any) -> Any:
+        try_me = [value]
+        return try_me[0]
+
+    assert same(things) is things
+    assert [root(n) for n in (0, 1, 15, 16, 80)] == [0, 1, 3, 4, 8]
+    assert (find([1, 3, 5], 5), find([1, 3, 5], 4)) == (2, -1)
+    with pytest.raises(IndexError):
+        greatest([])
+    assert root.__name__ == "root" and "square root" in (root.__doc__ or "")
+
+
+def test_square_root() -> None:
+    """Proved with as many calls as it needs; with too few there is a counterexample, which says what was too few."""
+    n = bitvector("lifted_test_n", 12)
+    with obligations():
+        assume(n < 2**11)
+        r = root(n)
+        assert_((r * r <= n) & (n < (r + 1) * (r + 1)))
+        assert verify(timeout=60).status == "unsat"
+
+    @lifted(bound=3)
+    def short(n: Any) -> Any:
+        return n if n < 2 else short(n >> 2) << 1
+
+    with obligations():
+        short(n)
+        outcome = verify()
+    assert outcome[n] >= 16
+    assert "more than" in outcome.broken[0].text
+    assert outcome.broken[0].place is not None and outcome.broken[0].place.called_from is not None
+
+
+def test_binary_search() -> None:
+    """Of sorted keys it finds the one that is there, and nothing where there is none; indices are all in range."""
+    keys = [integer(f"lifted_test_key_{i}") for i in range(7)]
+    with obligations():
+        for low, high in pairwise(keys):
+            assume(low < high)
+        place = find(keys, X)
+        assert verify(implies(place < 0, all_of(*(key != X for key in keys)))).status == "unsat"
+        assert all(verify(implies(place == i, key == X)).status == "unsat" for i, key in enumerate(keys))
+        assert solve(place == 5).status == "sat"
+
+
+def test_sorting() -> None:
+    """Sorted, and nothing is lost; each of the rounds ran once."""
+    xs = [bitvector(f"lifted_test_xs_{i}", 4) for i in range(4)]
+    ys = insertion_sort(xs)
+    assert verify(all_of(*(a <= b for a, b in pairwise(ys)))).status == "unsat"
+    count = lifted(lambda_free_count)
+    assert verify(count(xs, V.resize(4)) == count(ys, V.resize(4)), timeout=60).status == "unsat"
+
+
+def lambda_free_count(xs: Any, wanted: Any) -> Any:
+    """How often a value is there."""
+    return sum(1 if x == wanted else 0 for x in xs)
+
+
+def test_records_methods_and_properties() -> None:
+    """They merge field by field, and methods are lifted with them."""
+    xs = [X, Y, Z]
+    best = greatest(xs)
+    assert isinstance(best, Best)
+    assert verify(all_of(*(best.value >= x for x in xs))).status == "unsat"
+    assert solve(best.place == 2, X == 5)[best].place == 2
+
+    @lifted
+    def use(best: Any) -> Any:
+        return best.doubled() if best.first else 1
+
+    assert verify(implies((X > 0) & (X > Y) & (X > Z), use(best) == 2 * X)).status == "unsat"
+
+    @lifted
+    def order(a: Any, b: Any) -> Any:
+        return Range(a, b) if a < b else Range(low=b, high=a)
+
+    found = order(X, Y)
+    assert isinstance(found, Range)
+    assert verify(found.low <= found.high).status == "unsat"
+
+
+def test_values_of_several_kinds() -> None:
+    """They stay alternatives, which only lifted functions look into."""
+
+    @lifted
+    def classify(x: Any) -> Any:
+        if x < 0:
+            return None
+        return [x] if x == 0 else (x, "many")
+
+    @lifted
+    def size(value: Any) -> Any:
+        return 0 if value is None else len(value)
+
+    found = classify(X)
+    assert verify(size(found) <= 2).status == "unsat"
+    assert solve(size(found) == 1)[found] == [0]
+    assert solve(X == 4)[found] == (4, "many")
+    assert solve(X == -4)[found] is None
+    assert repr(found).startswith("one of None, [")
+    with pytest.raises(SwizzleError, match="depending on a condition"):
+        found.append(1)
+    with obligations() as made:
+
+        @lifted
+        def length(value: Any) -> Any:
+            return len(value)
+
+        length(found)
+        outcome = verify()
+    assert [each.text for each in made.made] == ["TypeError: object of type 'NoneType' has no len()"]
+    assert outcome[X] < 0
+
+
+def test_assume_beyond_the_bound() -> None:
+    """What would go on is left out of all queries."""
+
+    @lifted(bound=10, beyond="assume")
+    def steps(n: Any) -> Any:
+        count = 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            count += 1
+        return count
+
+    with obligations() as made:
+        n = bitvector("lifted_test_collatz", 10)
+        assume((n > 0) & (n < 100))
+        found = steps(n)
+        outcome = solve(found == 9, timeout=60)
+        assert steps(outcome[n]) == 9
+    assert not made.assertions
+
+
+def test_assumptions_and_assertions_know_their_path() -> None:
+    """Also those that the core's functions make, and what helpers that are not lifted call."""
+
+    def helper(y: Any) -> Any:
+        assert_(y != 3)
+        return y + 1
+
+    @lifted
+    def f(x: Any, y: Any) -> Any:
+        if x > 0:
+            assume(y > 0)
+            return helper(y)
+        assert y < 5, "small"
+        return 0
+
+    with obligations() as made:
+        f(X, Y)
+        assert {each.text for each in verify().broken} <= {each.text for each in made.made if each.demanded}
+        texts = {each.text: each for each in made.made}
+    assert texts["AssertionError: small"].place is not None
+    for x, y, holds in ((1, 3, [True, False, True]), (1, -1, [False, True, True]), (0, 7, [True, True, False])):
+        model = solve(x == X, y == Y)
+        assert [model[each.condition] for each in made.made] == holds
+
+
+def test_division_is_an_obligation() -> None:
+    """As Python divides by zero nowhere; below a test that excludes it, nothing is noted."""
+
+    @lifted
+    def divide(a: Any, b: Any) -> Any:
+        return a // b if b != 0 else 0
+
+    with obligations() as made:
+        divide(V, W)
+        divide(X, Y)
+        assert not made.made
+        lifted(lambda_free_division)(X, Y)
+        assert verify()[Y] == 0
+
+
+def lambda_free_division(a: Any, b: Any) -> Any:
+    """Divides."""
+    return a // b
+
+
+def test_a_loop_whose_length_is_known_needs_no_bound() -> None:
+    """`bound` counts rounds that some input would not run."""
+
+    @lifted(bound=2)
+    def total(x: Any) -> Any:
+        found, i = 0, 0
+        while i < 40:
+            found += x
+            i += 1
+        for _ in range(40):
+            found += x
+        return found
+
+    assert verify(total(X) == 80 * X).status == "unsat"
+
+
+def test_functions_inside_functions() -> None:
+    """Lambdas and nested definitions see what was there, and recurse."""
+
+    @lifted
+    def f(x: Any, n: Any) -> Any:
+        twice = lambda y: y * 2  # noqa: E731
+
+        def power(k: Any) -> Any:
+            if k <= 0:
+                return 1
+            return twice(power(k - 1))
+
+        return max(map(lambda y: y + x, (power(n), 0)), key=lambda y: y)  # noqa: C417
+
+    n = bitvector("lifted_test_small", 2)
+    with obligations():
+        found = f(X, n)
+        for number in range(4):
+            assert verify(implies((n == number) & (X > -2), found == 2**number + X)).status == "unsat"
+
+
+def test_holes_are_those_of_the_text() -> None:
+    """One unknown a place, for all calls; what was found is source, and runs."""
+
+    @lifted
+    def f(x: Any) -> Any:
+        """Find me."""
+        if x > hole():
+            return choose(x, -x, x * x)
+        return choose(x, -x) + hole()
+
+    outcome = synthesize(inputs=[X], guarantee=(f(X) == abs(X)) & (f(3) == 3), timeout=60)
+    made = outcome[f]
+    assert str(made) == outcome.show() == made.source
+    assert [made(n) for n in (-7, -1, 0, 1, 9)] == [7, 1, 0, 1, 9]
+    assert verify(made(X) == abs(X)).status == "unsat"
+    assert "hole" not in made.source and "choose" not in made.source and "Find me" in made.source
+
+
+@grammar
+def expression(x: Any, y: Any, depth: int) -> Any:
+    """Sums and masks."""
+    if depth == 0:
+        return choose(x, y, hole(width=8))
+    return choose(
+        expression(x, y, depth - 1),
+        expression(x, y, depth - 1) + expression(x, y, depth - 1),
+        expression(x, y, depth - 1) & expression(x, y=y, depth=depth - 1),
+    )
+
+
+def test_the_cheapest_program_of_a_grammar() -> None:
+    """Every call of a grammar chooses by itself; a program of one operation is found where one is enough."""
+
+    @lifted
+    def f(v: Any, w: Any) -> Any:
+        return expression(v, w, 2)
+
+    for wanted, operations in ((V & (V - 1), 2), (V + W + W, 2), (V & W, 1), (W, 0)):
+        outcome = synthesize(inputs=[V, W], guarantee=f(V, W) == wanted, minimize=cost(f), timeout=60)
+        assert (outcome.status, outcome.optimal, outcome[cost(f)]) == ("sat", True, operations)
+        found = outcome[f]
+        assert verify(found(V, W) == wanted).status == "unsat"
+        assert sum(found.source.count(symbol) for symbol in "+&") == operations
+    outcome = synthesize(inputs=[V, W], guarantee=f(V, W) == V * W, minimize=cost(f), timeout=60)
+    assert outcome.status == "unsat"
+
+
+def test_a_strangers_text_reaches_nothing() -> None:
+    """With a table of names, nothing outside of it is called or looked into."""
+    import ast
+
+    def run(text: str, **names: Any) -> Any:
+        node = ast.parse(text).body[0]
+        assert isinstance(node, ast.FunctionDef)
+        table = {"len": len, "range": range, "Best": Best, **names}
+        function = Closure(code_of(node, Text("stranger.swz")), Names(table))
+        return Activation(function, TRUE).run({"x": inward(X)})
+
+    assert verify(run("def f(x):\n    return Best(x, 0).value + len([1, 2])") == X + 2).status == "unsat"
+    for text in (
+        "def f(x):\n    return open('file')",
+        "def f(x):\n    return tool(x)",
+        "def f(x):\n    return x.formula",
+        "def f(x):\n    return (1).to_bytes",
+        "def f(x):\n    return Best.__init__",
+        "def f(x):\n    return Best(x, 0)._private",
+        "def f(x):\n    return len.__self__",
+    ):
+        with pytest.raises(SwizzleError) as caught:
+            run(text, tool=lambda x: x)
+        assert str(caught.value).startswith("stranger.swz:2:")
