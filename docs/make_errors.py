@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 ERRORS: Final = ROOT / "tests" / "errors"
+CORE: Final = ERRORS / "core"
 PAGE: Final = ROOT / "docs" / "errors.md"
 
 SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
@@ -95,11 +98,25 @@ def transcript() -> list[tuple[str, str]]:
     return [(command, message) for command, _, message in (part.partition("\n") for part in parts)]
 
 
+def core() -> Iterator[str]:
+    """Yield the section of the core: every misuse under its heading, with what its user is told."""
+    text = (CORE / "misuses.py").read_text(encoding="utf-8")
+    parts = re.split(r"^## (\w+)\n", (CORE / "messages.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    messages = {name: message.strip("\n") for name, message in zip(parts[::2], parts[1::2], strict=True)}
+    yield "\n## The core"
+    head = text.partition("\n\n")[2].partition("# ---- ")[0].replace("# ruff: noqa\n", "")
+    yield f"\nThese begin with:\n\n```python\n{head.strip()}\n```"
+    for subject, body in re.findall(r"^# ---- (.+)\n(.*?)(?=^# ---- |\Z)", text, re.MULTILINE | re.DOTALL):
+        yield f"\n### {subject}"
+        for name, source in re.findall(r"^def (\w+)\(\):\n(.*?)(?=^def |\Z)", body, re.MULTILINE | re.DOTALL):
+            yield f"\n```python\n{textwrap.dedent(source).strip()}\n```\n\n```text\n{messages[name]}\n```"
+
+
 def lines() -> Iterator[str]:
     """Yield the page, line by line."""
     found = sources()
     yield HEAD
-    for subject in (*SUBJECTS, "The command line"):
+    for subject in (*SUBJECTS, "The core", "The command line"):
         yield f"- [{subject}](#{subject.lower().replace(' ', '-').replace(',', '').replace(chr(39), '')})"
     for subject, names in SUBJECTS.items():
         yield f"\n## {subject}"
@@ -110,6 +127,7 @@ def lines() -> Iterator[str]:
             language = "python" if path.suffix == ".py" else "swz"
             yield f"```{language}\n{path.read_text(encoding='utf-8').rstrip()}\n```\n"
             yield f"```text\n{path.with_suffix('.txt').read_text(encoding='utf-8').rstrip()}\n```"
+    yield from core()
     yield "\n## The command line"
     for command, message in transcript():
         yield f"\n```text\n$ {command}\n{message.rstrip()}\n```"
