@@ -18,8 +18,10 @@ from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import as_signed
 
+SHOWN = 8  # variables of an outcome's text
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcome:
     """What a query found out.
 
@@ -39,11 +41,28 @@ class Outcome:
 
         Raises SwizzleError where the outcome is not sat.
         """
-        model, formulas = self._model(), [each.condition.formula for each in self.asked]
-        formulas += [] if self.claim is None else [self.claim]
-        asked = {symbol for formula in formulas for symbol in get_env().fvo.get_free_variables(formula)}
+        model, asked = self._model(), self._symbols()
         shown = sorted((each for each in _SKETCHES if not asked.isdisjoint(each.unknowns())), key=lambda s: s.order)
         return "\n\n".join(str(each.evaluated(model)) for each in shown)
+
+    def __repr__(self) -> str:
+        """Return the status in a line, with the values of the first few variables.
+
+        >>> Outcome("unsat")
+        <Outcome: unsat>
+        """
+        about = self.reason
+        if self.model is not None:
+            named = sorted((symbol for symbol in self._symbols() if "!" not in symbol.symbol_name()), key=str)
+            values = [f"{symbol.symbol_name()} = {self.model.value(symbol)}" for symbol in named[:SHOWN]]
+            about = ", ".join(values + ["..."] * (len(named) > SHOWN))
+        return f"<Outcome: {self.status}{f', {about}' if about else ''}>"
+
+    def _symbols(self) -> set[FNode]:
+        """Return the symbols that the query was about."""
+        formulas = [each.condition.formula for each in self.asked]
+        formulas += [] if self.claim is None else [self.claim]
+        return {symbol for formula in formulas for symbol in get_env().fvo.get_free_variables(formula)}
 
     def __getitem__(self, value: Any) -> Any:
         """Return what a value is: an int, a bool for a Boolean; tuples, lists and records of such; a filled program.

@@ -261,3 +261,12 @@ def test_portfolio_answers_queries():
     h = hole()
     outcome = synthesize(inputs=[X], guarantee=implies(X > 2, X + h > 5), solver="portfolio", timeout=60)
     assert outcome[h] >= 3
+
+
+def test_an_outcome_is_a_line() -> None:
+    """What a query found is read at a prompt: its status and the first variables' values."""
+    a, b = integer("line_a"), integer("line_b")
+    assert repr(solve(a == 3, b == -1)) == "<Outcome: sat, line_a = 3, line_b = -1>"
+    assert repr(solve(a == 3, a == 4)) == "<Outcome: unsat>"
+    many = [integer(f"line_{i:02}") == i for i in range(9)]
+    assert repr(solve(*many)).endswith("line_07 = 7, ...>")
