@@ -16,7 +16,8 @@ from swizzle.problem.problem import Output, Problem
 from symbolic.algebra.law import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
-from symbolic.machine.accumulators import Entry, Reduced
+from symbolic.machine.accumulators import Reduced
+from symbolic.machine.contributions import EntriesOf, Entry
 from symbolic.machine.memory import Read
 from symbolic.values.data import DataVector, possible
 from symbolic.values.mapped import Mapped
@@ -172,7 +173,7 @@ def _accumulates(
     few = deficient({n: [u for u, use in enumerate(uses) if item in use.items] for n, item in enumerate(items)})
     if few:
         return _too_few(names, [items[n] for n in few], [use for use in uses if use.items & {items[n] for n in few}])
-    if value.order.spare(value.entries_of(t), wanted):
+    if value.order.spare(EntriesOf(value.contributions, t), wanted):
         idle = []
     elif law_of(value.outer).idempotent:
         idle = [u for u, use in enumerate(uses) if use.always and not use.items][:1]

@@ -54,7 +54,8 @@ from symbolic.ir.program import (
     Var,
 )
 from symbolic.ir.sites import Sites
-from symbolic.machine.accumulators import Entry, Reduced
+from symbolic.machine.accumulators import Reduced
+from symbolic.machine.contributions import Entry
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.memory import Memory, Read
 from symbolic.machine.rules import Rules

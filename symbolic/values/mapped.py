@@ -179,9 +179,13 @@ class Mapped(Data):
         some = [sizes(terms, operand, t, size) for operand in self.operands]
         if self.op == size.op:
             return sum(least for least, _ in some), min(MANY, sum(most for _, most in some))
-        if find_law(self.op) is not None or self.op.startswith(WIDEN):
-            return 0, MANY
-        return 1, 1
+        if find_law(self.op) is None and not self.op.startswith(WIDEN):
+            return 1, 1
+        made_of = kinds_of(terms, [(operand, t) for operand in self.operands])
+        multiples = {"+", SCALED} if size.by_coefficients else set()
+        if self.op == "*" and size.op == "+" and made_of is not None and not made_of & {"const", *multiples}:
+            return 1, 1  # a product of sums is one item, unless it is a multiple of one
+        return 0, MANY
 
     def _needs(self, encoding: Encoding, t: int, size: Size) -> Iterator[tuple[Guard, ...]]:
         if self.op == size.op:

@@ -18,7 +18,7 @@ from swizzle.explain.explain import explain
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
-from symbolic.machine import accumulators
+from symbolic.machine import contributions
 from tests.differential.random_sketches import what_runs
 from tests.differential.test_search_against_brute_force import functions
 from tests.sketches import kernel
@@ -118,7 +118,7 @@ def test_parities_of_conjunctions(spec: str) -> None:
 
 def test_too_many_contributions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where cancelling is too much to be looked at, what is found is right, and 'none' is not claimed."""
-    monkeypatch.setattr(accumulators, "OFFERS_LIMIT", 2)
+    monkeypatch.setattr(contributions, "OFFERS_LIMIT", 2)
     arguments = "x=i32[4], y=i32.out[4]"
     plain = kernel(PARITY, spec="[x[i] ^ x[3 - i] for i in range(4)]", arguments=arguments, block=4, warp_size=4)
     found = solve(plain, Limits(space="1"))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from symbolic.machine.accumulators import Entry, Reduced
+from symbolic.machine.accumulators import Reduced
+from symbolic.machine.contributions import Entry
 from symbolic.values.data import Need
 from symbolic.values.guard import TRUE, Guard
 from symbolic.values.vector import Encoding

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
-from symbolic.machine.accumulators import Entry, Reduced
+from symbolic.machine.accumulators import Reduced
+from symbolic.machine.contributions import Entry
 from symbolic.values.data import DataVector, equals
 from symbolic.values.guard import TRUE, Guard, Guards
 from symbolic.values.mapped import Mapped
