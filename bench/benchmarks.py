@@ -61,6 +61,16 @@ def of(kernel: str, *questions: str, none: tuple[str, ...] = ()) -> list[Benchma
 SPACES = ("first", "3")
 MISSING = (6, 10, 12, 14)  # struct sizes without a solution in the paper's template
 SIZES = tuple(size for size in range(1, 17) if size not in MISSING)
+COOKBOOK = (
+    *("reduction:shared", "reduction:apart", "maximum", "scan:scan", "dot", "matvec", "wave", "moving_average", "fir"),
+    *("fft_stage:fft_stage", "max_pooling", "laplace3d"),
+    *(f"{kernel} threads={n}" for kernel in ("tree", "block_scan") for n in (32, 64, 128)),
+)
+WITHOUT_ANSWER = (
+    *(f"{kernel} steps=4" for kernel in ("reduction:shared", "maximum", "scan:scan")),
+    *(f"{kernel} threads=32 steps=4" for kernel in ("tree", "block_scan")),
+    *("scan:blind", "fft_stage:blind"),
+)
 BY_STRUCT = ("aos_sum:crc", "aos_store:crc", "aos_store:rcr")
 
 TABLE = [
@@ -75,6 +85,8 @@ TABLE = [
     *(row for n in ("crc", "rcr") for s in SIZES for row in of(f"aos_store:{n} struct_size={s}", *SPACES, "3, all")),
     *(row for k in BY_STRUCT for s in MISSING for row in of(f"{k} struct_size={s}", *SPACES, none=SPACES)),
     *of("transpose", "first"),
+    *(row for kernel in COOKBOOK for row in of(f"cookbook/{kernel}", "first")),
+    *(row for kernel in WITHOUT_ANSWER for row in of(f"cookbook/{kernel}", "first", none=("first",))),
 ]  # fmt: skip
 COMPARISON = [
     Benchmark(kernel, question, ())
