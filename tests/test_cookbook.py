@@ -18,7 +18,7 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle import load
 from swizzle.cache.solve import solve
 from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import Filled
+from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.emitters import cuda_source
 from swizzle.emit.sizes import sizes_of
@@ -39,20 +39,20 @@ def _one_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cookbook"))
 
 
-def answer(target: str, parameters: dict[str, int]) -> tuple[Result, Filled | None]:
+def answer(target: str, parameters: dict[str, int]) -> tuple[Result, FilledKernel | None]:
     """Solve FILE[:SKETCH] of the cookbook, once for all tests that ask."""
     return _answer(target, tuple(parameters.items()))
 
 
 @cache
-def _answer(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[Result, Filled | None]:
+def _answer(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[Result, FilledKernel | None]:
     file, _, name = target.partition(":")
     (sketch,) = load(COOKBOOK / f"{file}.py", name or None, dict(parameters))
     result = solve(sketch, Limits(), None)
     if not result.solutions:
         return result, None
     program = result.best.program
-    return result, Filled(program, sketch.spec, (), sizes_of(program, sketch))
+    return result, FilledKernel(program, sketch.spec, (), sizes_of(program, sketch))
 
 
 def windows(x: Array, size: int) -> Array:
