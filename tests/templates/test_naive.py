@@ -18,7 +18,7 @@ from symbolic.ir.program import Hole
 from symbolic.ir.text import python_text
 from templates.chooser import OneChoice
 from templates.formula import expression
-from templates.naive import NaiveXform, naive_xform
+from templates.naive import Leaf, NaiveXform, Node, naive_xform, weight
 from templates.registry import function_of
 from templates.template import Template
 from templates.xform import Xform
@@ -165,3 +165,10 @@ def test_what_is_no_expression_is_refused(constants: dict[str, int]) -> None:
     """Whatever a file says, only an expression of the hole's arguments fills it."""
     with pytest.raises(ValueError, match="xform1"):
         function_of(hole(3), constants)
+
+
+def test_constants_above_one_are_heavier() -> None:
+    """An argument, 0 and 1 weigh the same; a larger constant, and a quotient beside a sum, weigh more."""
+    argument, *constants = Leaf("argument", 2), *(Leaf("constant", value) for value in range(4))
+    assert [weight(leaf) for leaf in (argument, *constants)] == [1, 1, 1, 2, 2]
+    assert weight(Node("+", argument, constants[2])) < weight(Node("//", argument, constants[2]))

@@ -258,3 +258,15 @@ def test_the_whole_text_of_a_refusal():
         "  expected: a value that is known while Python runs\n"
         "  fix: lookup(sequence, index), or outcome[value] once a query has answered"
     )
+
+
+@pytest.mark.parametrize("choose", [lambda x, n: select(P, x, n), lambda x, n: lookup([x, n], A)])
+def test_a_number_beside_a_bit_vector_keeps_its_sign(choose):
+    """-1 and 31 are the same five bits: each is only taken where the other value's sign makes it that number."""
+    unsigned = bitvector("values_test_unsigned", WIDTH, signed=False)
+    signed = bitvector("values_test_signed", WIDTH, signed=True)
+    assert choose(unsigned, 31).width == choose(signed, -1).width == WIDTH
+    with pytest.raises(SwizzleError, match="-1 does not fit"):
+        choose(unsigned, -1)
+    with pytest.raises(SwizzleError, match="31 does not fit"):
+        choose(signed, 31)

@@ -29,6 +29,11 @@ def test_result_in_time():
     assert Interruptible(lambda: None).run(lambda: 42, None) == (42, False)
 
 
+def test_a_solver_that_does_not_stop_cannot_keep_the_process():
+    """Python waits at its end for threads that are no daemons."""
+    assert Interruptible(lambda: None).run(lambda: threading.current_thread().daemon, None) == (True, False)
+
+
 def test_deadline():
     """A call that is late is stopped, and has returned when `run` does."""
     running, call, _, ended = stoppable()
