@@ -127,6 +127,22 @@ def test_wrong_claims_are_refuted() -> None:
         confirm(problem, [claim(None, known[1:])], None)
 
 
+@pytest.mark.parametrize(("mode", "by", "moved"), [("up", 1, "t - 1"), ("down", 2, "t + 2"), ("xor", 3, "t ^ 3")])
+def test_shuffles_stay_in_their_warp(mode: str, by: int, moved: str) -> None:
+    """A lane that would look outside its warp keeps its own value; so it is in the second warp of a block, too."""
+    value = f"cuda.shfl_{mode}_sync(cuda.FULL_MASK, a, {by})"
+    text = f"a = x[cuda.grid(1)]\ny[cuda.grid(1)] = {value} if ?sw_cond(i, 0) else a"
+    source = f"(({moved}) if 0 <= ({moved}) < 4 else t)"
+    spec = f"[x[w * 4 + {source}] for w in range(2) for t in range(4)]"
+    sketch = kernel(f"i = cuda.laneid\n{text}", spec=spec, block=8, grid=1, warp_size=4)
+    result = solve(sketch, Limits(space="1", all_solutions=True, certify=True))
+    assert result.status == "sat"
+    assert [claim["verdict"] for claim in result.certificate["confirmed"]] == ["confirmed"]
+    problem = Problem.of(sketch.program, sketch.spec)
+    with pytest.raises(AssertionError, match="the second opinion refutes 'no filling exists' in Space 1"):
+        confirm(problem, [Claim("1", None, (), "cadical", {})], None)
+
+
 def test_a_search_that_errs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A floor that is one too high ends the search at a filling that is not the cheapest; `--certify` says so."""
     _, sketch, _ = claims_about("[x[i] + x[(i + 1) % 8] for i in range(8)]")

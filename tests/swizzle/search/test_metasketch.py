@@ -84,6 +84,21 @@ def test_all_solutions_are_distinct_functions_and_right() -> None:
     assert found.certificate["proved"][-1]["claim"] == f"no filling besides those found: {len(texts)}"
 
 
+def test_the_count_of_all_solutions_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first filling is told at once; later ones are, where the time between two has passed."""
+    sketch, limits = kernel(SUM, spec=PREFIX.format(4)), Limits(space="1", all_solutions=True)
+
+    def counts(between: float) -> list[str]:
+        told: list[Progress] = []
+        monkeypatch.setattr("swizzle.search.metasketch.BETWEEN_COUNTS", between)
+        found = solve(sketch, limits, told.append)
+        assert len(found.solutions) > 2
+        return [progress.doing for progress in told if progress.doing.startswith("fillings so far")]
+
+    assert counts(0)[:3] == [f"fillings so far: {count}" for count in (1, 2, 3)]
+    assert counts(3600) in (["fillings so far: 1"], [])  # none on a machine that was started within the hour
+
+
 def test_space_all_proves_the_optimum_over_every_space() -> None:
     """`--space all` goes on after the first answer until Space 3 is done or nothing cheaper can be."""
     found = solve(kernel(SUM, spec=TWICE), Limits(space="all"))

@@ -117,3 +117,11 @@ def test_the_limit_on_nodes_holds() -> None:
     posed = problem("aos_store.py", "crc", struct_size=6)
     with Tables(posed, None, quiet) as tables, pytest.raises(TooManyNodes):
         list(tables.candidates("3", node_limit=1))
+
+
+def test_wrong_fillings_are_counted() -> None:
+    """Each filling that the problem's run refutes is one counterexample, and is reported."""
+    posed, told = problem("aos_store.py", "rcr", warp_size=4, struct_size=3), list[str]()
+    with Tables(posed, None, told.append) as tables:
+        assert list(tables.candidates("1"))
+        assert tables.counterexamples == told.count("looking for a filling") > 0
