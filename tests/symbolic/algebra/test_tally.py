@@ -1,0 +1,136 @@
+"""Tallies of values that a choice decides, against what the terms themselves hold."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from symbolic.algebra.law import law_of
+from symbolic.algebra.tally import (
+    FALSE,
+    TRUE,
+    Coefficient,
+    Constant,
+    Held,
+    Others,
+    Present,
+    Single,
+    Size,
+    Tally,
+    amount,
+)
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.values.guard import Guards
+
+
+def holds(held: Held) -> dict[Any, bool]:
+    """Return which amounts are there, where every guard is a constant."""
+    assert set(held.values()) <= {TRUE, FALSE}
+    return {number: guard == TRUE for number, guard in held.items() if guard == TRUE}
+
+
+def random_term(random: Random, terms: Terms, op: str, some: list[Term]) -> Term:
+    """Return a reduction of a few items, some of them several times, and at times a number."""
+    parts = [random.choice(some) for _ in range(random.randint(1, 3))]
+    if op == "+":
+        parts = [terms.times(random.choice((-2, -1, 1, 2)), part) for part in parts]
+    if random.random() < 0.4:
+        parts.append(terms.const(random.randint(-2, 2)))
+    return terms.apply(op, parts)
+
+
+@pytest.mark.parametrize("op", ["+", "max"])
+@pytest.mark.parametrize("seed", range(40))
+def test_what_two_values_hold_together_is_what_their_term_holds(op: str, seed: int) -> None:
+    """Each tally of a reduction is made of those of its parts; so is one of a multiple."""
+    random, terms, guards = Random(f"{op} {seed}"), Terms(), Guards()
+    atoms = [terms.atom("x", index) for index in range(3)]
+    a, b = (random_term(random, terms, op, atoms) for _ in range(2))
+    item = atoms[0]
+    tallies: list[Tally] = [Constant(op), Coefficient(item) if op == "+" else Present(op, item)]
+    for tally in tallies:
+        joined = tally.joined(guards, tally.of(terms, a), tally.of(terms, b))
+        assert holds(joined) == holds(tally.of(terms, terms.apply(op, (a, b)))), tally
+    for number in (-1, 0, 3) if op == "+" else ():
+        for tally in (*tallies, Others(op, frozenset((item,)))):
+            scaled = tally.scaled(tally.of(terms, a), number)
+            assert holds(scaled) == holds(tally.of(terms, terms.times(number, a))), (tally, number)
+
+
+@pytest.mark.parametrize("op", ["+", "max"])
+@pytest.mark.parametrize("seed", range(20))
+def test_of_values_that_are_chosen_it_is_known_when_they_hold_what(op: str, seed: int) -> None:
+    """Of two choices between two terms, `says` holds in just those cases in which the whole term has the amount."""
+    random, terms, guards = Random(f"chosen {op} {seed}"), Terms(), Guards()
+    atoms = [terms.atom("x", index) for index in range(3)]
+    sides = [[random_term(random, terms, op, atoms) for _ in range(2)] for _ in range(2)]
+    for tally in (Constant(op), Coefficient(atoms[0]) if op == "+" else Present(op, atoms[0])):
+        for first, one in enumerate(sides[0]):
+            for second, other in enumerate(sides[1]):
+                when = [[TRUE if n == chosen else FALSE for n in range(2)] for chosen in (first, second)]
+                held = [
+                    tally.chosen(guards, [(g, tally.of(terms, v)) for g, v in zip(when[n], sides[n], strict=True)])
+                    for n in range(2)
+                ]
+                found, whole = tally.joined(guards, *held), tally.of(terms, terms.apply(op, (one, other)))
+                usual = law_of(op).identity if isinstance(tally, Constant) else 0
+                (right,) = whole or (usual,)
+                for asked in {right, usual, 1}:
+                    assert tally.says(guards, found, asked) == (TRUE if asked == right else FALSE), (tally, asked)
+
+
+def test_numbers_fold_and_none_is_none() -> None:
+    """Of an operator without an identity, no number beside a number is that number."""
+    tally, guards = Constant("max"), Guards()
+    assert tally.usual is None
+    assert holds(tally.joined(guards, {2: TRUE}, {5: TRUE})) == {5: True}
+    chance = guards.fresh()
+    assert tally.joined(guards, {2: chance}, {5: TRUE}) == {5: TRUE}
+    assert tally.joined(guards, {7: chance}, {5: TRUE}) == {7: chance, 5: -chance}
+    assert tally.fold(None, 3) == tally.fold(3, None) == 3 and tally.fold(None, None) is None
+
+
+def test_several_contributions_are_none_of_the_single_ones() -> None:
+    """Two that cancel are still two; a multiple of several is several, but for nothing of them."""
+    terms, guards = Terms(), Guards()
+    item, other = terms.atom("x", 0), terms.atom("x", 1)
+    tally = Single(item)
+    twice = tally.joined(guards, {1: TRUE}, {-1: TRUE})
+    assert holds(twice) == {None: True}
+    assert holds(tally.scaled(twice, 3)) == {None: True} and tally.scaled(twice, 0) == {}
+    assert holds(tally.scaled({1: TRUE}, 3)) == {3: True}
+    assert tally.says(guards, twice, 0) == tally.says(guards, twice, 2) == FALSE
+    assert holds(tally.joined(guards, tally.of(terms, other), tally.of(terms, item))) == {1: True}
+
+
+def test_sizes_count_items_and_no_numbers() -> None:
+    """By coefficients or once each; what was never written has none."""
+    terms = Terms()
+    x, y = terms.atom("x", 0), terms.atom("x", 1)
+    term = terms.apply("+", (terms.times(2, x), y, terms.const(5)))
+    each, by_coefficients = Size("+", 2, True, False), Size("+", 3, False, True)
+    assert (each.of(terms, term), by_coefficients.of(terms, term)) == (2, 3)
+    assert each.of(terms, UNWRITTEN) == 0 and each.less(1) == Size("+", 1, True, False)
+    assert [each.fits(n) for n in (1, 2, 3)] == [False, True, True]
+    assert [by_coefficients.fits(n) for n in (2, 3, 4)] == [True, True, False]
+
+
+def test_others_are_neither_the_items_nor_numbers() -> None:
+    """A number beside the items is nothing else."""
+    terms = Terms()
+    x, y = terms.atom("x", 0), terms.atom("x", 1)
+    tally = Others("+", frozenset((x,)))
+    assert tally.of(terms, terms.apply("+", (x, terms.const(5)))) == {}
+    assert holds(tally.of(terms, terms.apply("+", (x, y)))) == {1: True}
+
+
+def test_a_sum_may_be_a_multiple_of_another_one() -> None:
+    """Twice a sum is that sum as a factor, once."""
+    terms = Terms()
+    x, y = terms.atom("x", 0), terms.atom("x", 1)
+    whole = terms.apply("+", (x, y))
+    assert amount(terms, "*", terms.times(2, whole), whole) == amount(terms, "*", whole, whole) == 1
+    assert amount(terms, "*", terms.times(2, whole), x) == 0
+    assert amount(terms, "*", terms.apply("*", (whole, x, x)), x) == 2
