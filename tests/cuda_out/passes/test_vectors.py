@@ -23,6 +23,7 @@ from cuda_out.ptx.validate import validate
 from symbolic.algebra.terms import Terms
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program
+from symbolic.ir.walk import statements
 from tests.cuda_out.build import (
     F32,
     array,
@@ -324,3 +325,20 @@ def test_what_is_shifted_is_a_multiple(by: int) -> None:
     """Of a power of two, up to the width of an index."""
     found = multiple_of(op("<<", op("*", THREAD, 3), by), {}, {})
     assert found == (3 << by if by < 32 else 1)
+
+
+def test_a_move_within_a_loop_needs_no_registers_of_its_own() -> None:
+    """The register's index has the outer loop's variable, which is static as well: words go straight to their place."""
+    place = op("+", op("*", "v", 4), "e")
+    move = store("mine", place, load("x", op("+", op("*", THREAD, 8), place)))
+    back = store("y", op("+", op("*", THREAD, 8), "e"), load("mine", "e"))
+    program = kernel(
+        "nested",
+        [parameter("x", 256), parameter("y", 256, role="inout")],
+        [array("mine", 8), loop("v", 2, loop("e", 4, move)), loop("e", 8, back)],
+        block=(32, 1, 1),
+    )
+    changed = vectorize(program)
+    assert_same_run(program, changed)
+    assert [each.name for each in statements(changed.body) if isinstance(each, ir.DeclareArray)] == ["mine"]
+    assert widths(program) == [("x", 4), ("y", 4)]
