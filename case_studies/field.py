@@ -10,9 +10,9 @@ iteration do: 2 and 6 for one and two chunks, as many accumulates as those two h
 in shared memory, where all threads read the same words of `a`. `shifted` moves an element's words up.
 
 Their holes are found where nothing else is: `product`, `product_shared` and `shift` are the sketches of one each.
-`register` and `shared` multiply in the field. They call the same functions, take their holes as found there (sums
-under open holes cannot be shuffled and summed again: docs/solving.md), and reduce by x^degree + x^R + x^S + x^T + 1,
-which adds each high word to four low ones; the whole is verified for all inputs.
+`register` and `shared` multiply in the field. They call the same functions, take their holes as found there (one
+search for all would be a long one), and reduce by x^degree + x^R + x^S + x^T + 1, which adds each high word to four low
+ones; the whole is verified for all inputs.
 
 The polynomials are the first irreducible pentanomials in lexicographic order, as in G. Seroussi's Table of Low-Weight
 Binary Irreducible Polynomials (HPL-98-135); there are no irreducible trinomials of these degrees.

@@ -9,6 +9,8 @@ import random
 import pytest
 
 from swizzle.problem.problem import Problem
+from swizzle.search.metasketch import solve
+from swizzle.solution.solution import Limits
 from symbolic.values import mapped
 from tests.differential.test_cancelling import compare
 from tests.differential.test_search_against_brute_force import functions
@@ -85,6 +87,32 @@ def _by_items(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_random_sketches(seed: int) -> None:
     """Existence, number of solutions and least cost agree with brute force, and the second reading."""
     check(seed)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told_apart", "asked"),
+    [
+        ("[abs(v) for v in x]", "sat", "sat"),
+        ("[abs(x[0]) for v in x]", "sat", "unknown"),  # x[i] - x[i] + x[0] is left out where it is too much to look at
+        ("[abs(x[0] + x[1]) for v in x]", "unsat", "unknown"),
+    ],
+)
+def test_what_cancels_is_left_out_and_said(
+    spec: str, told_apart: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sum that another operator takes as a whole: where its values cannot be told apart, 'none' is not claimed."""
+    text = f"""
+i = cuda.laneid
+v = x[i] - cuda.shfl_sync(cuda.FULL_MASK, x[i], {LANE})
+w = v + cuda.shfl_sync(cuda.FULL_MASK, x[i], {LANE})
+y[i] = abs(w)
+"""
+    posed = kernel(text, spec=spec, arguments=ARGUMENTS, block=4, warp_size=4)
+    assert solve(posed, Limits(space="1")).status == told_apart
+    monkeypatch.setattr(mapped, "EXPANSION_LIMIT", 2)
+    found = solve(posed, Limits(space="1"))
+    assert found.status == asked
+    assert asked != "unknown" or "cancel" in found.reason
 
 
 @pytest.mark.slow
