@@ -265,8 +265,9 @@ def test_a_number_beside_a_bit_vector_keeps_its_sign(choose):
     """-1 and 31 are the same five bits: each is only taken where the other value's sign makes it that number."""
     unsigned = bitvector("values_test_unsigned", WIDTH, signed=False)
     signed = bitvector("values_test_signed", WIDTH, signed=True)
-    assert choose(unsigned, 31).width == choose(signed, -1).width == WIDTH
-    with pytest.raises(SwizzleError, match="-1 does not fit"):
-        choose(unsigned, -1)
-    with pytest.raises(SwizzleError, match="31 does not fit"):
-        choose(signed, 31)
+    with obligations():
+        assert choose(unsigned, 31).width == choose(signed, -1).width == WIDTH
+        with pytest.raises(SwizzleError, match="-1 does not fit"):
+            choose(unsigned, -1)
+        with pytest.raises(SwizzleError, match="31 does not fit"):
+            choose(signed, 31)
