@@ -83,7 +83,7 @@ def _by_items(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped, "FEW", 1)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_sketches(seed: int) -> None:
     """Existence, number of solutions and least cost agree with brute force, and the second reading."""
     check(seed)
@@ -116,7 +116,7 @@ y[i] = abs(w)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(25, 2025, 50))
+@pytest.mark.parametrize("start", range(12, 2012, 50))
 def test_many_random_sketches(start: int) -> None:
     """The same, 2,000 times."""
     for seed in range(start, start + 50):

@@ -56,7 +56,7 @@ ORDERS = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_random_accumulators_agree_with_brute_force(data: st.DataObject) -> None:
     """The requirement holds in just those assignments in which the reduction is the wanted term."""
