@@ -1,8 +1,9 @@
 """Compare two checkouts on the benchmark table: `python bench/compare.py --before DIR`.
 
 Each row runs in both, one after the other, the order changing from round to round, so that what else the machine does
-meets both alike. Printed are the medians, their ratio, and whether the answers are the same: status, cost and
-formulas. The exit status is 1 where an answer differs or a row is slower than `--bound` times what it was.
+meets both alike. Printed are the medians of processor time, which other work changes least, their ratio, the ratio of
+wall times, and whether the answers are the same: status, cost and formulas. The exit status is 1 where an answer
+differs or a row takes more than `--bound` times the processor time that it took.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,14 +30,17 @@ NOISE = 0.05  # seconds by which two runs of the same process differ
 
 @dataclass(slots=True)
 class Row:
-    """One benchmark on one checkout: the seconds of each run, and the answer."""
+    """One benchmark on one checkout: the seconds of each run, of the processor and by the clock, and the answer."""
 
-    seconds: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    clock: list[float] = field(default_factory=list)
     answer: Any = None
 
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
+
+def processor_time() -> float:
+    """Return the seconds of the processor that all ended children have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def run_once(benchmark: Benchmark, checkout: Path, row: Row) -> None:
@@ -43,9 +48,10 @@ def run_once(benchmark: Benchmark, checkout: Path, row: Row) -> None:
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
     command = [sys.executable, "-m", "swizzle", *benchmark.arguments, "--no-cache"]
-    started = time.perf_counter()
+    started, spent = time.perf_counter(), processor_time()
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
-    row.seconds.append(time.perf_counter() - started)
+    row.clock.append(time.perf_counter() - started)
+    row.processor.append(processor_time() - spent)
     found = json.loads(done.stdout) if done.stdout.startswith("{") else {"status": f"exit {done.returncode}"}
     formulas = [hole["formula"] for hole in found.get("holes", ())]
     row.answer = [found["status"], found.get("cost"), found.get("solutions"), formulas]
@@ -77,14 +83,20 @@ def main(arguments: Sequence[str]) -> int:
             sides = [(options.before.resolve(), before), (options.after.resolve(), after)]
             for checkout, row in sides[:: -1 if number % 2 else 1]:
                 run_once(benchmark, checkout, row)
-        ratio = after.median / before.median
+        was, now = statistics.median(before.processor), statistics.median(after.processor)
         difference = same(before.answer, after.answer)
-        slower = ratio > options.bound and after.median - before.median > NOISE
+        slower = now / was > options.bound and now - was > NOISE
         worse += slower or difference not in ("", "other formulas")
         note = f"{'  SLOWER' if slower else ''}{'  ' + difference if difference else ''}"
-        print(f"{benchmark.name:<52} {before.median:8.3f} {after.median:8.3f} {ratio:6.2f}{note}", flush=True)
+        clock = statistics.median(after.clock) / statistics.median(before.clock)
+        print(f"{benchmark.name:<52} {was:8.3f} {now:8.3f} {now / was:6.2f} {clock:6.2f}{note}", flush=True)
         rows.append(
-            {"name": benchmark.name, "before_s": before.seconds, "after_s": after.seconds, "difference": difference}
+            {
+                "name": benchmark.name,
+                "before": {"processor_s": before.processor, "clock_s": before.clock},
+                "after": {"processor_s": after.processor, "clock_s": after.clock},
+                "difference": difference,
+            }
         )
         if options.output is not None:
             write_whole(options.output, json.dumps(rows, indent=1) + "\n")
