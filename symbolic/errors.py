@@ -6,12 +6,12 @@ sat, unsat and unknown are values (`symbolic.core.query`), never exceptions; a b
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
 from itertools import groupby
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Place:
+
+class Place(Struct, frozen=True):
     """A span of source text: lines count from 1, columns from 1, the end column is exclusive.
 
     In the body of a device function, `function` is its name and `called_from` the place of the call that is looked at.

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from symbolic.values.guard import FALSE, TRUE, Guard, Guards
 from symbolic.values.union import Union, combine
@@ -45,8 +45,7 @@ def sign(a: int, b: int) -> int:
     return (a > b) - (a < b)
 
 
-@dataclass(frozen=True, slots=True)
-class OneChoice:
+class OneChoice(Struct, frozen=True):
     """A chooser whose choice is made."""
 
     choice: Choice
@@ -64,16 +63,14 @@ class OneChoice:
         return build()
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """Values of many candidates: `values[codes[row]]`."""
 
     codes: npt.NDArray[np.int64]
     values: list[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """A chooser for many candidates: `rows[component]` are indices into the component's constants."""
 
     components: Sequence[Sequence[Any]]

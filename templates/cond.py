@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.program import Compare, Const, DType, Expr
@@ -19,8 +20,7 @@ T = TypeVar("T")
 CONSTANTS = ("left", "sign", "right", "equal", "negated", "threshold")
 
 
-@dataclass(frozen=True, slots=True)
-class CondChoice:
+class CondChoice(Struct, frozen=True):
     """One `?sw_cond`: `(left + sign * right) relation threshold`, negated or not.
 
     `left` and `right` number the hole's arguments; left == right with sign -1 is the constant 0.

@@ -8,11 +8,12 @@ may know better (`templates/xform_functions.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from templates.chooser import Choice, Columns
 from templates.holes import Point
@@ -97,8 +98,7 @@ class Simplest:
 # -- any template -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """Functions one by one: rows of constants."""
 
     template: Readable

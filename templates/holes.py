@@ -7,8 +7,9 @@ This table is light, so that the language, the front end and the command line re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Hole
@@ -20,8 +21,7 @@ LARGEST_ARGUMENT: Final = 10_000
 """Of a condition, whose constant ranges over all sums and differences."""
 
 
-@dataclass(frozen=True, slots=True)
-class HoleArgument:
+class HoleArgument(Struct, frozen=True):
     """A parameter of a hole's call: its size, an index, which may have a default, or any number of indices."""
 
     name: str
@@ -29,8 +29,7 @@ class HoleArgument:
     default: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HoleKind:
+class HoleKind(Struct, frozen=True):
     """A kind of hole.
 
     `size` is its size where no argument says so, `largest` bounds the argument. `gives` is INDEX, in range(size), or

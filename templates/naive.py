@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Expr, Hole
@@ -33,16 +33,14 @@ Depth: TypeAlias = Literal[1, 2]
 MOST_VALUES = 1_000_000_000  # of all expressions at all points, that are computed to tell functions apart
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """An argument of the hole, by number, or a constant."""
 
     kind: Literal["argument", "constant"]
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """An operator of equation 1."""
 
     op: Literal["+", "-", "*", "//", "%"]

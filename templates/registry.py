@@ -6,9 +6,10 @@ The table of holes (`templates/holes.py`) names families of templates; here the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
@@ -178,8 +179,7 @@ def _reading(kind: str, size: int, arity: int, points: tuple[Point, ...], family
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class FilledHole:
+class FilledHole(Struct, frozen=True):
     """What one hole became: `constants` are its template's, by name."""
 
     hole: Hole

@@ -8,10 +8,10 @@ the simplest first.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
@@ -82,8 +82,7 @@ class Template:
         return int(np.prod([len(c) for c in self.components], dtype=np.float64))
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateFamily:
+class TemplateFamily(Struct, frozen=True):
     """Templates for one kind of hole; of a user, they are searched in Space 4 (docs/extend.md).
 
     `make` gives the template for a hole's size, its number of arguments, the points at which it is asked and the space,
@@ -156,8 +155,7 @@ def integers(constants: Mapping[str, object], names: Sequence[str]) -> list[int]
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Shifted:
+class Shifted(Struct, frozen=True):
     """A chooser whose components start at an offset: for templates that are made of others."""
 
     chooser: Any

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
@@ -21,8 +23,7 @@ T = TypeVar("T")
 _NAMES = ("gs", "c_f", "d_f", "wrap", "c_r", "d_r", "c")
 
 
-@dataclass(frozen=True, slots=True)
-class XformChoice:
+class XformChoice(Struct, frozen=True):
     """The constants of one `?sw_xform`, by the paper's letters; `d_r` 0 leaves the term k // d_r out."""
 
     gs: int

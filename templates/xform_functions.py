@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from templates.chooser import Choice
 from templates.functions import Allowed, Places
@@ -90,8 +90,7 @@ class _Shapes:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Xforms:
+class Xforms(Struct, frozen=True):
     """Functions of `?sw_xform`: of some shapes (how i is spread) and rates (of k), which offsets are left.
 
     With an offset all that are alike modulo the shape's modulus are left: they are the same function.

@@ -7,10 +7,10 @@ Each bit of the output is an exclusive or of bits of i, of k and a constant, so 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, DType, Expr, Var
@@ -26,8 +26,7 @@ _NOWHERE = Place("", 0, 0)
 _MOST_BITS = 32  # of k, that are read back
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
+class _Matrix(Struct, frozen=True):
     """A bit matrix by its columns: column j is what bit j of the argument adds, by exclusive or."""
 
     columns: tuple[int, ...]

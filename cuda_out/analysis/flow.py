@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, after, assume, loop_facts
 from symbolic.ir import program as ir

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Number: TypeAlias = int | float  # an int, or one of the two infinities
 
@@ -30,8 +31,7 @@ def _floor_div(a: Number, b: Number) -> Number:
     return a * (1 if b > 0 else -1) if math.isinf(a) else a // b
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """All integers from lo to hi, both included; lo <= hi; an end without a bound is infinite."""
 
     lo: Number

@@ -7,8 +7,9 @@ or lives on from one iteration of a loop to the next, is declared further out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
@@ -20,8 +21,7 @@ Path: TypeAlias = tuple[
 ]  # from the kernel's body inwards: statement number, and which of its bodies
 
 
-@dataclass(frozen=True, slots=True)
-class DeclarationPoint:
+class DeclarationPoint(Struct, frozen=True):
     """Declared before statement `index` of the body at `path`; `here`: by that statement itself."""
 
     path: Path
@@ -29,8 +29,7 @@ class DeclarationPoint:
     here: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Struct, frozen=True):
     """A scalar variable: its type, where it is declared, whether it never changes, whether anything reads it."""
 
     dtype: DType
@@ -55,8 +54,7 @@ def declarations(program: Program) -> dict[str, ir.DeclareArray | ir.DeclareAccu
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Occurrence:
+class _Occurrence(Struct, frozen=True):
     path: Path
     index: int
     defines: bool

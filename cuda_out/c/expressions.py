@@ -9,10 +9,10 @@ undefined: it is added, subtracted and multiplied as unsigned. Indices are `int`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, assume, range_of
@@ -37,8 +37,7 @@ BITWISE: Final = frozenset({"|", "^", "&", "<<", ">>"})
 FULL_MASK: Final = "0xffffffffu"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """C text and the precedence of its outermost operator; `op` is that operator, or ''."""
 
     text: str
@@ -55,8 +54,7 @@ class Text:
         return f"({self.text})" if mixed else self.at(level)
 
 
-@dataclass(slots=True)
-class ExpressionPrinter:
+class ExpressionPrinter(Struct):
     """Prints expressions of one program; remembers which helpers the text needs."""
 
     names: Mapping[str, str]

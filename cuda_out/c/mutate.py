@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cuda_out.c.kernel_text import arguments, blanked, closing, kernel_extent
 
@@ -24,8 +25,7 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _WORD = re.compile(r"\b([A-Za-z_]\w*)\[")
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """A printed text with one change, said with the line (of the original) that it stands on."""
 
     line: int

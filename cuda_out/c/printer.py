@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import function_name
@@ -32,8 +33,7 @@ Form: TypeAlias = Literal["cu", "header"]
 MAX_BLOCKS: Mapping[Axis, int] = {"x": 2**31 - 1, "y": 65535, "z": 65535}
 
 
-@dataclass(frozen=True, slots=True)
-class CudaSource:
+class CudaSource(Struct, frozen=True):
     """A printed kernel.
 
     `entry` is the exported symbol; C++ code finds it, and the host function `launcher`, in `namespace`. `arguments`

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.compile.qualified import qualified
 from cuda_out.compile.shapes import Shape3, check_shapes
@@ -22,8 +22,7 @@ from cuda_out.compile.toolchain import include_directories
 from symbolic.errors import SwizzleError
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceArray:
+class DeviceArray(Struct, frozen=True):
     """Device memory that somebody else owns: PyTorch, CuPy, JAX, numba. `stream` is what its owner works on."""
 
     pointer: int

@@ -13,11 +13,12 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from cuda_out.compile.toolchain import Resources, Tool, compile_cuda, uses_local
 from symbolic.errors import SwizzleError
@@ -27,8 +28,7 @@ COUNTED: Final = ("SHFL", "LDS", "STS", "LDG", "STG", "LDL", "STL", "BAR")
 NO_DISASSEMBLER: Final = "no instruction counts: nvdisasm is not installed (pip install 'swizzle-inventor[nvrtc]')"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """One kernel on one architecture, compiled without warnings; `instructions` is None without a disassembler.
 
     `instructions` has a count for each opcode; padding (NOP) is left out.

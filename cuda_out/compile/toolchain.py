@@ -13,11 +13,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
 from typing_extensions import assert_never
 
 from symbolic.errors import SwizzleError
@@ -25,8 +25,7 @@ from symbolic.errors import SwizzleError
 Tool: TypeAlias = Literal["nvcc", "nvrtc"]
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """What one kernel takes, as ptxas reports it; sizes in bytes, shared memory without its dynamic part."""
 
     registers: int
@@ -36,8 +35,7 @@ class Resources:
     shared_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Struct, frozen=True):
     """The outcome of one compilation. `kernels` is keyed by the names in the object file: mangled, if C++ ones."""
 
     ptx: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, assume, range_of
@@ -33,8 +33,7 @@ MODULAR: Final = frozenset({"+", "-", "*", "&", "|", "^"})
 FULL_MASK: Final = "0xFFFFFFFF"
 
 
-@dataclass(slots=True)
-class NumbaExpressions:
+class NumbaExpressions(Struct):
     """Prints expressions of one program. `used` are the numba types and the constants of `math` that the text names."""
 
     names: Mapping[str, str]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cuda_out.c.expressions import Text
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
@@ -44,8 +45,7 @@ def operator_lines(op: OperatorName, program: Program) -> list[str]:
     return [f"# The operator {op}.", *ast.unparse(tree).splitlines()]
 
 
-@dataclass(frozen=True, slots=True)
-class NumbaSource:
+class NumbaSource(Struct, frozen=True):
     """A printed module: its text, and what the kernel and the function that launches it are called there."""
 
     text: str

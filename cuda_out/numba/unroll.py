@@ -7,7 +7,8 @@ dynamic index, unless it knows both indices by then: it knows constants, and not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.unroll import is_static, loops_to_unroll, register_arrays, static_names
 from cuda_out.passes.dead import drop_dead

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, range_of

@@ -14,7 +14,9 @@ array is rotated once, by the bits of the amount, and then read at static indice
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
 from cuda_out.analysis.registers import Elements, elements, is_overwritten, local_arrays, reads, written
@@ -33,8 +35,7 @@ def rotate_registers(program: Program) -> Program:
     return replace(program, body=_Rotator(program).body(program.body, launch_facts(program), {}, {}, frozenset()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """A reference of a region, by its number in program order; along `axis` its index may depend on the thread."""
 
     number: int

@@ -7,7 +7,8 @@ read (Chaitin's coalescing, on whole arrays). What remains is declared where it 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.registers import is_overwritten, local_arrays, reads
 from symbolic.ir import program as ir

@@ -6,7 +6,8 @@ What counts is what leaves the kernel: stores to parameters and to shared arrays
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from symbolic.ir import program as ir
 from symbolic.ir.program import Program, Stmt

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
 from cuda_out.analysis.unroll import register_arrays, static_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from symbolic.ir import program as ir
 from symbolic.ir.program import Expr, Program, Stmt

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from cuda_out.analysis.facts import Facts, assume, range_of
 from cuda_out.analysis.unroll import is_static
@@ -17,8 +18,7 @@ LARGEST: Final = 64  # elements that one reference may choose among
 CHAIN: Final = 4  # up to here the elements are compared with one by one, beyond by the index's bits
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A decision between two trees of static indices."""
 
     condition: Expr

@@ -7,7 +7,8 @@ What is multiplied stays together: `(i - lane) * 7` is one term. In a block of o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cuda_out.analysis.facts import Facts, range_of
 from symbolic.errors import Place
@@ -16,8 +17,7 @@ from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import same
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """`factor * atom`; the atom is no sum, no negation, no constant and no product with one."""
 
     factor: int

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, after, assume, loop_facts, trip_range
 from cuda_out.analysis.values import is_computable
@@ -18,8 +20,7 @@ Definitions: TypeAlias = dict[str, Expr]  # the value of a variable, where it ha
 LARGEST: Final = 400  # parts of an expression, once its variables are spelled out
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """Where a reference stands: facts, the static loops around it, all definitions and those made in this walk."""
 
     facts: Facts

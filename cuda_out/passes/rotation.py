@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.analysis.facts import Facts
 from cuda_out.analysis.values import Column, Points, evaluate, is_computable, leaves_in, points
@@ -33,8 +33,7 @@ Kind: TypeAlias = Literal["+", "^"]
 Loops: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]  # variables of loops around the index, and their values
 
 
-@dataclass(frozen=True, slots=True)
-class Rotation:
+class Rotation(Struct, frozen=True):
     """How an array's elements start .. start + extent - 1 move, along one axis.
 
     Element k of the rotated array is element start + k // size * size + (k + amount) % size, or with k ^ amount.
@@ -51,8 +50,7 @@ class Rotation:
     bits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """One index: as it is to be printed, with everything known spelled out, and the loops around it."""
 
     index: Expr

@@ -7,8 +7,10 @@ uses; one that stands in a loop alone moves in front of it. What the compiler co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cuda_out.analysis.unroll import is_static, loops_to_unroll
 from cuda_out.analysis.values import is_computable, leaves_in
@@ -31,8 +33,7 @@ from symbolic.ir.walk import (
 Key: TypeAlias = tuple[object, ...]
 
 
-@dataclass(slots=True)
-class _Uses:
+class _Uses(Struct):
     """Where an expression stands in a body: numbers of statements, how often, whether a loop computes it anew."""
 
     expr: Expr

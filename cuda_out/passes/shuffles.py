@@ -6,7 +6,7 @@ Where the ranges do not show the two to agree, the source lane is computed.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, launch_facts, range_of
 from cuda_out.analysis.flow import rewrite

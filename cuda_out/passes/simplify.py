@@ -7,7 +7,8 @@ Every rule holds in Python's integers, where `//` and `%` floor: for n > 0, (a *
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import INVERSE, Facts, assume, decide, launch_facts, range_of, trip_range
 from cuda_out.analysis.flow import rewrite

@@ -8,7 +8,7 @@ condition. What the compiler computes while it unrolls loops stays as it is.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, assume, launch_facts, range_of
 from cuda_out.analysis.flow import rewrite

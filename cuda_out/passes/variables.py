@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.values import is_computable
 from cuda_out.passes.references import Definitions, forget

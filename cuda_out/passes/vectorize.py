@@ -15,8 +15,9 @@ loop that computes with neighbouring words gets them from registers, and leaves 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names

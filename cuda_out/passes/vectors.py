@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names
 from cuda_out.analysis.values import leaves_in
@@ -33,8 +34,7 @@ WIDEST: Final[Mapping[DType, int]] = {DType.F16: 4}  # bytes, where they are not
 InMemory: TypeAlias = Parameter | ir.DeclareArray
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
+class Vector(Struct, frozen=True):
     """One access of `width` words: the parameter's indices of the first and the last, and each word's register."""
 
     array: str

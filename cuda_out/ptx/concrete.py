@@ -8,11 +8,11 @@ twice); approximations (`rcp.approx`, `div.approx`) are the true quotients.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.ptx.kinds import KINDS, Typed, is_float, width
 from cuda_out.ptx.parse import NotInterpreted
@@ -20,8 +20,7 @@ from cuda_out.ptx.parse import NotInterpreted
 Compute: TypeAlias = Callable[..., Typed]
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One pure instruction: `compute` maps values of the `sources` types to values of the `result` type."""
 
     name: str

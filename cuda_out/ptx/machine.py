@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation, decode
 from cuda_out.ptx.kinds import KINDS, Bits, Typed, typed, untyped, width
@@ -35,8 +36,7 @@ _REGISTER: Final = re.compile(r"%(?:p|r|rs|rd|rq|f|fd|h|hh|b)\d+(?:@\d+)?")
 _NO_EFFECT: Final = frozenset(("membar", "fence", "prefetch", "nanosleep"))
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """An array that a launch is given: element type, bits, and terms where the elements are not numbers.
 
     `filled` False: its elements count as unwritten. Cells of `terms` that are 0 are the numbers in `bits`.

@@ -8,18 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class NotInterpreted(Exception):
     """PTX that the interpreter does not know: nothing is claimed of a kernel that has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A register, a special register, a variable or a label; `negated` for `!%p1`, `offset` for `array+4`."""
 
     text: str
@@ -27,24 +28,21 @@ class Name:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Immediate:
+class Immediate(Struct, frozen=True):
     """A literal, as its bits: 64 for integers, 32 or 64 (`width`) for floats."""
 
     bits: int
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """`[base+offset]`."""
 
     base: str
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """`{a, b}`: the elements of a vector access, or the halves of a register."""
 
     items: tuple[Name | Immediate, ...]
@@ -53,8 +51,7 @@ class Group:
 Operand: TypeAlias = Name | Immediate | Address | Group
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """`@guard op operands`, with the line of the PTX that it stands on."""
 
     op: tuple[str, ...]
@@ -67,8 +64,7 @@ class Instruction:
         return f"line {self.line}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """A variable in a state space; `data` holds the bytes that it starts with, if any."""
 
     name: str
@@ -78,8 +74,7 @@ class Array:
     data: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """One `.entry`; `labels` say before which instruction they stand, `parameters` are name and type, in order.
 
     A block has at most `most_threads` (.maxntid), and the shape `block` (.reqntid), where those are not None.

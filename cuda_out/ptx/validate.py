@@ -7,11 +7,11 @@ must be the specification's terms, up to the laws of `cuda_out.ptx.normal`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, width
@@ -35,8 +35,7 @@ SHOWN: Final = 3
 _DIGITS: Final = {16: 11, 32: 24, 64: 53}
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(Struct, frozen=True):
     """`equal`, for all inputs; `different`, with findings; or `unknown`, with the reason as the only finding.
 
     Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings

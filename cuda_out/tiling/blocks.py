@@ -4,7 +4,8 @@ it reaches into arrays."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, launch_facts, range_of
 from cuda_out.analysis.flow import rewrite

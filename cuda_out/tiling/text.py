@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import gcd, prod
+
+from msgspec import Struct
 
 from cuda_out.analysis.intervals import Range
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
@@ -27,8 +28,7 @@ def linear(scale: int, name: str, add: int) -> str:
     return product if not add else f"{product} {'+' if add > 0 else '-'} {abs(add)}"
 
 
-@dataclass(frozen=True, slots=True)
-class TileText:
+class TileText(Struct, frozen=True):
     """Names for the tiled axes of one kernel: `lengths` are its arguments, `begins` and `lefts` local to it."""
 
     tiling: Tiling

@@ -14,15 +14,16 @@ multiple of `step`, which is 1 where a block may be cut anywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from symbolic.ir.program import Axis, Parameter, Program
 
 AXES: tuple[Axis, ...] = ("x", "y", "z")
 
 
-@dataclass(frozen=True, slots=True)
-class TiledAxis:
+class TiledAxis(Struct, frozen=True):
     """An axis of the grid whose number of blocks follows from a length; `declared` is the length of the sketch."""
 
     axis: Axis
@@ -34,8 +35,7 @@ class TiledAxis:
         return -(-length // self.tile)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """How long an array is in one dimension: `scale * n + halo`, where n is the length along `axis`."""
 
     axis: Axis
@@ -46,16 +46,18 @@ class Span:
         return self.scale * lengths[self.axis] + self.halo
 
 
-@dataclass(frozen=True, slots=True)
-class Tiling:
+class Tiling(Struct, frozen=True):
     """The tiled axes of a kernel, and for each dimension of each array its span, None where it is fixed.
 
     `evidence` holds the lengths, in the order of the axes, at which the specification was seen to go on evenly.
     """
 
     axes: tuple[TiledAxis, ...]
-    spans: Mapping[str, tuple[Span | None, ...]] = field(hash=False)
+    spans: Mapping[str, tuple[Span | None, ...]]
     evidence: tuple[tuple[int, ...], ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.axes, self.evidence))  # what has equal axes has equal spans, but for other kernels
 
     @property
     def declared(self) -> dict[Axis, int]:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import launch_facts, range_of
@@ -30,16 +31,14 @@ from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body
 
 
-@dataclass(frozen=True, slots=True)
-class NotTranslated:
+class NotTranslated(Struct, frozen=True):
     """Why blocks are no copies of block 0: one sentence without its full stop, and the place that it speaks of."""
 
     why: str
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Translated:
+class Translated(Struct, frozen=True):
     """Blocks along `axis` are copies of block 0: an access moves by `strides` from one to the next.
 
     `program` computes the same in every block that no bound of the original concerns, and has no such bounds.

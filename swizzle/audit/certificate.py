@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.audit.random_check import INPUTS, disagreement
 from swizzle.problem.candidate import Candidate
@@ -25,8 +27,7 @@ EngineName: TypeAlias = "SolverName | Literal['tables', 'counting']"  # the latt
 SECONDS = 300.0  # for each claim, where the caller sets no limit
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """No filling in this space costs `at_most` or less (None: none exists at all), besides those `known`.
 
     `cost` is what the bound is about; a `narrowed` claim leaves out fillings in which terms cancel, or are multiples of

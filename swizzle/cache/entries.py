@@ -13,9 +13,10 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 FORMAT: Final = "swizzle answer 1"
 VARIABLE: Final = "SWIZZLE_CACHE_DIR"
@@ -42,8 +43,7 @@ def cache_folder() -> Path | None:
     return Path(base) / "swizzle" / "answers" if os.path.isabs(base) else None
 
 
-@dataclass(frozen=True, slots=True)
-class CacheEntry:
+class CacheEntry(Struct, frozen=True):
     """One file of the cache; `content` is None where it is no entry."""
 
     path: Path

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
@@ -81,7 +82,7 @@ def key(sketch: Sketch, meaning: Meaning, limits: Limits) -> str:
         normal_form(sketch.program, names),
         [len(hole.arguments) for hole in sketch.program.holes],
         sorted(sketch.parameters.items()),
-        [(field.name, getattr(limits, field.name)) for field in fields(limits) if field.name not in IRRELEVANT_LIMITS],
+        [(name, getattr(limits, name)) for name in limits.__struct_fields__ if name not in IRRELEVANT_LIMITS],
     )
     digest = hashlib.sha256(repr(question).encode())
     digests = term_digests(meaning.terms, names, set().union(*meaning.wanted.values()))
@@ -100,15 +101,15 @@ def normal_form(node: Any, names: dict[str, int]) -> Any:
             return node.value
         case OperatorName():
             return node.law.row
-        case _ if is_dataclass(node) and not isinstance(node, type):
+        case Struct():
             kind: type[Any] = type(node)
             named, unspelled = NAMES.get(kind), UNSPELLED.get(kind, frozenset())
             parts: list[Any] = [kind.__name__]
-            for field in fields(kind):
-                value = getattr(node, field.name)
-                if field.name == named:
+            for name in node.__struct_fields__:
+                value = getattr(node, name)
+                if name == named:
                     parts.append(names.setdefault(value, len(names)))
-                elif field.name not in unspelled and not isinstance(value, Place):
+                elif name not in unspelled and not isinstance(value, Place):
                     parts.append(normal_form(value, names))
             return tuple(parts)
         case _:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from swizzle.cache.entries import cache_folder, read_entry, write_entry
 from swizzle.cache.key import key

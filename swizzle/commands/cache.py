@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TextIO
+
+from msgspec import Struct
 
 from swizzle.cache.entries import CacheEntry, cache_folder, clear, entries
 from swizzle.commands.exit_status import DONE
@@ -14,8 +15,7 @@ from swizzle.solution.words import cost_text, count
 from symbolic.errors import SwizzleError
 
 
-@dataclass(frozen=True, slots=True)
-class CacheArguments:
+class CacheArguments(Struct, frozen=True):
     """`swizzle cache`."""
 
     action: Literal["show", "clear"] = "show"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import indent
 from typing import Any, TextIO
+
+from msgspec import Struct, field
 
 from swizzle.commands.difference import KINDS, numeric_difference
 from swizzle.commands.emitted import check_emitted
@@ -20,8 +21,7 @@ from swizzle.specs.verify import explain_mismatch, verify
 from symbolic.errors import SwizzleError
 
 
-@dataclass(frozen=True, slots=True)
-class CheckArguments:
+class CheckArguments(Struct, frozen=True):
     """`swizzle check`."""
 
     target: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.launch import launch
@@ -26,8 +26,7 @@ ORDERS = (0, 1, 2, 3)
 """In how many orders of lanes, warps and blocks the emulation runs a kernel: up, down, and two at random."""
 
 
-@dataclass(frozen=True, slots=True)
-class Runner:
+class Runner(Struct, frozen=True):
     """`run` runs a text at a size on its arrays, in the order of the parameters, changing outputs in place.
 
     It raises EmulationError where the text does what CUDA leaves undefined; `watched` says what else was looked for.
@@ -37,8 +36,7 @@ class Runner:
     watched: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """How the numbers compare: an exit status, and lines for the user."""
 
     status: int

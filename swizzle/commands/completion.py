@@ -9,7 +9,6 @@ import ast
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -21,6 +20,7 @@ from click.shell_completion import (
     add_completion_class,
     get_completion_class,
 )
+from msgspec import Struct
 
 from symbolic.extensions import extension_names
 
@@ -30,8 +30,7 @@ MOST_BYTES: Final = 1 << 20
 MOST_VALUES: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """A `parameter(...)` of a file as it is spelled; `values` where its domain is made of literals."""
 
     name: str

@@ -8,11 +8,12 @@ settles nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.specs.specification import inputs, numbers, outputs
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
@@ -29,8 +30,7 @@ TOLERANCE: Final = 1e-9
 """Of the largest magnitude in the array: what order and grouping may change in double precision."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """An output element on which a kernel and its specification give different numbers for the same input."""
 
     seed: int

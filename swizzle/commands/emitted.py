@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
@@ -34,8 +36,7 @@ _WORDS = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 NO_COMPILER = "not compiled for a GPU: no NVRTC and no nvcc on this machine"
 
 
-@dataclass(slots=True)
-class Emitted:
+class Emitted(Struct):
     """What was found out about a printed text; `status` is the worst of it."""
 
     status: int = DONE

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from typing import Literal, TextIO
+
+from msgspec import Struct, field
 
 from swizzle.commands.console import shown_progress
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
@@ -15,8 +16,7 @@ from swizzle.explain.explain import explain as explained
 from swizzle.solution.solution import Limits, SolverChoice, SpaceName
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainArguments:
+class ExplainArguments(Struct, frozen=True):
     """`swizzle explain`."""
 
     target: str

@@ -7,12 +7,13 @@ One whose PTX is proved equal to the specification changes nothing; each other o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.c.mutate import Mutant, mutants, together
 from cuda_out.c.printer import CudaSource
@@ -25,8 +26,7 @@ from swizzle.commands.validator import SizesValidator
 from swizzle.solution.words import count
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """`unseen` are the mutants that one check let pass, with what each check says of them."""
 
     killed: int

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.c.kernel_text import NoKernel, as_source, code, kernel_extent, parameters
 from cuda_out.c.printer import CudaSource
@@ -18,8 +20,7 @@ from swizzle.emit.emitters import cuda_source
 from symbolic.errors import SwizzleError
 
 
-@dataclass(frozen=True, slots=True)
-class KernelText:
+class KernelText(Struct, frozen=True):
     """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
     is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one.
     `ptx` is what was compiled of the kernel and stands beside it."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.c.expressions import function_name
 from cuda_out.c.printer import CudaSource
@@ -19,8 +19,7 @@ from symbolic.ir.walk import operators_of
 ENTRY = "swizzle_try_operator"
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """A function of a printed text: `wrong` says for which numbers it is not the operator, '' where for none tried;
     it is None where the text has no such function of two numbers."""
 

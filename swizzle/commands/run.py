@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TextIO
+
+from msgspec import Struct, field
 
 from cuda_out.compile.launch import gpu_available
 from swizzle.commands.compare import compare, on_cpu, on_gpu
@@ -23,8 +24,7 @@ from symbolic.ir.program import Program
 from symbolic.machine.launch_shape import require_hardware_warp
 
 
-@dataclass(frozen=True, slots=True)
-class RunArguments:
+class RunArguments(Struct, frozen=True):
     """`swizzle run`."""
 
     target: str

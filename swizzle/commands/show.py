@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
+
+from msgspec import Struct, field
 
 from swizzle.commands.console import wants_colour
 from swizzle.commands.exit_status import DONE
@@ -18,8 +19,7 @@ from swizzle.solution.solution import Solution
 from swizzle.solution.words import count
 
 
-@dataclass(frozen=True, slots=True)
-class ShowArguments:
+class ShowArguments(Struct, frozen=True):
     """`swizzle show`."""
 
     target: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.tiling.tiling import Tiling
@@ -17,8 +18,7 @@ from swizzle.specs.specification import Meaning, numbers
 from symbolic.errors import SwizzleError
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(Struct, frozen=True, dict=True):
     """A text is launched with the arrays and the grid of `filled.program`, and `lengths` after the arrays.
 
     `filled.spec` says what it must compute there; where it is made for the `whole` arrays of the sketch only, that is

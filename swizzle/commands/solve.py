@@ -6,10 +6,11 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TextIO
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.cache.solve import solve as remember
@@ -32,8 +33,7 @@ from symbolic.machine.launch_shape import require_hardware_warp
 from templates.registry import register
 
 
-@dataclass(frozen=True, slots=True)
-class SolveArguments:
+class SolveArguments(Struct, frozen=True):
     """`swizzle solve`."""
 
     target: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from swizzle.emit.emitters import Sizes, origin, provenance
 from swizzle.sketches.loading import load
@@ -16,8 +17,7 @@ from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 
 
-@dataclass(frozen=True, slots=True)
-class FilledKernel:
+class FilledKernel(Struct, frozen=True):
     """A kernel without holes, its specification, the comment at the head of its `.cu`, and where else it may run."""
 
     program: Program

@@ -8,10 +8,10 @@ tolerance that is stated. Integers are compared exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.ir.program import Binary, Const, DType, Parameter, Program
@@ -28,8 +28,7 @@ LARGEST = {DType.F16: 3, DType.F32: 8}
 """The largest whole number to draw, small enough for exact sums; 100 for the other types."""
 
 
-@dataclass(frozen=True, slots=True)
-class RandomRun:
+class RandomRun(Struct, frozen=True):
     """One run: `tolerance` is relative to the largest expected magnitude, 0 means exactly equal; `first_wrong` names
     the first element that differs, '' when none does."""
 
@@ -123,15 +122,15 @@ def stays_whole(program: Program) -> bool:
 
 
 def _nodes(value: object) -> Iterator[object]:
-    """Yield every dataclass instance in a tree of dataclasses and tuples."""
+    """Yield every node of a tree of nodes and tuples."""
     match value:
         case tuple():
             for item in value:
                 yield from _nodes(item)
-        case _ if is_dataclass(value):
+        case _ if isinstance(value, Struct):
             yield value
-            for part in fields(value):
-                yield from _nodes(getattr(value, part.name))
+            for name in value.__struct_fields__:
+                yield from _nodes(getattr(value, name))
 
 
 def _widened(array: Array) -> Array:

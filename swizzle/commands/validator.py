@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from swizzle.commands.sizes import Size

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from swizzle.costs.cost import Bound, BoundedCost
 from swizzle.problem.problem import Problem
@@ -100,8 +100,7 @@ class _Live:
 # ---- the floor -------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """Statements that serve the same accumulators, and how many of them must stay."""
 
     statements: set[int]

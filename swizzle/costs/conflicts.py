@@ -5,7 +5,7 @@ They are counted on the kernel as it is printed, with vectors as wide as they ar
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from swizzle.costs.cost import Cost, Filled
 from symbolic.machine.accesses import BANKS, WORD

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.costs.cost import BoundedCost, Cost, Nothing
@@ -12,8 +13,7 @@ from swizzle.costs.cost import BoundedCost, Cost, Nothing
 _NOTHING: Final = Nothing()
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """`lowered` is bounded inside the search; `counted` are counted on one solution after the other."""
 
     lowered: BoundedCost

@@ -7,11 +7,11 @@ are copied to a GPU and back, or go through the CPU emulation where there is non
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.compile.launch import gpu_available, launch
@@ -25,8 +25,7 @@ from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Parameter, Program
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class _View(Struct, frozen=True):
     """One argument: where its elements are, and what they are. `typestr` is NumPy's, such as '<f4'."""
 
     on_device: bool

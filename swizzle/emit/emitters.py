@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from cuda_out.tiling.text import linear
 from cuda_out.tiling.tiling import Tiling
@@ -32,8 +33,7 @@ PTX_ARCH: Final = "sm_75"
 """The oldest architecture that today's CUDA compiles for: its PTX runs on every later one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Emitter:
+class Emitter(Struct, frozen=True):
     """A kind of file: what follows the kernel's name, what it is, and its text for a program, a comment and sizes."""
 
     suffix: str

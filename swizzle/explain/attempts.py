@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.explain.blame import Blame
 from swizzle.explain.explanation import TrialKind
@@ -21,8 +23,7 @@ SECONDS: Final = 5.0
 Attempt: TypeAlias = "Callable[[float], tuple[bool | None, str]]"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What is to be changed: the sketch, where it has no solution, and how it can be made again.
 
     `whatever`: it has none whatever values its holes have. `family` gives the sketch for other values of its
@@ -43,8 +44,7 @@ def _never(other: Planned) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """A change that is still to be tried: `attempt(seconds)` gives whether it helps, if decided, and a detail.
 
     It is left out where a change that helped makes it superfluous.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.explain.conflicts import Conflict
 from swizzle.explain.more_arguments import with_thread_and_loops
@@ -20,8 +22,7 @@ LOOK_FOR_OUTPUTS: Final = 3
 LOOK_FOR_HOLES: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(Struct, frozen=True):
     """A smallest conflict: these outputs cannot be right while these holes obey and these rules are kept.
 
     `ignoring` are the holes that, being any functions of their own arguments, conflict with the outputs.

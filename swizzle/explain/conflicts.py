@@ -8,23 +8,22 @@ set). When the smallest set that hits all is itself a conflict, no smaller confl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 
 HITTING_STEPS = 200_000  # sets that are looked at for one hitting set
 
 
-@dataclass(frozen=True, slots=True)
-class Met(Generic[T]):
+class Met(Struct, Generic[T], frozen=True):
     """The requirements can be met; the filling that meets them violates these others."""
 
     violated: frozenset[T]
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict(Generic[T]):
+class Conflict(Struct, Generic[T], frozen=True):
     """The requirements cannot be met, and these are enough to say so.
 
     `needed`: without any one of them they can be met. `smallest`: no conflict has fewer parts.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from swizzle.explain.attempts import Job
 from swizzle.explain.blame import Blame, extend, find, find_ignoring, find_outputs

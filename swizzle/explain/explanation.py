@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from swizzle.solution.solution import Result, SpaceName, Status
 from symbolic.errors import Place
@@ -15,8 +16,7 @@ TrialKind: TypeAlias = Literal[
 Verdict: TypeAlias = Literal["solvable", "does not help", "not decided"]
 
 
-@dataclass(frozen=True, slots=True)
-class Unproducible:
+class Unproducible(Struct, frozen=True):
     """An output element that cannot be right, with what it should be; `thread` stores it, at `place`."""
 
     cell: str
@@ -27,8 +27,7 @@ class Unproducible:
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class Blamed:
+class Blamed(Struct, frozen=True):
     """What helps to forbid the outputs: a hole that is a function of its template, a hole that is any function of
     its arguments and of nothing else, or a rule that is kept."""
 
@@ -39,8 +38,7 @@ class Blamed:
     example: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A change of the sketch that was really solved, for so many seconds; `detail` says what came of it."""
 
     kind: TrialKind
@@ -50,8 +48,7 @@ class Trial:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Why a sketch has no solution, or what its solution is.
 
     `outputs` cannot be produced together: no filling of the holes makes all of them right. `minimal`: leaving out any

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from symbolic.errors import Place
 from symbolic.ir.program import Axis, Const, Coordinate, DType, Expr, For, HoleCall, If, Program, Stmt, Var

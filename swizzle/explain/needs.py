@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final
+
+from msgspec import Struct
 
 from swizzle.explain.part_names import Names, atoms_of, listing
 from swizzle.problem.problem import Output, Problem
@@ -144,8 +145,7 @@ def _never(names: Names, output: Output, sources: Sequence[tuple[DataVector, int
 # ---- accumulates -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """What one accumulate may contribute to one output: which of its items, and whether it always runs."""
 
     entry: Entry

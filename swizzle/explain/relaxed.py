@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from typing_extensions import assert_never
 
 from swizzle.explain.conflicts import Conflict
@@ -39,8 +39,7 @@ T = TypeVar("T")
 VIOLATIONS_AT_ONCE = 16  # that are ruled out after one run
 
 
-@dataclass(frozen=True, slots=True)
-class RelaxedFilling:
+class RelaxedFilling(Struct, frozen=True):
     """What each hole is: the template's choice, overridden at some points; and what that gets wrong."""
 
     choices: tuple[Choice, ...]

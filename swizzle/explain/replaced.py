@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from swizzle.explain.part_names import within_loops
 from symbolic.ir.program import Accumulate, For, If, Stmt

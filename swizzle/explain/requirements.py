@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from symbolic.ir.sites import Site
 from symbolic.machine.run import Violation
 from templates.holes import Point
 
 
-@dataclass(frozen=True, slots=True)
-class Right:
+class Right(Struct, frozen=True):
     """An output is what the specification says: its number among the problem's outputs."""
 
     output: int
 
 
-@dataclass(frozen=True, slots=True)
-class Obeys:
+class Obeys(Struct, frozen=True):
     """A hole is a function of its template."""
 
     hole: int
 
 
-@dataclass(frozen=True, slots=True)
-class ObeysAt:
+class ObeysAt(Struct, frozen=True):
     """A hole has, at one point, the value that a function of its template has there."""
 
     hole: int
     point: Point
 
 
-@dataclass(frozen=True, slots=True)
-class Ignores:
+class Ignores(Struct, frozen=True):
     """A hole depends on its own arguments alone."""
 
     hole: int
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoresAt:
+class IgnoresAt(Struct, frozen=True):
     """A hole has, at one point of all its arguments, the value that its own arguments give."""
 
     hole: int
     point: Point
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """A rule is kept by one statement or expression (by two accesses, for a race), in all its executions."""
 
     nodes: frozenset[Site]

@@ -6,7 +6,8 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from swizzle.explain.attempts import SECONDS, Job, Planned, solving
 from swizzle.explain.explanation import Trial

@@ -6,8 +6,10 @@ Each is a program of its own, to be solved like any other; nothing is claimed of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.explain.explanation import TrialKind
 from swizzle.explain.part_names import within_loops
@@ -39,8 +41,7 @@ AGAIN: Final = "_again"
 """What the names of a copied accumulate's variables end in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """A changed program, and the change in words."""
 
     kind: TrialKind

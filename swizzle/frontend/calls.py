@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any, Final, Literal, NoReturn
 
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.frontend import operators

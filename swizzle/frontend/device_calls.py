@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn, Protocol, TypeAlias
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.frontend.assignments import learn
@@ -54,8 +55,7 @@ class Statements(Protocol):
     def block(self, nodes: Sequence[ast.stmt]) -> tuple[Stmt, ...]: ...
 
 
-@dataclass(slots=True)
-class DeviceCalls:
+class DeviceCalls(Struct):
     """Writes out the calls of one kernel; `active` are the functions that are being read, the outermost first.
 
     `alone` is the call that makes up its whole statement, which alone may change what other expressions read.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final, Protocol
+
+from msgspec import field
+from msgspec.structs import replace
 
 from swizzle.frontend import operators
 from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
@@ -70,8 +72,7 @@ class Devices(Protocol):
     def gives_several(self, function: DeviceFunction) -> bool: ...
 
 
-@dataclass(slots=True)
-class ExpressionReader(NameReader):
+class ExpressionReader(NameReader, kw_only=True):
     """Reads the expressions of one kernel and of the device functions that it calls; collects its holes.
 
     `before` collects the statements of device functions, which come before the statement that is being read. Where
@@ -81,7 +82,7 @@ class ExpressionReader(NameReader):
     holes: list[Hole] = field(default_factory=list)
     before: list[Stmt] | str = field(default_factory=list)
     devices: Devices | None = None
-    calls: Calls = field(kw_only=True)
+    calls: Calls
 
     @contextmanager
     def expressions_only(self, where: str | None) -> Iterator[None]:

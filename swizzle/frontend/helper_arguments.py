@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from swizzle.frontend import operators
 from swizzle.frontend.calls import Arguments, require_whole_warps
@@ -21,16 +22,14 @@ from symbolic.errors import Place
 from symbolic.ir.program import Axis, Const, Coordinate, Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Team:
+class Team(Struct, frozen=True):
     """The threads that move a chunk together: how many along each dimension, and a thread's number among them."""
 
     widths: tuple[int, ...]
     ranks: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """The call of a helper: what its arguments are read with."""
 
     reader: ExpressionReader

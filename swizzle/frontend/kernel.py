@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import count
+
+from msgspec.structs import replace
 
 from swizzle.frontend import calls
 from swizzle.frontend.expressions import ExpressionReader

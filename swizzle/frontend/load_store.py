@@ -12,7 +12,8 @@ array, at (r * width + t) * stride. Elements past the end of either array are no
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from swizzle.frontend import operators
 from swizzle.frontend.calls import Arguments
@@ -35,8 +36,7 @@ from symbolic.ir.program import Const, Expr, If, Load, Select, Stmt, Store
 POSITIONS = {1: ("position",), 2: ("row", "column"), 3: ("plane", "row", "column")}
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of the two arrays of a move."""
 
     name: str

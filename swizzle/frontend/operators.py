@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from symbolic.algebra.law import LAWS, find_law, limits
@@ -38,8 +39,7 @@ from symbolic.ir.program import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FloatLiteral:
+class FloatLiteral(Struct, frozen=True):
     """A float that has no dtype yet."""
 
     value: float

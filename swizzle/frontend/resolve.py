@@ -7,11 +7,11 @@ every thread.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
+from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from swizzle.frontend import operators
@@ -29,8 +29,7 @@ from templates.holes import spellings
 MISSING: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """The launch shape: threads of a block, blocks of the grid, lanes of a warp."""
 
     block: tuple[int, int, int]
@@ -42,8 +41,7 @@ class Launch:
         return self.block[0] * self.block[1] * self.block[2]
 
 
-@dataclass(slots=True)
-class NameReader:
+class NameReader(Struct):
     """Resolves the names of one function; `bound` holds names that stand for values: parameters of the lambdas around,
     and of a device function."""
 

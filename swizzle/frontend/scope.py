@@ -14,15 +14,15 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from symbolic.ir.program import DType, Expr, Role
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayName:
+class ArrayName(Struct, frozen=True):
     """A parameter, local or shared array; `role` is None unless it is a parameter."""
 
     dtype: DType
@@ -39,8 +39,7 @@ class ArrayName:
         return self.role != "out"
 
 
-@dataclass(frozen=True, slots=True)
-class AccumulatorName:
+class AccumulatorName(Struct, frozen=True):
     """An accumulator, or an array of them; `inner` says whether it has an inner operator.
 
     In a device function, `at` says which one of an array of accumulators the call has given.
@@ -52,20 +51,17 @@ class AccumulatorName:
     at: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarName:
+class ScalarName(Struct, frozen=True):
     """A scalar variable."""
 
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class LoopName:
+class LoopName(Struct, frozen=True):
     """A loop variable."""
 
 
-@dataclass(frozen=True, slots=True)
-class StaticName:
+class StaticName(Struct, frozen=True):
     """An int parameter of the sketch: a constant in the kernel."""
 
     value: int
@@ -74,8 +70,7 @@ class StaticName:
 NameMeaning: TypeAlias = ArrayName | AccumulatorName | ScalarName | LoopName | StaticName
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """The state of the names of one function while its statements are read in order.
 
     Names are the function's own words in `bindings`, `meanings`, `assigned` and `renamed`; they are the program's in

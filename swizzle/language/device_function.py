@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from swizzle.language.element_types import kernel_only
 from swizzle.source.kernel_source import KernelSource
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceFunction:
+class DeviceFunction(Struct, frozen=True, eq=False):
     """A function that kernels, and other device functions, call."""
 
     kernel: KernelSource

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from math import prod
 from numbers import Integral
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DType, Role
@@ -30,8 +31,7 @@ def kernel_only(name: str, depth: int = 3) -> NoReturn:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayType:
+class ArrayType(Struct, frozen=True):
     """The type of an array parameter: `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`."""
 
     dtype: DType
@@ -39,8 +39,7 @@ class ArrayType:
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayRole:
+class ArrayRole(Struct, frozen=True):
     """`f32.out`: an element type with a role, waiting for its shape."""
 
     dtype: DType
@@ -50,8 +49,7 @@ class ArrayRole:
         return ArrayType(self.dtype, checked_shape(shape, f"{self.dtype.value}.{self.role}", caller_place()), self.role)
 
 
-@dataclass(frozen=True, slots=True)
-class ElementType:
+class ElementType(Struct, frozen=True):
     """A data type. `f32[shape]` declares an array parameter; `f32(value)` in a kernel converts."""
 
     dtype: DType

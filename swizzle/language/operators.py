@@ -9,11 +9,12 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final, get_args
+
+from msgspec import Struct
 
 from swizzle.language.element_types import ElementType, caller_place, i32, i64, u32, u64
 from symbolic.algebra.law import LAWS, Law, Order
@@ -25,8 +26,7 @@ SPELLINGS: Final[Mapping[str, Law]] = LAWS | {word: law for law in LAWS.values()
 ORDERS: Final = tuple(order for order in get_args(Order) if order != "linear")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Operator:
+class Operator(Struct, frozen=True, eq=False):
     """A commutative and associative operator on data of a user's own.
 
     In a kernel it is a function of two values or more, and `accumulator(..., outer=gcd)` reduces by it. In a

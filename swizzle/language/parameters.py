@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct, field
 
 from swizzle.language.element_types import caller_place
 from symbolic.errors import Place, SwizzleError
@@ -19,8 +20,7 @@ from symbolic.suggest import near
 MODULE_KEY: Final = "__swizzle_parameters__"
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """One parameter: its value now, and the values it may have."""
 
     name: str
@@ -33,8 +33,7 @@ class Declared:
         return f"{self.name} (default {self.default}; {describe_domain(self.domain)})"
 
 
-@dataclass(slots=True)
-class Parameters:
+class Parameters(Struct):
     """The parameters declared by one file; `overrides` are the values asked for from outside.
 
     `operators` are those that were handed in, by name. `again(name, values)` gives what the file calls `name` with

@@ -7,11 +7,11 @@ problem serves every space.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
@@ -41,8 +41,7 @@ Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, 
 Cell: TypeAlias = tuple[str, int]  # of an array in global memory
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """One output element and the term that it must be."""
 
     array: str
@@ -50,8 +49,7 @@ class Output:
     term: Term
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """One thread's store to an output array at an address that holes decide: what goes there must be right."""
 
     array: str
@@ -59,8 +57,7 @@ class Stored:
     thread: int
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """How often one item is in each output of an array, which are all reductions by one operator.
 
     The item None is the number among the items, UNWRITTEN what a cell holds before its first write. Where an output is
@@ -71,8 +68,7 @@ class Content:
     item: Term | None
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """How many items each output of such an array has. It follows, but says at once that too few are added up."""
 
     array: str
@@ -81,8 +77,7 @@ class Number:
 Demand: TypeAlias = "Output | Stored | Content | Number"
 
 
-@dataclass
-class Problem:
+class Problem(Struct, dict=True):
     """A sketch's run with open holes.
 
     `points` are those at which some filling's run may ask each hole; where `branches` holds, another may ask fewer.

@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from swizzle.audit.certificate import Claim
 from swizzle.costs.cost import floor_of

@@ -7,8 +7,9 @@ so the plan is the same on every machine. (Which of equally good fillings a solv
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Limits, SpaceName

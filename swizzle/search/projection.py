@@ -9,14 +9,14 @@ functions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from symbolic.solve.propagate import Subproblem
 from symbolic.values.guard import Guard
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """A value of a hole at one of its points, which are numbered line by line as they come up."""
 
     hole: int

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.costs.cost import BoundedCost
@@ -54,8 +54,7 @@ class _Afresh(Exception):
     """So much failed that the search starts afresh."""
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     """A part of the search space: what was tried and is ruled out, and which functions each hole is left with.
 
     `allowed` says of each value at each point, as `Tables` numbers them, whether it is still possible.
@@ -69,8 +68,7 @@ class _Node:
         return _Node(list(self.holds), self.allowed.copy(), list(self.left))
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
+class _Split(Struct, frozen=True):
     """A hole, and the line of one of its points."""
 
     hole: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, Strip
@@ -17,8 +17,7 @@ GAP, REGISTER_GAP, ARROW_GAP = 4, 0, 44
 MEMORY_WORD, MEMORY_LINE, MOST_LINES = 15, 14, 32
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(Struct, frozen=True):
     """Widths that a whole picture has in common."""
 
     title: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from symbolic.errors import Place
 from templates.holes import HOLE_KINDS
@@ -12,8 +13,7 @@ from templates.registry import FilledHole
 MOST_ROWS, MOST_COLUMNS = 8, 64
 
 
-@dataclass(frozen=True, slots=True)
-class HoleTable:
+class HoleTable(Struct, frozen=True):
     """A hole's values: one column for each value of its first argument, one row for each of the other arguments.
 
     `rows` are the first few, (`k = 2`, the values), or one where they are all the same; None where the kernel never

@@ -6,8 +6,9 @@ A label is a few short lines: `x17` for x[17], `w2` over `·x17` for a product, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from symbolic.algebra.law import LAWS, find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -22,8 +23,7 @@ STACKED = 3
 FIRST_HUE, ARC = 20.0, 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class Tone:
+class Tone(Struct, frozen=True):
     """A colour before its lightness is known: a hue in degrees, and whether it is a pale one."""
 
     hue: float

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from swizzle.show.rows import Lanes, Source
 from symbolic.ir.program import AccumulatorValue, Expr, Load, Select, Shuffle, Var
 
 
-@dataclass(frozen=True, slots=True)
-class Threads:
+class Threads(Struct, frozen=True):
     """Where each thread of the block has a value from: a row and a thread; -1 is nowhere."""
 
     row: Lanes
@@ -29,8 +27,7 @@ class Threads:
         return Threads(np.where(new, self.row, old.row), np.where(new, self.thread, old.thread))
 
 
-@dataclass(frozen=True, slots=True)
-class Top:
+class Top(Struct, frozen=True):
     """One data expression of a statement: what it gave each thread, and the rows that it took its values from."""
 
     node: Expr

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import linecache
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from swizzle.show.rows import Lanes, Row, Trace
 from symbolic.errors import Place
@@ -23,8 +23,7 @@ from symbolic.machine.accesses import WarpAccess
 WHOLE_ARRAY = 8  # registers: a larger local array is shown where it is touched
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
+class Strip(Struct, frozen=True):
     """One line of cells. `row` is the row of the trace, -1 for a register; `again` marks a row shown before, `starts`
     the first register of an array.
 
@@ -46,8 +45,7 @@ class Strip:
     array: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """One step of the picture. `accesses` are its rows that touch memory, `rows` all rows that it stands for: its own,
     and those before it that only other warps take part in."""
 
@@ -58,8 +56,7 @@ class Panel:
     accesses: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class _Registers:
+class _Registers(Struct):
     """A local array of the warp, as it stands now."""
 
     shape: tuple[int, ...]

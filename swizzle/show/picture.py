@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -23,8 +22,7 @@ from symbolic.errors import SwizzleError
 HEIGHT = 760
 
 
-@dataclass(frozen=True, eq=False)
-class Picture(Scene):
+class Picture(Scene, frozen=True, eq=False, dict=True):
     """What one warp of a kernel moves. `svg` is a figure for a paper, `html` one self-contained page to explore."""
 
     @cached_property

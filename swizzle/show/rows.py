@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
@@ -19,8 +20,7 @@ Lanes: TypeAlias = npt.NDArray[np.int64]
 Kind: TypeAlias = Literal["load", "shuffle", "compute", "store", "accumulate", "result"]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where the lanes of a warp have a value from: a row, and the thread of the block that had it there.
 
     -1 is nowhere: the lane has nothing from here, or it has an input as it is.
@@ -30,8 +30,7 @@ class Source:
     thread: Lanes
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What the lanes of one warp, or the threads of one block, did at one step.
 
     `terms` are the values: of what was read, made or stored.
@@ -55,8 +54,7 @@ class Row:
     accumulator: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """All rows of one warp. `lanes` is how many it has, `first` the number in the block of its lane 0.
 
     `asked` has for each hole the points at which the grid asks it, with its value there; `wrong` has the output cells
@@ -74,8 +72,7 @@ class Trace:
     wrong: Mapping[tuple[str, int], int]
 
 
-@dataclass(frozen=True, slots=True)
-class BlockTrace:
+class BlockTrace(Struct, frozen=True):
     """All rows of one block, over all its threads; `warp` gives those of one warp."""
 
     program: Program

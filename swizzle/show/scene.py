@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from swizzle.show.holes import HoleTable
 from swizzle.show.labels import Labels
@@ -15,8 +16,7 @@ from symbolic.ir.program import Program
 Colour: TypeAlias = Literal["element", "lane"]
 
 
-@dataclass(frozen=True, eq=False)
-class Scene:
+class Scene(Struct, frozen=True, eq=False):
     """What one warp of a kernel moves.
 
     `program` is the kernel without holes. Cells are coloured by their element, or by the lane that had it first.

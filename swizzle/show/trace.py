@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from cuda_out.passes.accesses import Spot, printed_widths
 from swizzle.show.rows import BlockTrace, Row, Trace, require_number

@@ -7,11 +7,11 @@ again. Whom a shuffle asks, it says when the threads' own numbers are shuffled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.show.leaves import Threads, Top, alias, same

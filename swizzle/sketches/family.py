@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from swizzle.language.parameters import Declared, Parameters
 
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SketchFamily(Generic[S]):
+class SketchFamily(Struct, Generic[S], frozen=True, eq=False):
     """The sketches that one definition makes, by the values of the parameters that its file declares.
 
     `parameters` are those of the sketch at hand; `make` gives the sketch for other values. A file is read once and

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from symbolic.errors import Place
 
 
-@dataclass(frozen=True, slots=True)
-class HoleFormula:
+class HoleFormula(Struct, frozen=True):
     """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
     `constants` are the template's (for the paper's sw_xform gs, c_f, d_f, c_r, d_r, c, wrap). `found_in` names the
     sketch whose solution it was taken from, '' where it was found here."""

@@ -7,9 +7,10 @@ import sys
 import traceback
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from swizzle.language.operators import HandedIn, Operator, find_operator, handed_in, handing_in
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
@@ -86,16 +87,14 @@ def family_of(sketch: Sketch) -> SketchFamily[Sketch] | None:
     return same.family
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """A file with values of its parameters: the sketches by the names that they have at its top level."""
 
     parameters: Parameters
     sketches: Mapping[str, Sketch]
 
 
-@dataclass(slots=True)
-class SketchFile:
+class SketchFile(Struct):
     """The text of a file, and its instances: it runs once for each set of values of its parameters."""
 
     path: str

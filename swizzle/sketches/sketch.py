@@ -10,11 +10,12 @@ import ast
 import inspect
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from numbers import Integral
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct, field
 
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.resolve import Launch
@@ -39,8 +40,7 @@ WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
 OPTIONS: Final = ("spec", "block", "grid", "warp_size", "filled_from")
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(Struct, frozen=True):
     """A specification: a sequential function of the kernel's input arrays, which gives the output arrays.
 
     `parameters` are the names of its array arguments; `constants` its int arguments that the sketch has fixed.
@@ -58,8 +58,7 @@ class Spec:
         return self.function(**dict(zip(self.parameters, arrays, strict=False)), **named, **self.constants)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sketch:
+class Sketch(Struct, frozen=True, eq=False):
     """A kernel with its specification, ready to be solved (or checked, when it has no holes).
 
     `spec` takes the `in`, `const` and `inout` arrays in the kernel's order; it gives the `out` and `inout` arrays:
@@ -78,7 +77,11 @@ class Sketch:
     filled_from: tuple[Sketch, ...] = ()
     filled: tuple[HoleFormula, ...] = ()
     opened: Program | None = None
-    family: SketchFamily[Sketch] | None = field(default=None, repr=False)
+    family: SketchFamily[Sketch] | None = None
+
+    def __repr__(self) -> str:
+        count = len(self.program.holes)
+        return f"<sketch {self.name} at {self.place}: {count} {'hole' if count == 1 else 'holes'}>"
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise SwizzleError(

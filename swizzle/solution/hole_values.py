@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HoleValues:
+class HoleValues(Struct, frozen=True, eq=False):
     """One hole's function at its points.
 
     `arguments` are the hole's arguments as the sketch spells them. `points[i]` holds what they were at the i-th

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from swizzle.language.operators import HandedIn, find_operator, handed_in, handing_in
 from swizzle.sketches.hole_formula import holes_as_json

@@ -7,9 +7,10 @@ A `Result` is sat, unsat or unknown. A sat result holds solutions; each is a pro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
@@ -33,8 +34,7 @@ class Named(Protocol):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
     'all' goes on to the last one and proves the optimum there. `timeout` in seconds of wall time, None for none.
     `solver` 'auto' is Glucose. `light` tries the constants of most kernels
@@ -55,8 +55,7 @@ class Limits:
     families: tuple[str | TemplateFamily, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """What a running search is doing; `best_cost` is what the best so far costs, most important cost first."""
 
     space: SpaceName
@@ -66,8 +65,7 @@ class Progress:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Struct, frozen=True):
     """One filled sketch: `program` has no holes. `cost` has what was asked to be small, by name: `accumulates` counts
     the accumulate statements whose predicate is not statically false (paper, section 4.3). `sketch` is the program as
     it was, holes open; `posed` is the sketch with its specification, where `solve` made the solution."""
@@ -75,9 +73,26 @@ class Solution:
     program: Program
     holes: tuple[HoleFormula, ...]
     cost: Mapping[str, int]
-    sketch: Program | None = field(default=None, repr=False)
-    posed: Sketch | None = field(default=None, repr=False, compare=False)
-    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    sketch: Program | None = None
+    posed: Sketch | None = None
+    _made: dict[str, Any] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two solutions fill the same holes in the same way, wherever they come from."""
+        if not isinstance(other, Solution):
+            return NotImplemented
+        return self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash((self.program, self.holes))
+
+    @property
+    def _said(self) -> tuple[object, ...]:
+        return self.program, self.holes, self.cost, self.sketch
+
+    def __repr__(self) -> str:
+        holes = ", ".join(f"{hole.name} = {hole.formula}" for hole in self.holes)
+        return f"<solution of {self.program.name}: {holes or 'no holes'}>"
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -115,8 +130,7 @@ class Solution:
         return self.show()._repr_html_()
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The answer to a solve job.
 
     `space` is where the best solution was found (or the last space searched); `optimal` says that no cheaper
@@ -137,8 +151,20 @@ class Result:
     reason: str = ""
     cached: bool = False
     proved: Mapping[str, bool] = field(default_factory=dict)
-    posed: Sketch | None = field(default=None, repr=False, compare=False)
-    families: tuple[TemplateFamily, ...] = field(default=(), repr=False, compare=False)
+    posed: Sketch | None = None
+    families: tuple[TemplateFamily, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results say the same."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in SAID)
+
+    __hash__ = None  # type: ignore[assignment]  # a certificate is a dictionary
+
+    def __repr__(self) -> str:
+        lines = [f"<{self.status}: {self.sketch}>", *map(repr, self.solutions[:3])]
+        return "\n    ".join([*lines, f"and {len(self.solutions) - 3} more"] if len(self.solutions) > 3 else lines)
 
     def explain(self, *, timeout: float | None = None) -> Explained:
         """Say why there is no solution: what cannot be produced, what forbids it, what would help (docs/explain.md).
@@ -153,6 +179,9 @@ class Result:
         assert self.solutions, f"a {self.status} result has no solution"
         return self.solutions[0]
 
+
+SAID: Final = tuple(name for name in Result.__struct_fields__ if name not in ("posed", "families"))
+"""What results are compared by."""
 
 # ---- what one can do with a solution ---------------------------------------------------------------------------
 

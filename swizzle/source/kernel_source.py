@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from symbolic.errors import Place, SwizzleError
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One file's text. `marks` holds the (line, column) of each hole's `?` in a `.swz` file; None for Python.
 
     While the text of the device function `function` is read for a call, `called_from` is the place of the call.
@@ -43,8 +43,7 @@ class Source:
         raise SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSource:
+class KernelSource(Struct, frozen=True):
     """A kernel or device function as text: its definition, the `@sketch(...)` call above a kernel, and what its free
     names stand for."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, NoReturn, Protocol
+
+from msgspec import Struct
 
 from swizzle.language.surface import maximum, minimum, zeros
 from symbolic.algebra.law import LAWS
@@ -24,8 +25,7 @@ class Running(Protocol):
     def check_length(self, length: int, node: ast.AST) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
+class Builtin(Struct, frozen=True):
     """A function that the sequential part has without defining it."""
 
     name: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from swizzle.specs.wrapping import unwrapped, wrapped
 from symbolic.algebra.numbers import NUMPY_DTYPES
@@ -70,8 +70,7 @@ def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Struct, frozen=True):
     """What a specification says at a sketch's sizes: the term of every output element, in the table of terms."""
 
     terms: Terms

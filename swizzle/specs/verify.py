@@ -7,10 +7,10 @@ solver is involved.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from swizzle.specs.specification import Meaning, outputs, postcondition, symbolic_inputs
 from symbolic.algebra.canonical import Canonical
@@ -21,8 +21,7 @@ from symbolic.machine.machine import HoleFunction, Machine
 from symbolic.machine.run import Run, Violation
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """An output element that is not what the specification says."""
 
     array: str
@@ -31,8 +30,7 @@ class Mismatch:
     wanted: Term
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Whether a kernel equals its specification for all inputs; where not, the evidence."""
 
     mismatches: tuple[Mismatch, ...]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from symbolic.algebra.numbers import joined
 
@@ -27,8 +27,7 @@ def _operator(function: Callable[[Any, Any], Any], swap: bool = False) -> Callab
     return method
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Wrapping:
+class Wrapping(Struct, frozen=True, eq=False):
     """One unsigned element; `value` is NumPy's."""
 
     value: np.unsignedinteger[Any]

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from symbolic.ir.program import DType, OperatorName
 
@@ -24,8 +25,7 @@ INTEGERS: Final = frozenset({DType.I32, DType.U32, DType.I64, DType.U64})
 NUMBERS: Final = INTEGERS | {DType.F16, DType.F32, DType.F64}
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+class Law(Struct, frozen=True):
     """A commutative and associative operator on data.
 
     `identity` is the number that changes nothing; None where it is a `bound` of the type, as the greatest number is

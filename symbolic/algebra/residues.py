@@ -8,11 +8,11 @@ not arithmetic (abs, conversions to floats) is some fixed function of its operan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from symbolic.algebra.law import Law, law_of
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
@@ -21,8 +21,7 @@ from symbolic.ir.program import DType, OperatorName
 PRIME = (1 << 61) - 1
 
 
-@dataclass(frozen=True, slots=True, eq=True)
-class Residue:
+class Residue(Struct, frozen=True):
     """A number modulo PRIME."""
 
     value: int

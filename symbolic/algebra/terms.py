@@ -13,9 +13,10 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.law import LAWS, find_law, infix, law_of
@@ -412,11 +413,10 @@ class Datum:
         return _combined(op, self, right)
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolicArray:
+class SymbolicArray(Struct, frozen=True):
     """An input array of distinct variables, as a specification sees it: indices, slices, `len`, `.shape`, iteration."""
 
-    terms: Terms = field(repr=False)
+    terms: Terms
     name: str
     shape: tuple[int, ...]
     offset: int = 0

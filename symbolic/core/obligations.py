@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from types import FrameType
 
+from msgspec import Struct, field
 from pysmt.fnode import FNode
 
 from symbolic.core.value_types import Boolean, BooleanLike, as_condition
@@ -21,8 +21,7 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.solve.floor_division import manager
 
 
-@dataclass(frozen=True, slots=True)
-class Obligation:
+class Obligation(Struct, frozen=True):
     """One assumption or assertion: its condition on the inputs, what it says, and where."""
 
     condition: Boolean
@@ -31,8 +30,7 @@ class Obligation:
     place: Place | None
 
 
-@dataclass(slots=True)
-class Obligations:
+class Obligations(Struct):
     """What one `with obligations()` has collected."""
 
     made: list[Obligation] = field(default_factory=list)
@@ -60,8 +58,7 @@ class Obligations:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
+class Here(Struct, frozen=True):
     """Where a program is: the condition of its path, built when it is asked for, and the place."""
 
     formula: Callable[[], FNode]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal, NoReturn, Protocol
 from weakref import WeakSet
 
+from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
@@ -21,8 +21,7 @@ from symbolic.solve.evaluate import as_signed
 SHOWN = 8  # variables of an outcome's text
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Outcome:
+class Outcome(Struct, frozen=True, eq=False):
     """What a query found out.
 
     'sat': there is an answer, read it by `outcome[value]`. 'unsat': it was proved that there is none. 'unknown':

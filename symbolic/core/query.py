@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL
@@ -139,8 +140,7 @@ def synthesize(
         candidates.formulas.append(claim.substitute({symbol: _constant(symbol, refuted.model) for symbol in forall}))
 
 
-@dataclass(slots=True)
-class _Candidates:
+class _Candidates(Struct):
     """What an answer has to meet so far. Each question starts a solver afresh: on bit-vectors, what it learnt before is
     worth less to it than to see all formulas at once."""
 

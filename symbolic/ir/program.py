@@ -10,9 +10,10 @@ and never steer: no data in an index, a condition or a loop bound (paper, sectio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
 
 from symbolic.errors import Place
 
@@ -73,8 +74,7 @@ ReductionOp: TypeAlias = Literal["+", "*", "min", "max", "&", "|", "^"] | Operat
 """A name of `symbolic.algebra.law.LAWS`, or a user's operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
+class Const(Struct, frozen=True):
     """A literal. The value is an int for INDEX and integer data, a bool for BOOL, a float for float data."""
 
     value: int | float | bool
@@ -82,8 +82,7 @@ class Const:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
+class Var(Struct, frozen=True):
     """A scalar local variable or a loop variable."""
 
     name: str
@@ -91,8 +90,7 @@ class Var:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Coordinate:
+class Coordinate(Struct, frozen=True):
     """Where the thread is. `axis` is 'x', 'y' or 'z' for threadIdx, blockIdx, blockDim, gridDim; else 'x'.
 
     `laneid` and `warpid` come from the linear thread index in the block (x fastest): `linear % warp_size` and
@@ -105,8 +103,7 @@ class Coordinate:
     dtype: DType = DType.INDEX
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Struct, frozen=True):
     """`not` takes and gives BOOL; the others keep the operand's dtype."""
 
     op: UnaryOp
@@ -115,8 +112,7 @@ class Unary:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Struct, frozen=True):
     """Both operands have `dtype`. `//` and `%` floor, as in Python, for every sign; `/` is for float data only."""
 
     op: BinaryOp
@@ -126,8 +122,7 @@ class Binary:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Struct, frozen=True):
     """A comparison of two INDEX values."""
 
     op: CompareOp
@@ -137,8 +132,7 @@ class Compare:
     dtype: DType = DType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(Struct, frozen=True):
     """`and` / `or` of two BOOL values; both sides are evaluated (they have no effects)."""
 
     op: Literal["and", "or"]
@@ -148,8 +142,7 @@ class Logic:
     dtype: DType = DType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """`then if condition else otherwise`: only the chosen side is read, lane by lane."""
 
     condition: Expr
@@ -159,8 +152,7 @@ class Select:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Struct, frozen=True):
     """`f32(index)`, `u32(data)`: convert to data of another dtype."""
 
     operand: Expr
@@ -168,8 +160,7 @@ class Cast:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """An element of a parameter, local or shared array; one index per dimension."""
 
     array: str
@@ -178,8 +169,7 @@ class Load:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Shuffle:
+class Shuffle(Struct, frozen=True):
     """`__shfl_sync` and its kin. The value read is what the *source* lane offers.
 
     mode 'idx': `lane` is the source lane, taken modulo the warp size; 'up', 'down', 'xor': `lane` is the delta
@@ -195,8 +185,7 @@ class Shuffle:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class HoleCall:
+class HoleCall(Struct, frozen=True):
     """The use of a hole (`Program.holes[hole]`) at these arguments; INDEX, or BOOL for `?sw_cond`."""
 
     hole: int
@@ -205,8 +194,7 @@ class HoleCall:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class AccumulatorValue:
+class AccumulatorValue(Struct, frozen=True):
     """`out.value`: the accumulator's final function of what was accumulated so far."""
 
     accumulator: str
@@ -234,8 +222,7 @@ Expr: TypeAlias = (
 # ---- statements ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(Struct, frozen=True):
     """`name = value`, for a scalar of the value's dtype (predicated: lanes that are off keep the old value)."""
 
     name: str
@@ -243,8 +230,7 @@ class Assign:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """`array[indices] = value` to a local or shared array or an `out` / `inout` parameter."""
 
     array: str
@@ -253,8 +239,7 @@ class Store:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class DeclareArray:
+class DeclareArray(Struct, frozen=True):
     """`cuda.local.array(shape, dtype)` (one per thread) or `cuda.shared.array(shape, dtype)` (one per block)."""
 
     name: str
@@ -264,16 +249,14 @@ class DeclareArray:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Final:
+class Final(Struct, frozen=True):
     """An accumulator's final function: `parameter -> body`, where `Var(parameter)` stands for the reduced value."""
 
     parameter: str
     body: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class DeclareAccumulator:
+class DeclareAccumulator(Struct, frozen=True):
     """`accumulator(dtype, outer, inner, init, final, shape)` (paper, section 4.2): one reduction per thread.
 
     `init` None means the outer operator's identity (for min and max: the first value accumulated). With a
@@ -290,8 +273,7 @@ class DeclareAccumulator:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Accumulate:
+class Accumulate(Struct, frozen=True):
     """`out.accumulate(a, b, ..., when=condition)`: out = out `outer` (a `inner` b `inner` ...)."""
 
     accumulator: str
@@ -301,8 +283,7 @@ class Accumulate:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+class For(Struct, frozen=True):
     """`for variable in range(start, stop, step)`; the bounds are the same for every thread and free of holes."""
 
     variable: str
@@ -313,8 +294,7 @@ class For:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(Struct, frozen=True):
     """Predication: both bodies run in lockstep, each with the lanes that chose it."""
 
     condition: Expr
@@ -323,8 +303,7 @@ class If:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Barrier:
+class Barrier(Struct, frozen=True):
     """`cuda.syncthreads()` (scope 'block') or `cuda.syncwarp()` (scope 'warp')."""
 
     scope: Literal["block", "warp"]
@@ -336,8 +315,7 @@ Stmt: TypeAlias = Assign | Store | DeclareArray | DeclareAccumulator | Accumulat
 # ---- programs --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """A hole of the sketch.
 
     `kind` is its name in `templates/holes.py`: 'xform' for `?sw_xform(i, n, k)`, with `size` = n and call arguments
@@ -355,8 +333,7 @@ class Hole:
 Role: TypeAlias = Literal["in", "const", "out", "inout"]
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """An array parameter of the kernel. 'const' arrays are read-only and small (weights)."""
 
     name: str
@@ -366,8 +343,7 @@ class Parameter:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A kernel with its launch shape. Without holes it is an ordinary kernel; with holes it is a sketch."""
 
     name: str

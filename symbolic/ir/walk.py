@@ -6,9 +6,9 @@ Every pass and the printer stand on these few functions, so that a new construct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TypeAlias
 
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from symbolic.ir import program as ir

@@ -10,8 +10,9 @@ import builtins
 import dataclasses
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from symbolic.core.structures import fields_of, is_record, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, describe
@@ -43,8 +44,7 @@ class Machine(Protocol):
         """Return where a node is met."""
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolicRange:
+class SymbolicRange(Struct, frozen=True):
     """A range whose ends depend on conditions."""
 
     start: Any

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Literal, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from symbolic.lifting.reading import Code, read
 
@@ -33,7 +36,7 @@ class Environment(Protocol):
         """Return the names that mean something."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)  # a type checker would bind the function of a Struct as a method
 class PythonNames:
     """What names mean in a Python function now: its enclosing functions', its file's, the built-in ones."""
 
@@ -57,8 +60,7 @@ class PythonNames:
         return [*self.function.__code__.co_freevars, *self.function.__globals__, *vars(builtins)]
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """What names mean by a table, for a text that may be a stranger's."""
 
     table: Mapping[str, Any]
@@ -73,8 +75,7 @@ class Names:
         return list(self.table)
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """What a call of a grammar stands for: the expression that it returns, and what its parameters are in it: an
     expression of the caller, or a number that is known."""
 
@@ -82,8 +83,7 @@ class Expansion:
     parameters: Mapping[str, ast.expr]
 
 
-@dataclass(eq=False)
-class Sketch:
+class Sketch(Struct, eq=False):
     """The unknowns of a function: for each place of `hole()` and `choose()`, and way through grammars to it, what was
     made there; and how each call of a grammar was expanded."""
 
@@ -91,8 +91,7 @@ class Sketch:
     expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Closure:
+class Closure(Struct, frozen=True, eq=False):
     """A function with what its free names mean.
 
     `bound` rounds of a loop and calls within each other are looked at; that no input needs more is demanded

@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 from types import FunctionType, MethodType
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import BitVector, Boolean, Integer, describe

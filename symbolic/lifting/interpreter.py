@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from symbolic.core.value_types import describe
 from symbolic.errors import Place, SwizzleError
@@ -26,8 +27,7 @@ from symbolic.lifting.values import Items, names_in, new_name, outward
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
-@dataclass(slots=True)
-class _Loop:
+class _Loop(Struct):
     """Who left the body of a loop early."""
 
     breaks: list[State] = field(default_factory=list)

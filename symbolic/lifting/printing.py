@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from symbolic.core.outcome import evaluated
 from symbolic.core.value_types import Integer
@@ -26,8 +27,7 @@ from symbolic.values.guard import TRUE
 OPERATIONS: Final = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Subscript)
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Struct, frozen=True):
     """A function without unknowns: `source` as Python, and a call on plain or symbolic values."""
 
     source: str
@@ -59,8 +59,7 @@ def source(closure: Closure) -> str:
     return ast.unparse(closure.code.node)
 
 
-@dataclass(frozen=True, slots=True)
-class _Filler:
+class _Filler(Struct, frozen=True):
     sketch: Sketch
     model: Model
 

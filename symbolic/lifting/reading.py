@@ -11,17 +11,17 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from symbolic.errors import Place, SwizzleError
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(Struct, frozen=True):
     """Where a syntax tree comes from: the file, and how far its lines and columns are off."""
 
     file: str
@@ -43,8 +43,7 @@ def _characters(text: str, offset: int, indent: int) -> int:
     return len(text.encode("utf-8")[: offset + indent].decode("utf-8", errors="ignore")) if text else offset + indent
 
 
-@dataclass(frozen=True, eq=False)
-class Code:
+class Code(Struct, frozen=True, eq=False):
     """A function as it is written: its name, parameters, statements, and the names that it assigns."""
 
     name: str
@@ -52,7 +51,7 @@ class Code:
     node: Definition
     body: tuple[ast.stmt, ...]
     local: frozenset[str]
-    bindings: dict[str, int] = field(repr=False)
+    bindings: dict[str, int]
 
     @property
     def parameters(self) -> ast.arguments:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct
 
 from symbolic.core.obligations import Here, Obligation, note
 from symbolic.core.value_types import Boolean
@@ -28,8 +29,7 @@ class _Unset:
 UNSET: Final = _Unset()
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A path at a place in the text."""
 
     path: Guard
@@ -63,8 +63,7 @@ class Site:
         return Here(lambda: conditions().formula(self.path), self.where())
 
 
-@dataclass(slots=True)
-class State:
+class State(Struct):
     """The condition of some paths, and what the names hold on them; values never change, so a copy is shallow."""
 
     path: Guard

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from symbolic.core.holes import boolean_hole, choose, hole
 from symbolic.core.value_types import Boolean
@@ -34,8 +35,7 @@ class Machine(Protocol):
         """Return where a node is met."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One place where an expression is chosen: each alternative has the guard that it is the one."""
 
     guards: tuple[Guard, ...]

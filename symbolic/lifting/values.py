@@ -11,10 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
 from pysmt.fnode import FNode
 
 from symbolic.core.outcome import evaluated
@@ -38,8 +38,7 @@ def new_name() -> int:
     return next(_names)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Items:
+class Items(Struct, frozen=True, eq=False):
     """A list. `names` are the lists that it may be (several after paths have met), `inner` those of lists in it."""
 
     items: tuple[Any, ...]
@@ -71,8 +70,7 @@ def names_in(value: Any) -> frozenset[int]:
     return frozenset[int]().union(*map(names_in, fields_of(value).values())) if is_record(value) else frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Alternatives:
+class Alternatives(Struct, frozen=True, eq=False):
     """Values of several kinds, each under a guard: guards are exclusive and exhaustive, kinds distinct, none nested."""
 
     parts: tuple[tuple[Guard, Any], ...]

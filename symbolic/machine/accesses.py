@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from symbolic.ir.program import DType
 
@@ -26,8 +27,7 @@ def bytes_of(dtype: DType) -> int:
     return int(dtype.value[1:]) // 8
 
 
-@dataclass(frozen=True, slots=True)
-class WarpAccess:
+class WarpAccess(Struct, frozen=True):
     """One access of one warp: which element of `array` each lane wants, -1 where a lane is off.
 
     Where `width` is not 1, each lane moves so many neighbouring elements at once: the aligned group that its element is

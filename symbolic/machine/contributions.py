@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
+
+from msgspec import Struct
 
 from symbolic.algebra.accumulation import Accumulation, Offer, Use
 from symbolic.algebra.law import law_of
@@ -38,8 +39,7 @@ OFFERS_LIMIT = 1_000  # values that entries may contribute, of which it is asked
 POSSIBLE_LIMIT = 256  # values of an accumulator that are enumerated, so that arithmetic can go on with them
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One accumulate: under `mask`, `inner(operands)` joins the multiset. `tag` says which one it was."""
 
     mask: Vector
@@ -47,8 +47,7 @@ class Entry:
     tag: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """The items that are wanted, and those that may come in all the same because they may be taken off again."""
 
     order: Accumulation
@@ -389,8 +388,7 @@ def _coefficient(terms: Terms, term: Term) -> Any:
     return min((_coefficient(terms, arg) for arg in args), default=1) if op == "+" else terms.scale(term)[1]
 
 
-@dataclass(frozen=True, slots=True)
-class EntriesOf:
+class EntriesOf(Struct, frozen=True):
     """What an accumulator's order may ask of one thread's entries."""
 
     contributions: Contributions

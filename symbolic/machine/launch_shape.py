@@ -6,10 +6,10 @@ Threads are numbered block by block (x fastest), inside a block by linear thread
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Coordinate, Program
@@ -31,8 +31,7 @@ def require_hardware_warp(program: Program) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchShape:
+class LaunchShape(Struct, frozen=True):
     """The threads of one launch; `count` of them, `block_threads` in a block.
 
     `copies` of the whole grid stand side by side: as many launches, whose threads have the same coordinates.

@@ -10,10 +10,10 @@ because a deferred read is asked after later writes have happened.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
+from msgspec import Struct, field
 
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place
@@ -37,8 +37,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_at, reach
 
 
-@dataclass(frozen=True, slots=True)
-class Diffuse:
+class Diffuse(Struct, frozen=True):
     """A write that holes decide: `number` orders it among all writes, `key` names its execution."""
 
     number: int
@@ -51,8 +50,7 @@ class Diffuse:
 NEVER: Lanes = np.array([UNWRITTEN])  # the cell that nobody writes
 
 
-@dataclass(eq=False)
-class Snapshot:
+class Snapshot(Struct, eq=False, dict=True):
     """The cells as they stood at one moment."""
 
     data: Lanes

@@ -7,10 +7,10 @@ epoch are gathered as they run and looked at together, in one sort.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Lanes
@@ -18,8 +18,7 @@ from symbolic.values.vector import Lanes
 K = TypeVar("K", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Touched(Generic[K]):
+class Touched(Struct, Generic[K], frozen=True):
     """What one execution of a statement or instruction, named by `key`, touched.
 
     Which threads touched which addresses, each after how many of its barriers.
@@ -33,8 +32,7 @@ class Touched(Generic[K]):
     warp_epoch: Lanes
 
 
-@dataclass(frozen=True, slots=True)
-class Race(Generic[K]):
+class Race(Struct, Generic[K], frozen=True):
     """Two conflicting accesses to one cell."""
 
     first: Touched[K]

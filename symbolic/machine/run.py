@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Accumulate
@@ -30,8 +31,7 @@ class Obligation(Protocol):
         """Require it of thread t, where `when` holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """A rule that a run broke: which, where, by which thread; a race names the other access too."""
 
     key: Key
@@ -46,8 +46,7 @@ class Violation:
         return SwizzleError(self.message, place=self.place, expected=EXPECTED[str(self.key[-1])], fix=self.fix)
 
 
-@dataclass(slots=True)
-class Accumulated:
+class Accumulated(Struct):
     """One accumulate that ran: its statement, its guard, its operands and the values of the loops around it."""
 
     statement: Accumulate
@@ -57,16 +56,14 @@ class Accumulated:
     loops: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """A barrier that ran, and for which threads."""
 
     scope: Literal["block", "warp"]
     mask: Vector
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """What a run leaves behind. An access is its mask, its address and how many barriers ran before it."""
 
     shape: LaunchShape

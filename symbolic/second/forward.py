@@ -9,10 +9,10 @@ one thread at a time, when it is asked for, and kept. It is slow and simple.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol, TypeAlias
 
+from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
@@ -115,8 +115,7 @@ class Values(Protocol):
         """Return an accumulator's value: what runs under which formula."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
+class _Write(Struct, frozen=True):
     mask: Lazy
     address: Lazy
     value: Lazy

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import REAL, BVType
@@ -26,8 +26,7 @@ from symbolic.solve.floor_division import signed_floor_div, signed_floor_mod, un
 FEW = 1024  # cases of a value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Number:
+class Number(Struct, frozen=True, eq=False):
     """A value: cases of numbers or a formula, and when it was never written."""
 
     value: Cases | FNode | None

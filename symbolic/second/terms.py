@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
@@ -29,8 +29,7 @@ MOST_CONTRIBUTIONS = 20_000  # to one accumulator in which something may cancel
 MOST_SUMS = 2_000  # of the coefficients of one item
 
 
-@dataclass(frozen=True, eq=False)
-class Bag:
+class Bag(Struct, frozen=True, eq=False):
     """An accumulator under holes: entries of a formula and the operands' cases."""
 
     outer: str
@@ -39,8 +38,7 @@ class Bag:
     entries: tuple[tuple[FNode, tuple[dict[Any, FNode], ...]], ...]
 
 
-@dataclass(frozen=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """An operator on values of which one is a bag, or made of one."""
 
     op: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
@@ -44,22 +45,19 @@ class Model:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Sat:
+class Sat(Struct, frozen=True):
     """There is an assignment: this one."""
 
     model: Model
 
 
-@dataclass(frozen=True, slots=True)
-class Unsat:
+class Unsat(Struct, frozen=True):
     """There is none; `core` is a subset of the check's assumptions that already excludes all."""
 
     core: tuple[FNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """The engine gave up, or its time was over."""
 
     reason: str

@@ -14,9 +14,9 @@ import signal
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
@@ -24,8 +24,7 @@ from typing_extensions import assert_never
 from symbolic.solve.answer import Answer, Engine, Model, Sat, Unknown, Unsat
 
 
-@dataclass(slots=True)
-class _Runner:
+class _Runner(Struct):
     name: str
     process: int
     pipe: int

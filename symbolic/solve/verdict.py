@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from symbolic.solve.answer import Unknown
 from symbolic.values.guard import Guard
@@ -13,15 +14,13 @@ Holds: TypeAlias = Callable[[Guard], bool]
 Clauses: TypeAlias = Sequence[Sequence[Guard]]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """There is a choice; `holds` tells which guards hold under it."""
 
-    holds: Holds = field(repr=False)
+    holds: Holds
 
 
-@dataclass(frozen=True, slots=True)
-class Excluded:
+class Excluded(Struct, frozen=True):
     """There is none; `core` are assumptions that already exclude all."""
 
     core: frozenset[Guard]

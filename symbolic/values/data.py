@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from symbolic.algebra.tally import Held, Is, Size, Tally
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -188,8 +189,7 @@ class Chosen(Data):
             yield -when, sized(value, encoding, u, size)
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """An accumulator needs at least `items` active entries, of those that may be active: their tags."""
 
     items: int

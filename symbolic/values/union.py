@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from symbolic.values.guard import FALSE, TRUE, Guard, Guards
 
@@ -31,8 +32,7 @@ class GuardAlgebra(Protocol):
         """Return the guard 'one of these holds'."""
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+class Union(Struct, frozen=True):
     """Guarded alternatives of a hashable value."""
 
     values: dict[Any, Guard]

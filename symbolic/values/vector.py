@@ -9,11 +9,11 @@ three. (Data that depends on holes is `symbolic.values.data`.)
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from symbolic.algebra.tally import Held, Size, Tally
 from symbolic.algebra.terms import Term, Terms
@@ -23,8 +23,7 @@ from symbolic.values.union import Union, combine
 Lanes: TypeAlias = npt.NDArray[Any]
 
 
-@dataclass(slots=True)
-class Encoding:
+class Encoding(Struct):
     """One search problem over one program run: the guards, what each hole may be, and what was built so far
     (`memo` for steering values; `equal`, `held` and `sized` for questions about data).
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from swizzle.cache.key import normal_form
 from swizzle.sketches.sketch import Sketch

@@ -14,9 +14,11 @@ one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.tiling.blocks import endless, reach, uses_blocks
 from cuda_out.tiling.tiled import without_bounds
@@ -35,8 +37,7 @@ MAX_CELLS: Final = 1 << 20
 """The largest array on which the kernel is tried without its bounds."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixedSize:
+class FixedSize(Struct, frozen=True):
     """Why a kernel stays at its sizes: one sentence without its full stop, and the place that it speaks of."""
 
     why: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from cuda_out.tiling.tiling import Tiling
 from swizzle.specs.specification import Meaning, outputs
@@ -41,8 +42,7 @@ def index_of(number: int, dimensions: int) -> Index:
     return tuple(number >> _BITS * (dimensions - 1 - d) & (1 << _BITS) - 1 for d in range(dimensions))
 
 
-@dataclass(frozen=True)
-class MeaningAt:
+class MeaningAt(Struct, frozen=True, dict=True):
     """What a specification says at some lengths: the term of each output element, row-major, in a table."""
 
     lengths: Lengths

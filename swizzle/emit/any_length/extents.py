@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import gcd
+
+from msgspec import Struct
 
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis
 from cuda_out.tiling.translation import NotTranslated, Translated
@@ -12,8 +13,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Parameter, Program
 
 
-@dataclass(frozen=True, slots=True)
-class Extents:
+class Extents(Struct, frozen=True):
     """A tiled axis, and the dimensions of arrays that grow with it."""
 
     axis: TiledAxis

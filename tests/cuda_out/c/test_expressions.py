@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, range_of
 from cuda_out.analysis.intervals import Range

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.kinds import KIND_OF, untyped

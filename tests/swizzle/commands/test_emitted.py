@@ -6,10 +6,10 @@ import io
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import available_tools

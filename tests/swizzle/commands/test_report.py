@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from swizzle.commands.report import as_json, as_text, coloured
 from swizzle.sketches.hole_formula import HoleFormula

@@ -6,10 +6,10 @@ import hashlib
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cuda_out.compile.toolchain import CompileError
 from swizzle.commands.run import RunArguments, run

@@ -8,7 +8,7 @@ import itertools
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def shape(text: str) -> str:
 class Restricted(Problem):
     """A problem in which only some outputs count."""
 
-    keep: frozenset[tuple[str, int]]
+    keep: frozenset[tuple[str, int]] = frozenset()
 
     def first_demands(self) -> list[Demand]:
         return [o for o in self.outputs if (o.array, o.address) in self.keep]
@@ -131,7 +131,7 @@ class Case:
 
     def producible(self, outputs: Iterable[tuple[str, int]], solver: SolverName) -> bool:
         """Ask the search for a filling that gets these outputs right."""
-        problem = Restricted(*[getattr(self.problem, f.name) for f in fields(Problem)])
+        problem = Restricted(*[getattr(self.problem, name) for name in Problem.__struct_fields__])
         problem.keep = frozenset(outputs)
         with Cegis(problem, self.space, solver, self.deadline, lambda _: None) as cegis:
             answer = cegis.find()

@@ -1,11 +1,11 @@
 """The front end: what each construct becomes, and that every node knows its place."""
 
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from swizzle import SwizzleError
 from symbolic.errors import Place
@@ -315,6 +315,6 @@ def places(node: Any) -> Any:
     elif isinstance(node, tuple):
         for part in node:
             yield from places(part)
-    elif is_dataclass(node):
-        for field in fields(node):
-            yield from places(getattr(node, field.name))
+    elif isinstance(node, Struct):
+        for name in node.__struct_fields__:
+            yield from places(getattr(node, name))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from swizzle.emit.any_length.continuation import MeaningAt
 from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
