@@ -17,10 +17,10 @@ from typing import Any, Literal, TypeAlias
 
 from symbolic.errors import SwizzleError
 
-Group: TypeAlias = Literal["families", "costs", "operators"]
+ExtensionKind: TypeAlias = Literal["families", "costs", "operators"]
 
 
-def extension(group: Group, name: str) -> Any | None:
+def extension(group: ExtensionKind, name: str) -> Any | None:
     """Return what an installed package calls `name` in a group, None where no package does.
 
     Raises SwizzleError where two packages have the name, or the package cannot be imported.
@@ -28,7 +28,7 @@ def extension(group: Group, name: str) -> Any | None:
     return _found(group, name)
 
 
-def extension_names(group: Group) -> tuple[str, ...]:
+def extension_names(group: ExtensionKind) -> tuple[str, ...]:
     """Return every name that installed packages have in a group, in order: for messages and completion."""
     from importlib.metadata import entry_points
 
@@ -36,7 +36,7 @@ def extension_names(group: Group) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _found(group: Group, name: str) -> Any | None:
+def _found(group: ExtensionKind, name: str) -> Any | None:
     from importlib.metadata import entry_points
 
     points = {point.value: point for point in entry_points(group=f"swizzle.{group}", name=name)}

@@ -18,14 +18,14 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-Number: TypeAlias = int | float  # an int, or one of the two infinities
+Bound: TypeAlias = int | float  # an int, or one of the two infinities
 
 
-def _times(a: Number, b: Number) -> Number:
+def _times(a: Bound, b: Bound) -> Bound:
     return 0 if a == 0 or b == 0 else a * b
 
 
-def _floor_div(a: Number, b: Number) -> Number:
+def _floor_div(a: Bound, b: Bound) -> Bound:
     if math.isinf(b):
         return 0 if a == 0 or (a > 0) == (b > 0) else -1
     return a * (1 if b > 0 else -1) if math.isinf(a) else a // b
@@ -34,8 +34,8 @@ def _floor_div(a: Number, b: Number) -> Number:
 class Range(Struct, frozen=True):
     """All integers from lo to hi, both included; lo <= hi; an end without a bound is infinite."""
 
-    lo: Number
-    hi: Number
+    lo: Bound
+    hi: Bound
 
     def __post_init__(self) -> None:
         assert self.lo <= self.hi, f"empty range {self.lo}..{self.hi}"
@@ -45,13 +45,13 @@ class Range(Struct, frozen=True):
         """The only member, or None."""
         return int(self.lo) if self.lo == self.hi else None
 
-    def within(self, lo: Number, hi: Number) -> bool:
+    def within(self, lo: Bound, hi: Bound) -> bool:
         return lo <= self.lo and self.hi <= hi
 
     def join(self, other: Range) -> Range:
         return Range(min(self.lo, other.lo), max(self.hi, other.hi))
 
-    def meet(self, lo: Number, hi: Number) -> Range:
+    def meet(self, lo: Bound, hi: Bound) -> Range:
         """Narrow to lo..hi; where nothing is left (unreachable code) stay as it is."""
         low, high = max(self.lo, lo), min(self.hi, hi)
         return Range(low, high) if low <= high else self
@@ -68,7 +68,7 @@ class Range(Struct, frozen=True):
     def __mul__(self, other: Range) -> Range:
         return self._corners(other, _times)
 
-    def _corners(self, other: Range, op: Callable[[Number, Number], Number]) -> Range:
+    def _corners(self, other: Range, op: Callable[[Bound, Bound], Bound]) -> Range:
         values = [op(a, b) for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
         return Range(min(values), max(values))
 

@@ -20,7 +20,7 @@ from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_fac
 from cuda_out.analysis.unroll import register_arrays, static_names
 from cuda_out.passes.index_tree import (
     LARGEST,
-    Choice,
+    Decision,
     Definitions,
     Tree,
     compared,
@@ -97,7 +97,7 @@ class _Statement:
         match stmt:
             case ir.Store(array=array, indices=indices, value=value) if array in self._parent._arrays:
                 trees = self._trees(array, indices, self._facts)
-                if any(isinstance(tree, Choice) for tree in trees):
+                if any(isinstance(tree, Decision) for tree in trees):
                     value = self._named(f"{array}_value", value)
                     return (*self._before, *_choose_statement(trees, lambda at: replace(stmt, indices=at, value=value)))
             case ir.Accumulate(accumulator=name, indices=indices) if name in self._parent._arrays:
@@ -130,7 +130,7 @@ class _Statement:
         found: list[Tree] = []
         for index, extent in zip(indices, parent._shapes[array], strict=True):
             tree = index_tree(index, extent, facts, self._known, parent._static, parent._largest)
-            if isinstance(tree, Choice) and leaves(tree) > 2 and index in compared(tree):
+            if isinstance(tree, Decision) and leaves(tree) > 2 and index in compared(tree):
                 # The index is compared with several numbers: compute it once.
                 named = self._named(f"{array}_index", index)
                 tree = map_conditions(tree, index, named)
@@ -177,7 +177,7 @@ def _forget(known: Definitions, changed: frozenset[str]) -> None:
 def _choose_expression(trees: Sequence[Tree], at: Callable[[tuple[Expr, ...]], Expr], like: Expr) -> Expr:
     """Return the nested selects over all trees, with `at(indices)` at the leaves."""
     for number, tree in enumerate(trees):
-        if isinstance(tree, Choice):
+        if isinstance(tree, Decision):
             sides = [[*trees[:number], side, *trees[number + 1 :]] for side in (tree.then, tree.otherwise)]
             then, otherwise = (_choose_expression(side, at, like) for side in sides)
             return ir.Select(tree.condition, then, otherwise, like.dtype, like.place)
@@ -187,7 +187,7 @@ def _choose_expression(trees: Sequence[Tree], at: Callable[[tuple[Expr, ...]], E
 def _choose_statement(trees: Sequence[Tree], at: Callable[[tuple[Expr, ...]], Stmt]) -> Body:
     """Return the nested ifs over all trees, with `at(indices)` at the leaves."""
     for number, tree in enumerate(trees):
-        if isinstance(tree, Choice):
+        if isinstance(tree, Decision):
             sides = [[*trees[:number], side, *trees[number + 1 :]] for side in (tree.then, tree.otherwise)]
             then, otherwise = (_choose_statement(side, at) for side in sides)
             return (ir.If(tree.condition, then, otherwise, tree.condition.place),)

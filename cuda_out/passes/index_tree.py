@@ -18,7 +18,7 @@ LARGEST: Final = 64  # elements that one reference may choose among
 CHAIN: Final = 4  # up to here the elements are compared with one by one, beyond by the index's bits
 
 
-class Choice(Struct, frozen=True):
+class Decision(Struct, frozen=True):
     """A decision between two trees of static indices."""
 
     condition: Expr
@@ -26,12 +26,12 @@ class Choice(Struct, frozen=True):
     otherwise: Tree
 
 
-Tree: TypeAlias = Choice | Expr
+Tree: TypeAlias = Decision | Expr
 Definitions: TypeAlias = dict[str, Expr]  # let-bound selects, by the variable's name
 
 
 def leaves(tree: Tree) -> int:
-    return leaves(tree.then) + leaves(tree.otherwise) if isinstance(tree, Choice) else 1
+    return leaves(tree.then) + leaves(tree.otherwise) if isinstance(tree, Decision) else 1
 
 
 def index_tree(
@@ -45,7 +45,7 @@ def index_tree(
         return index
     match index:
         case ir.Select(condition, then, otherwise):
-            return Choice(
+            return Decision(
                 condition,
                 index_tree(then, extent, assume(condition, True, facts), known, static, largest),
                 index_tree(otherwise, extent, assume(condition, False, facts), known, static, largest),
@@ -79,14 +79,14 @@ def _selects(expr: Expr, known: Definitions) -> bool:
 
 
 def _is_settled(tree: Tree, static: frozenset[str]) -> bool:
-    if isinstance(tree, Choice):
+    if isinstance(tree, Decision):
         return _is_settled(tree.then, static) and _is_settled(tree.otherwise, static)
     return is_static(tree, static)
 
 
 def _leafwise(change: Callable[[Expr], Tree], tree: Tree) -> Tree:
-    if isinstance(tree, Choice):
-        return Choice(tree.condition, _leafwise(change, tree.then), _leafwise(change, tree.otherwise))
+    if isinstance(tree, Decision):
+        return Decision(tree.condition, _leafwise(change, tree.then), _leafwise(change, tree.otherwise))
     return change(tree)
 
 
@@ -100,7 +100,7 @@ def _chain(index: Expr, values: Sequence[int]) -> Tree:
     first = _constant(values[0], place)
     if len(values) == 1:
         return first
-    return Choice(ir.Compare("==", index, first, place), first, _chain(index, values[1:]))
+    return Decision(ir.Compare("==", index, first, place), first, _chain(index, values[1:]))
 
 
 def _by_bits(index: Expr, values: Sequence[int]) -> Tree:
@@ -113,7 +113,7 @@ def _by_bits(index: Expr, values: Sequence[int]) -> Tree:
         differing |= value ^ values[0]
     bit = 1 << differing.bit_length() - 1
     masked = ir.Binary("&", index, _constant(bit, place), DType.INDEX, place)
-    return Choice(
+    return Decision(
         ir.Compare("!=", masked, _constant(0, place), place),
         _by_bits(index, [value for value in values if value & bit]),
         _by_bits(index, [value for value in values if not value & bit]),
@@ -122,16 +122,16 @@ def _by_bits(index: Expr, values: Sequence[int]) -> Tree:
 
 def compared(tree: Tree) -> list[Expr]:
     """Return what a tree's conditions compare with numbers."""
-    if not isinstance(tree, Choice):
+    if not isinstance(tree, Decision):
         return []
     return [*subexpressions(tree.condition), *compared(tree.then), *compared(tree.otherwise)]
 
 
 def map_conditions(tree: Tree, old: Expr, new: Expr) -> Tree:
-    if not isinstance(tree, Choice):
+    if not isinstance(tree, Decision):
         return tree
 
     def swap(expr: Expr) -> Expr:
         return new if expr is old else rebuild(expr, swap)
 
-    return Choice(swap(tree.condition), map_conditions(tree.then, old, new), map_conditions(tree.otherwise, old, new))
+    return Decision(swap(tree.condition), map_conditions(tree.then, old, new), map_conditions(tree.otherwise, old, new))

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names
 from cuda_out.analysis.values import leaves_in
-from cuda_out.passes.linear import Term, terms_of
+from cuda_out.passes.linear import Monomial, terms_of
 from cuda_out.passes.references import Definitions, define, forget
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
@@ -160,7 +160,7 @@ def is_contiguous(
 def without(index: Expr, variable: str) -> Expr | None:
     """Return the sum without the variable, or None unless that is added just once."""
     terms = list(terms_of(index))
-    own = [term for term in terms if isinstance(term, Term) and leaves_in([term.atom]) == {variable}]
+    own = [term for term in terms if isinstance(term, Monomial) and leaves_in([term.atom]) == {variable}]
     if len(own) != 1 or own[0].factor != 1 or not isinstance(own[0].atom, ir.Var):
         return None
     return substitute(index, variable, ir.Const(0, DType.INDEX, index.place))

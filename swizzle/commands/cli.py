@@ -68,12 +68,12 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
 def _kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    from swizzle.emit.emitters import EMITTERS
+    from swizzle.emit.emitters import FILE_KINDS
 
     words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
     for word in words:
-        if word not in EMITTERS:
-            raise click.BadParameter(f"expected some of {', '.join(EMITTERS)}, separated by commas, not {word!r}")
+        if word not in FILE_KINDS:
+            raise click.BadParameter(f"expected some of {', '.join(FILE_KINDS)}, separated by commas, not {word!r}")
     return words
 
 

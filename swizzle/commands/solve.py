@@ -19,7 +19,7 @@ from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of
-from swizzle.emit.emitters import EMITTERS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
+from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_whole
 from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
@@ -208,7 +208,7 @@ def _write(
     head = provenance(best, claims, sketch.parameters)
     contents: dict[Path, str] = {}
     for kind in ("cuda",) if arguments.emit is None else arguments.emit:
-        emitter = EMITTERS[kind]
+        emitter = FILE_KINDS[kind]
         try:
             contents[folder / f"{best.program.name}{emitter.suffix}"] = emitter.text(best.program, head, sizes)
         except Exception as error:

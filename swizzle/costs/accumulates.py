@@ -100,7 +100,7 @@ class _Live:
 # ---- the floor -------------------------------------------------------------------------------------------------
 
 
-class Group(Struct):
+class AccumulateGroup(Struct):
     """Statements that serve the same accumulators, and how many of them must stay."""
 
     statements: set[int]
@@ -118,12 +118,12 @@ def floor(problem: Problem) -> int:
     }
     if len(always) == len(statements):
         return len(always)
-    groups: list[Group] = []
+    groups: list[AccumulateGroup] = []
     for offers, items in _needs(problem):
-        mine = Group(set(offers), _fewest(offers, items))
+        mine = AccumulateGroup(set(offers), _fewest(offers, items))
         for other in [g for g in groups if g.statements & mine.statements]:
             groups.remove(other)
-            mine = Group(mine.statements | other.statements, max(mine.needed, other.needed))
+            mine = AccumulateGroup(mine.statements | other.statements, max(mine.needed, other.needed))
         groups.append(mine)
     grouped = {statement for group in groups for statement in group.statements}
     return len(always - grouped) + sum(max(g.needed, len(always & g.statements)) for g in groups)

@@ -1,6 +1,6 @@
 """From a program without holes to the files that a project takes in, and the comment that says where they come from.
 
-What `swizzle solve --emit` offers is the table EMITTERS: a new kind of file is one entry.
+What `swizzle solve --emit` offers is the table FILE_KINDS: a new kind of file is one entry.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PTX_ARCH: Final = "sm_75"
 """The oldest architecture that today's CUDA compiles for: its PTX runs on every later one."""
 
 
-class Emitter(Struct, frozen=True):
+class FileKind(Struct, frozen=True):
     """A kind of file: what follows the kernel's name, what it is, and its text for a program, a comment and sizes."""
 
     suffix: str
@@ -84,21 +84,21 @@ def _ptx(program: Program, head: Sequence[str], sizes: Sizes) -> str:
     return comment + compile_cuda(source.text, PTX_ARCH, name=f"{source.name}.cu").ptx
 
 
-EMITTERS: Final[Mapping[str, Emitter]] = {
-    "cuda": Emitter(
+FILE_KINDS: Final[Mapping[str, FileKind]] = {
+    "cuda": FileKind(
         ".cu",
         'an extern "C" kernel and its launch function',
         lambda program, head, sizes: cuda_source(program, head, sizes).text,
     ),
-    "header": Emitter(
+    "header": FileKind(
         ".cuh",
         "the same to be included, by any number of translation units",
         lambda program, head, sizes: cuda_source(program, head, sizes, form="header").text,
     ),
-    "numba": Emitter(
+    "numba": FileKind(
         "_numba.py", "the same kernel as a Python module for numba.cuda, with its launch function", _numba
     ),
-    "ptx": Emitter(".ptx", f'the extern "C" kernel compiled for {PTX_ARCH} and later', _ptx),
+    "ptx": FileKind(".ptx", f'the extern "C" kernel compiled for {PTX_ARCH} and later', _ptx),
 }
 
 

@@ -27,7 +27,7 @@ from symbolic.machine.run import Violation, forbid_race
 from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Chosen, Excluded
+from symbolic.solve.verdict import Excluded, Possible
 from symbolic.values.guard import Guard, Guards, OutOfTime
 from symbolic.values.union import Union
 from symbolic.values.vector import Encoding, Lanes, Vector
@@ -209,7 +209,7 @@ class Relaxed:
                     return None
                 case Excluded(core):
                     return Conflict(frozenset(assumed[g] for g in core if g in assumed))
-                case Chosen(holds):
+                case Possible(holds):
                     filling, broken = self._run(chosen, holds)
             binding = [v for v in broken if rules or rule_of(v) in chosen]
             if not binding:

@@ -68,13 +68,13 @@ class Content(Struct, frozen=True):
     item: Term | None
 
 
-class Number(Struct, frozen=True):
+class ItemCount(Struct, frozen=True):
     """How many items each output of such an array has. It follows, but says at once that too few are added up."""
 
     array: str
 
 
-Demand: TypeAlias = "Output | Stored | Content | Number"
+Demand: TypeAlias = "Output | Stored | Content | ItemCount"
 
 
 class Problem(Struct, dict=True):
@@ -163,7 +163,7 @@ class Problem(Struct, dict=True):
         if isinstance(demand, Content):
             self._require_content(encoding, demand, unless)
             return
-        if isinstance(demand, Number):
+        if isinstance(demand, ItemCount):
             self._require_number(encoding, demand, unless)
             return
         if isinstance(demand, Output):
@@ -210,7 +210,7 @@ class Problem(Struct, dict=True):
         size = Size(op, 0, True, by_coefficients=False)
         return cells.sizes(self.terms, output.address, size)[1] == size.of(self.terms, output.term)
 
-    def _require_number(self, encoding: Encoding, demand: Number, unless: tuple[Guard, ...]) -> None:
+    def _require_number(self, encoding: Encoding, demand: ItemCount, unless: tuple[Guard, ...]) -> None:
         cells, found = self._reduced(demand.array)
         order = accumulation(self.terms, self.reductions[demand.array])
         exact = order.law.order in ("bag", "linear") and self._natural(cells, found)
@@ -270,7 +270,7 @@ class Problem(Struct, dict=True):
 
     def thread_of(self, demand: Demand) -> int:
         """Return the thread that stores what a demand is about, one of them if they are many."""
-        if isinstance(demand, Content | Number):
+        if isinstance(demand, Content | ItemCount):
             return int(self._writers(demand.array)[0])
         return demand.thread if isinstance(demand, Stored) else int(self._writers(demand.array)[demand.address])
 
@@ -298,7 +298,7 @@ class Problem(Struct, dict=True):
             if parameter.name in self.reductions:
                 op = self.reductions[parameter.name]
                 items = [i for i in accumulation(self.terms, op).items(own[-1].term) if not self.terms.is_number(i, op)]
-                found += [Number(parameter.name), *(Content(parameter.name, item) for item in items[:1])]
+                found += [ItemCount(parameter.name), *(Content(parameter.name, item) for item in items[:1])]
                 continue
             last = self.final_writes(parameter.name)
             if last:

@@ -19,7 +19,7 @@ from swizzle.problem.problem import Problem
 from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Chosen, Excluded
+from symbolic.solve.verdict import Excluded, Possible
 from symbolic.values.guard import Guard, Guards
 from templates.chooser import Choice
 from templates.holes import Space
@@ -96,7 +96,7 @@ class Cegis:
             answer = self.solver.check(assumptions, timeout=left)
             self.stats.queries += 1
             self.stats.seconds_solving += time.monotonic() - started
-            if not isinstance(answer, Chosen):
+            if not isinstance(answer, Possible):
                 return NoFilling() if isinstance(answer, Excluded) else answer
             if self._waiting:
                 self._show_waiting()

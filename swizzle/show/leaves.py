@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.show.rows import Lanes, Source
+from swizzle.show.rows import Lanes, LaneSource
 from symbolic.ir.program import AccumulatorValue, Expr, Load, Select, Shuffle, Var
 
 
@@ -36,7 +36,7 @@ class Top(Struct, frozen=True):
     leaves: list[Threads]
 
 
-def same(a: Source, b: Source) -> bool:
+def same(a: LaneSource, b: LaneSource) -> bool:
     return bool((a.row == b.row).all() and (a.thread == b.thread).all())
 
 

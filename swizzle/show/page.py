@@ -23,7 +23,7 @@ from swizzle.show.geometry import clipped, geometry
 from swizzle.show.holes import HoleTable
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, Strip, panels
-from swizzle.show.rows import Row, Source, Trace
+from swizzle.show.rows import LaneSource, Row, Trace
 from swizzle.show.scene import Scene, labels_for
 from symbolic.machine.accesses import WarpAccess
 
@@ -186,7 +186,7 @@ class _Warp:
             found["access"] = self._access(row.access)
         return found
 
-    def _source(self, source: Source) -> list[int]:
+    def _source(self, source: LaneSource) -> list[int]:
         """Return [row, -1] for one row at the own lane; else [row or -1 - set of rows, set of lanes]."""
         on = source.row >= 0
         lanes = np.where(on, source.thread - self.trace.first, -1)

@@ -20,7 +20,7 @@ Lanes: TypeAlias = npt.NDArray[np.int64]
 Kind: TypeAlias = Literal["load", "shuffle", "compute", "store", "accumulate", "result"]
 
 
-class Source(Struct, frozen=True):
+class LaneSource(Struct, frozen=True):
     """Where the lanes of a warp have a value from: a row, and the thread of the block that had it there.
 
     -1 is nowhere: the lane has nothing from here, or it has an input as it is.
@@ -48,7 +48,7 @@ class Row(Struct, frozen=True):
     helper: bool
     on: npt.NDArray[np.bool_]
     terms: Lanes
-    sources: tuple[Source, ...]
+    sources: tuple[LaneSource, ...]
     holes: tuple[int, ...] = ()
     access: WarpAccess | None = None
     accumulator: str = ""
@@ -98,7 +98,7 @@ class BlockTrace(Struct, frozen=True):
 
 
 def _lanes_of(row: Row, lanes: slice) -> Row:
-    sources = (Source(source.row[lanes], source.thread[lanes]) for source in row.sources)
+    sources = (LaneSource(source.row[lanes], source.thread[lanes]) for source in row.sources)
     access = row.access and replace(row.access, cells=row.access.cells[lanes])
     given = tuple(source for source in sources if (source.row >= 0).any())
     return replace(row, on=row.on[lanes], terms=row.terms[lanes], sources=given, access=access)

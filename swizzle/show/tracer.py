@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.show.leaves import Threads, Top, alias, same
-from swizzle.show.rows import Kind, Lanes, Row, Source
+from swizzle.show.rows import Kind, Lanes, LaneSource, Row
 from swizzle.specs.specification import symbolic_inputs
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Terms
@@ -39,7 +39,7 @@ from symbolic.ir.program import (
 from symbolic.ir.sites import Site
 from symbolic.ir.text import python_text
 from symbolic.ir.walk import children, rewrite_expression
-from symbolic.machine.accesses import Memory, WarpAccess, bytes_of
+from symbolic.machine.accesses import MemoryKind, WarpAccess, bytes_of
 from symbolic.machine.machine import HoleFunction, Machine
 from symbolic.values.vector import Vector
 
@@ -215,9 +215,9 @@ class Tracer(Machine):
     ) -> Threads:
         """Keep a row and return it as a source for others."""
         number = len(self.rows)
-        sources: list[Source] = []
+        sources: list[LaneSource] = []
         for leaf in (leaf for top in tops for leaf in top.leaves):
-            source = Source(np.where(on, leaf.row, -1), np.where(on, leaf.thread, -1))
+            source = LaneSource(np.where(on, leaf.row, -1), np.where(on, leaf.thread, -1))
             if (source.row >= 0).any() and not any(same(source, other) for other in sources):
                 sources.append(source)
         running = list(zip(self.loop_names, self.rules.loops, strict=True))
@@ -303,9 +303,9 @@ def is_helper(loop: For) -> bool:
     return all(statement.place == loop.place for statement in loop.body)
 
 
-def memory_kinds(program: Program) -> dict[str, Memory]:
+def memory_kinds(program: Program) -> dict[str, MemoryKind]:
     """Return where each array of a program lives."""
-    kinds: dict[str, Memory] = {parameter.name: "global" for parameter in program.parameters}
+    kinds: dict[str, MemoryKind] = {parameter.name: "global" for parameter in program.parameters}
     for statement in program.body:  # an array is declared at the top of a kernel
         if isinstance(statement, DeclareArray):
             kinds[statement.name] = statement.memory

@@ -30,7 +30,7 @@ class Mismatch(Struct, frozen=True):
     wanted: Term
 
 
-class Verdict(Struct, frozen=True):
+class Verification(Struct, frozen=True):
     """Whether a kernel equals its specification for all inputs; where not, the evidence."""
 
     mismatches: tuple[Mismatch, ...]
@@ -62,7 +62,7 @@ def compare(program: Program, run: Run, wanted: Mapping[str, list[Term]]) -> tup
     return tuple(found)
 
 
-def verify(program: Program, spec: Callable[..., Any], meaning: Meaning | None = None) -> Verdict:
+def verify(program: Program, spec: Callable[..., Any], meaning: Meaning | None = None) -> Verification:
     """Compare a program without holes with its specification, for all inputs.
 
     `meaning` is the specification's, where it is known already.
@@ -72,7 +72,7 @@ def verify(program: Program, spec: Callable[..., Any], meaning: Meaning | None =
     run = run_canonical(program, meaning.terms)
     elements = sum(len(w) for w in meaning.wanted.values())
     blocks = program.grid[0] * program.grid[1] * program.grid[2]
-    return Verdict(compare(program, run, meaning.wanted), tuple(run.violations), elements, blocks)
+    return Verification(compare(program, run, meaning.wanted), tuple(run.violations), elements, blocks)
 
 
 def explain_mismatch(program: Program, spec: Callable[..., Any], limit: int = 3) -> list[str]:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Use
-from symbolic.algebra.tally import FALSE, NOTHING, TRUE, Held, Tally, amount
-from symbolic.algebra.tally import Clauses as Guards
+from symbolic.algebra.tally import FALSE, NOTHING, TRUE, GuardMaker, Held, Tally, amount
 from symbolic.algebra.terms import Term, Terms
 
 
@@ -55,13 +54,13 @@ class Times(Tally):
     def of(self, terms: Terms, term: Term) -> Held:
         return self._levels(amount(terms, self.op, term, self.item))
 
-    def whole(self, clauses: Guards, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         return self.once(is_term(self.item))
 
     def _levels(self, times: int) -> Held:
         return dict.fromkeys(range(1, min(times, self.most + 1) + 1), TRUE)
 
-    def joined(self, clauses: Guards, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         if not a or not b:
             return a or b
         found: dict[int, list[int]] = {}
@@ -77,6 +76,6 @@ class Times(Tally):
         levels = range(1, min(max(held, default=0) * number, self.most + 1) + 1)
         return {level: held[-(-level // number)] for level in levels if -(-level // number) in held}
 
-    def says(self, clauses: Guards, held: Held, amount: Any) -> int:
+    def says(self, clauses: GuardMaker, held: Held, amount: Any) -> int:
         assert amount <= self.most
         return clauses.both(held.get(amount, TRUE if amount == 0 else FALSE), -held.get(amount + 1, FALSE))

@@ -9,8 +9,7 @@ from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
 from symbolic.algebra.bag import Bag, Times
-from symbolic.algebra.tally import NOTHING, TRUE, Held, Tally, amount
-from symbolic.algebra.tally import Clauses as Guards
+from symbolic.algebra.tally import NOTHING, TRUE, GuardMaker, Held, Tally, amount
 from symbolic.algebra.terms import Term, Terms
 
 
@@ -56,8 +55,8 @@ class Odd(Tally):
     def of(self, terms: Terms, term: Term) -> Held:
         return {1: TRUE} if amount(terms, self.op, term, self.item) % 2 else NOTHING
 
-    def whole(self, clauses: Guards, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         return self.once(is_term(self.item))
 
-    def joined(self, clauses: Guards, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         return self.once(clauses.odd_one(a[1], b[1])) if a and b else a or b

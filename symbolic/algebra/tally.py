@@ -30,7 +30,7 @@ class TooManyNumbers(Exception):
     """An item may be there with more coefficients than are told apart."""
 
 
-class Clauses(Protocol):
+class GuardMaker(Protocol):
     """What makes guards of guards."""
 
     def both(self, a: int, b: int, /) -> int: ...
@@ -49,7 +49,7 @@ class Tally(ABC):
         """Return what a known term holds."""
 
     @abstractmethod
-    def joined(self, clauses: Clauses, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         """Return what two values hold together."""
 
     def scaled(self, held: Held, number: Any) -> Held:
@@ -61,10 +61,10 @@ class Tally(ABC):
         return NOTHING if guard == FALSE else {1: guard}
 
     @abstractmethod
-    def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         """Return what a value holds that is one item of the operator; `is_term` tells when it is which."""
 
-    def chosen(self, clauses: Clauses, cases: Sequence[tuple[int, Held]]) -> Held:
+    def chosen(self, clauses: GuardMaker, cases: Sequence[tuple[int, Held]]) -> Held:
         """Return what a value holds that is chosen: of each case, when it is chosen comes first."""
         if len(cases) == 1:
             return cases[0][1]
@@ -72,7 +72,7 @@ class Tally(ABC):
         found = {a: clauses.chosen((when, held.get(a, FALSE)) for when, held in cases) for a in amounts}
         return {amount: guard for amount, guard in found.items() if guard != FALSE}
 
-    def says(self, clauses: Clauses, held: Held, amount: Any) -> int:
+    def says(self, clauses: GuardMaker, held: Held, amount: Any) -> int:
         """Return the guard that a value holds the item exactly so often; at most once, if nothing else is said."""
         here = held.get(1, FALSE)
         return here if amount else -here
@@ -88,10 +88,10 @@ class Is(Tally):
     def of(self, terms: Terms, term: Term) -> Held:
         return _once(term == self.term)
 
-    def joined(self, clauses: Clauses, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         raise AssertionError("a term has no parts")
 
-    def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         return self.once(is_term(self.term))
 
 
@@ -104,10 +104,10 @@ class Unwritten(Tally):
     def of(self, terms: Terms, term: Term) -> Held:
         return _once(term == UNWRITTEN)
 
-    def joined(self, clauses: Clauses, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         return _present(clauses, a, b)
 
-    def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         raise AssertionError("what was never written has no items")
 
 
@@ -121,10 +121,10 @@ class Present(Tally):
     def of(self, terms: Terms, term: Term) -> Held:
         return _once(amount(terms, self.op, term, self.item) != 0)
 
-    def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         return self.once(is_term(self.item))
 
-    def joined(self, clauses: Clauses, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         return _present(clauses, a, b)
 
     def scaled(self, held: Held, number: Any) -> Held:
@@ -142,17 +142,17 @@ class Others(Tally):
         others = terms.multiset(term, self.op).keys() - self.items
         return _once(any(not terms.is_number(item, self.op) for item in others))
 
-    def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         return self.once(-clauses.any(map(is_term, sorted(self.items))))
 
-    def joined(self, clauses: Clauses, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         return _present(clauses, a, b)
 
     def scaled(self, held: Held, number: Any) -> Held:
         return held if number else NOTHING
 
 
-class Numbers(Tally):
+class Amounts(Tally):
     """A question whose answers are numbers: each has the guard that it is the answer, but for the usual one."""
 
     @property
@@ -164,7 +164,7 @@ class Numbers(Tally):
     def fold(self, a: Any, b: Any) -> Any:
         """Return the answer of two values together."""
 
-    def joined(self, clauses: Clauses, a: Held, b: Held) -> Held:
+    def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         if not a or not b:
             return a or b
         found: dict[Any, list[int]] = {}
@@ -177,15 +177,15 @@ class Numbers(Tally):
             raise TooManyNumbers
         return {number: clauses.any(guards) for number, guards in found.items()}
 
-    def _all(self, clauses: Clauses, held: Held) -> list[tuple[Any, int]]:
+    def _all(self, clauses: GuardMaker, held: Held) -> list[tuple[Any, int]]:
         return [(self.usual, -clauses.any(held.values())), *held.items()]
 
-    def says(self, clauses: Clauses, held: Held, amount: Any) -> int:
+    def says(self, clauses: GuardMaker, held: Held, amount: Any) -> int:
         return held.get(amount, FALSE) if amount != self.usual else -clauses.any(held.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Coefficient(Numbers):
+class Coefficient(Amounts):
     """With which coefficient an item is in a linear form."""
 
     item: Term
@@ -196,7 +196,7 @@ class Coefficient(Numbers):
         found = amount(terms, self.op, term, self.item)
         return {found: TRUE} if found else NOTHING
 
-    def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         return self.once(is_term(self.item))
 
     def fold(self, a: Any, b: Any) -> Any:
@@ -219,7 +219,7 @@ class Single(Coefficient):
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(Numbers):
+class Constant(Amounts):
     """The number among the items; None where there is none and the operator has no identity."""
 
     op: str
@@ -232,7 +232,7 @@ class Constant(Numbers):
         found = [terms.nodes[item][1][0] for item in terms.items(term, self.op) if terms.is_number(item, self.op)]
         return {found[0]: TRUE} if found and found[0] != self.usual else NOTHING
 
-    def whole(self, clauses: Clauses, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
         return NOTHING
 
     def fold(self, a: Any, b: Any) -> Any:
@@ -287,7 +287,7 @@ def _once(holds: bool) -> Held:
     return {1: TRUE} if holds else NOTHING
 
 
-def _present(clauses: Clauses, a: Held, b: Held) -> Held:
+def _present(clauses: GuardMaker, a: Held, b: Held) -> Held:
     if not a or not b:
         return a or b
     return {1: clauses.any((a[1], b[1]))}

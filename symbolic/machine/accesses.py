@@ -19,7 +19,7 @@ from symbolic.ir.program import DType
 
 SECTOR, LINE, WORD, BANKS = 32, 128, 4, 32
 
-Memory: TypeAlias = Literal["global", "shared", "local"]
+MemoryKind: TypeAlias = Literal["global", "shared", "local"]
 
 
 def bytes_of(dtype: DType) -> int:
@@ -35,7 +35,7 @@ class WarpAccess(Struct, frozen=True):
     """
 
     array: str
-    memory: Memory
+    memory: MemoryKind
     writes: bool
     shape: tuple[int, ...]
     size: int

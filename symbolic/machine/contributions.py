@@ -47,7 +47,7 @@ class Entry(Struct, frozen=True):
     tag: Any = None
 
 
-class Goal(Struct, frozen=True):
+class Wanted(Struct, frozen=True):
     """The items that are wanted, and those that may come in all the same because they may be taken off again."""
 
     order: Accumulation
@@ -233,7 +233,7 @@ class Contributions:
             found = {(item, item)} if law_of(self.inner).idempotent else set()
         return found
 
-    def fitting(self, entry: Entry, t: int, goal: Goal) -> Iterator[tuple[tuple[Term, ...], Term]]:
+    def fitting(self, entry: Entry, t: int, goal: Wanted) -> Iterator[tuple[tuple[Term, ...], Term]]:
         """Yield the operand values whose product fits into what is wanted, with the product."""
         terms, operands = self.terms, entry.operands
         sets = [possible(o, t) for o in operands]
@@ -303,20 +303,20 @@ class Contributions:
         for item, found in uses.items():
             encoding.narrowed |= not goal.order.require(guards, goal.wanted[item], found, when)
 
-    def _goal(self, encoding: Encoding, t: int, term: Term) -> Goal:
+    def _goal(self, encoding: Encoding, t: int, term: Term) -> Wanted:
         """Return what is to be contributed; where too much may cancel to be looked at, nothing may."""
         order = self.order
         if term == UNWRITTEN:
-            return Goal(order.strict(), Counter({UNWRITTEN: 1}), frozenset())
+            return Wanted(order.strict(), Counter({UNWRITTEN: 1}), frozenset())
         wanted = order.items(term)
         if not order.cancels or not order.spare(EntriesOf(self, t), wanted):
-            return Goal(order, wanted, frozenset())
+            return Wanted(order, wanted, frozenset())
         offers = self.offers(t)
         if offers is None:
             encoding.narrowed = True
             order = order.strict()
-            return Goal(order, order.items(term), frozenset())
-        return Goal(order, wanted, order.opposed(offers))
+            return Wanted(order, order.items(term), frozenset())
+        return Wanted(order, wanted, order.opposed(offers))
 
     def _split(self, encoding: Encoding, t: int) -> tuple[list[Term], list[tuple[Entry, Guard]]]:
         """Return the terms that are contributed for certain, and the other entries that may be active."""
@@ -366,7 +366,7 @@ class Contributions:
         guards.add([-when, -active, *lefts, *vanishes])
 
     def _contributions(
-        self, encoding: Encoding, entry: Entry, t: int, goal: Goal, fitting: Sequence[tuple[tuple[Term, ...], Term]]
+        self, encoding: Encoding, entry: Entry, t: int, goal: Wanted, fitting: Sequence[tuple[tuple[Term, ...], Term]]
     ) -> Iterator[tuple[Guard, Counter[Term]]]:
         """Yield what an entry may contribute without spoiling the wanted term: the guard and the items."""
         guards, operands = encoding.guards, entry.operands

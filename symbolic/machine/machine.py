@@ -62,7 +62,7 @@ from symbolic.machine.rules import Rules
 from symbolic.machine.run import Accumulated, Run
 from symbolic.values.data import Data, DataVector
 from symbolic.values.guard import FALSE, TRUE, Guard, OutOfTime
-from symbolic.values.mapped import Mapped, Number
+from symbolic.values.mapped import CastIndex, Mapped
 from symbolic.values.moved import Gathered, Selected, Shuffled
 from symbolic.values.union import Union, merge
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
@@ -400,7 +400,7 @@ class Machine:
                     return self.algebra.cast(inner, source, dtype)
                 terms = self._canonical().terms
                 if isinstance(inner, Deferred):
-                    return Number(inner, terms.const)
+                    return CastIndex(inner, terms.const)
                 convert = conversion(source, dtype)
                 return inner if convert is None else Mapped(terms, convert, (inner,), node.place)
             case Load():

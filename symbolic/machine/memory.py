@@ -20,10 +20,10 @@ from symbolic.errors import Place
 from symbolic.ir.program import DType
 from symbolic.ir.sites import Key
 from symbolic.values.data import (
-    Chosen,
     Data,
     DataVector,
     Kinds,
+    Picked,
     Possible,
     combines,
     equals,
@@ -275,7 +275,7 @@ def hit_at(write: Diffuse, encoding: Encoding, u: int, address: int) -> Guard:
     return hit if hit == FALSE else encoding.guards.both(hit, guard_at(write.mask, encoding, u))
 
 
-class Cells(Chosen):
+class Cells(Picked):
     """What the cells of a memory hold in a snapshot: one value per address instead of one per thread."""
 
     def __init__(self, memory: Memory, seen: Snapshot) -> None:
@@ -333,7 +333,7 @@ class Cells(Chosen):
         return self.memory.cell_possible(self.seen, t) if t >= 0 else frozenset((UNWRITTEN,))
 
 
-class Read(Chosen):
+class Read(Picked):
     """What each thread finds at an address, in a snapshot of a memory that depends on holes, or at an open address."""
 
     def __init__(self, memory: Memory, seen: Snapshot, address: Vector) -> None:

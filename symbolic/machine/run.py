@@ -24,7 +24,7 @@ EXPECTED: Final = {
 """What each rule asks for."""
 
 
-class Obligation(Protocol):
+class HoleObligation(Protocol):
     """What holes must see to."""
 
     def __call__(self, encoding: Encoding, t: int, when: Guard = TRUE) -> None:
@@ -70,7 +70,7 @@ class Run(Struct):
     memories: dict[str, Memory]
     accumulated: list[Accumulated]
     violations: list[Violation]
-    obligations: dict[Key, Obligation]
+    obligations: dict[Key, HoleObligation]
     accesses: dict[Key, tuple[Vector, Vector, int]] = field(default_factory=dict)
     barriers: list[Passed] = field(default_factory=list)
 

@@ -26,7 +26,7 @@ from symbolic.solve.floor_division import signed_floor_div, signed_floor_mod, un
 FEW = 1024  # cases of a value
 
 
-class Number(Struct, frozen=True, eq=False):
+class Cased(Struct, frozen=True, eq=False):
     """A value: cases of numbers or a formula, and when it was never written."""
 
     value: Cases | FNode | None
@@ -59,28 +59,28 @@ class NumberValues:
         self._manager: Any = get_env().formula_manager
         self._true, self._false = self._manager.TRUE(), self._manager.FALSE()
 
-    def atom(self, array: str, index: int) -> Number:
+    def atom(self, array: str, index: int) -> Cased:
         dtype, given = self._dtypes[array], self._leaf(array, index)
         if given is None:
-            return Number(symbol(array, index, dtype), dtype, self._false)
+            return Cased(symbol(array, index, dtype), dtype, self._false)
         return self.number(given, dtype)
 
-    def number(self, value: Any, dtype: DType) -> Number:
+    def number(self, value: Any, dtype: DType) -> Cased:
         exact = Fraction(value) if dtype.is_float else _wrapped(int(value), dtype)
-        return Number({exact: self._true}, dtype, self._false)
+        return Cased({exact: self._true}, dtype, self._false)
 
-    def unwritten(self) -> Number:
-        return Number(None, DType.F32, self._true)
+    def unwritten(self) -> Cased:
+        return Cased(None, DType.F32, self._true)
 
-    def is_unwritten(self, value: Number) -> FNode:
+    def is_unwritten(self, value: Cased) -> FNode:
         return value.unwritten
 
-    def choose(self, cases: Sequence[tuple[FNode, Number]]) -> Number:
+    def choose(self, cases: Sequence[tuple[FNode, Cased]]) -> Cased:
         some = [(f, v) for f, v in cases if not f.is_false()]
         missing = some_of(both(f, v.unwritten) for f, v in some)
         there = [(f, v) for f, v in some if v.value is not None]
         if not there:
-            return Number(None, DType.F32, missing)
+            return Cased(None, DType.F32, missing)
         dtype = there[0][1].dtype
         if all(isinstance(v.value, dict) for _, v in there):
             groups: dict[Any, list[FNode]] = {}
@@ -88,13 +88,13 @@ class NumberValues:
                 assert isinstance(v.value, dict)
                 for number, g in v.value.items():
                     groups.setdefault(number, []).append(both(f, g))
-            return Number({n: some_of(fs) for n, fs in groups.items()}, dtype, missing)
+            return Cased({n: some_of(fs) for n, fs in groups.items()}, dtype, missing)
         found = self.formula(there[-1][1])
         for f, v in reversed(there[:-1]):
             found = self._manager.Ite(f, self.formula(v), found)
-        return Number(found, dtype, missing)
+        return Cased(found, dtype, missing)
 
-    def formula(self, number: Number) -> FNode:
+    def formula(self, number: Cased) -> FNode:
         """Return a value as a formula."""
         if not isinstance(number.value, dict):
             assert number.value is not None
@@ -105,10 +105,10 @@ class NumberValues:
             found = self._manager.Ite(f, constant, found)
         return found
 
-    def apply(self, op: str, operands: Sequence[Number], dtype: DType) -> Number:
+    def apply(self, op: str, operands: Sequence[Cased], dtype: DType) -> Cased:
         missing = some_of(o.unwritten for o in operands)
         if any(o.value is None for o in operands):
-            return Number(None, dtype, missing)
+            return Cased(None, dtype, missing)
         cases = [o.value for o in operands if isinstance(o.value, dict)]
         product = 1
         for some in cases:
@@ -118,21 +118,21 @@ class NumberValues:
             for chosen in itertools.product(*(c.items() for c in cases)):
                 number = _compute(op, [n for n, _ in chosen], dtype)
                 groups.setdefault(number, []).append(both(*(f for _, f in chosen)))
-            return Number({n: some_of(fs) for n, fs in groups.items()}, dtype, missing)
+            return Cased({n: some_of(fs) for n, fs in groups.items()}, dtype, missing)
         found = self._operate(op, [self.formula(o) for o in operands], dtype)
-        return Number(found, dtype, missing)
+        return Cased(found, dtype, missing)
 
-    def cast(self, value: Number, source: DType, target: DType) -> Number:
+    def cast(self, value: Cased, source: DType, target: DType) -> Cased:
         if value.value is None or conversion(source, target) is None:
-            return Number(value.value, target, value.unwritten)
+            return Cased(value.value, target, value.unwritten)
         if source.is_float or target.is_float:
             raise NotCovered(f"the conversion from {source.value} to {target.value}")
         if isinstance(value.value, dict):
             groups: dict[Any, list[FNode]] = {}
             for number, f in value.value.items():
                 groups.setdefault(_wrapped(number, target), []).append(f)
-            return Number({n: some_of(fs) for n, fs in groups.items()}, target, value.unwritten)
-        return Number(self._resized(value.value, source, target), target, value.unwritten)
+            return Cased({n: some_of(fs) for n, fs in groups.items()}, target, value.unwritten)
+        return Cased(self._resized(value.value, source, target), target, value.unwritten)
 
     def _resized(self, formula: FNode, source: DType, target: DType) -> FNode:
         more = bits(target) - bits(source)
@@ -140,7 +140,7 @@ class NumberValues:
             return self._manager.BVSExt(formula, more) if is_signed(source) else self._manager.BVZExt(formula, more)
         return formula if more == 0 else self._manager.BVExtract(formula, 0, bits(target) - 1)
 
-    def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Number]]]) -> Number:
+    def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Cased]]]) -> Cased:
         """Add up what joins an accumulator, in the kernel's order."""
         dtype, outer = declared.dtype, declared.outer
         identity = law_of(outer).identity
@@ -160,9 +160,9 @@ class NumberValues:
                     joined = self._manager.Ite(seen, self._operate(outer, [found, new], dtype), new)
                     found = self._manager.Ite(on, joined, found)
                 seen = some_of((seen, on))
-        return Number(found, dtype, some_of((*missing, no(seen))))
+        return Cased(found, dtype, some_of((*missing, no(seen))))
 
-    def equal(self, number: Number, wanted: Number) -> FNode:
+    def equal(self, number: Cased, wanted: Cased) -> FNode:
         """Return the formula 'this value was written and is the wanted one'."""
         if number.value is None or wanted.value is None:
             return self._false
@@ -172,7 +172,7 @@ class NumberValues:
             same = self._manager.Equals(self.formula(number), self.formula(wanted))
         return both(no(number.unwritten), same)
 
-    def term(self, terms: Terms, term: Term, dtype: DType) -> Number:
+    def term(self, terms: Terms, term: Term, dtype: DType) -> Cased:
         """Return what the specification says, of a term of it."""
         op, args = terms.nodes[term]
         if op == "atom":

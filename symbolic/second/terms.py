@@ -29,7 +29,7 @@ MOST_CONTRIBUTIONS = 20_000  # to one accumulator in which something may cancel
 MOST_SUMS = 2_000  # of the coefficients of one item
 
 
-class Bag(Struct, frozen=True, eq=False):
+class Gathered(Struct, frozen=True, eq=False):
     """An accumulator under holes: entries of a formula and the operands' cases."""
 
     outer: str
@@ -45,7 +45,7 @@ class Applied(Struct, frozen=True):
     operands: tuple[Any, ...]
 
 
-Kept: TypeAlias = "dict[Term | Bag | Applied, FNode]"
+Kept: TypeAlias = "dict[Term | Gathered | Applied, FNode]"
 
 
 class TermValues:
@@ -109,7 +109,7 @@ class TermValues:
 
     def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Kept]]]) -> Kept:
         init = None if declared.init is None else self.terms.const(declared.init.value)
-        bag = Bag(declared.outer, declared.inner, init, tuple((f, tuple(o)) for f, o in entries))
+        bag = Gathered(declared.outer, declared.inner, init, tuple((f, tuple(o)) for f, o in entries))
         if all(f.is_true() and all(len(o) == 1 for o in operands) for f, operands in bag.entries):
             items = [] if init is None else [init]
             for _, operands in bag.entries:
@@ -128,7 +128,7 @@ class TermValues:
         return some_of(both(formula, self._key_may_be(key, term)) for key, formula in value.items())
 
     def _key_may_be(self, key: Any, term: Term) -> FNode:
-        if isinstance(key, Bag):
+        if isinstance(key, Gathered):
             return self._bag_is(key, term)
         if not isinstance(key, Applied):
             return self._true if key == term else self._false
@@ -143,10 +143,20 @@ class TermValues:
         """Take what is known off the wanted term, and ask whether the bag is the rest."""
         known = [k for k in key.operands if isinstance(k, int)]
         (only, *others) = [k for k in key.operands if not isinstance(k, int)]
-        if law_of(key.op).order in ("linear", "parity") and len(known) == 1 and not others and isinstance(only, Bag):
+        if (
+            law_of(key.op).order in ("linear", "parity")
+            and len(known) == 1
+            and not others
+            and isinstance(only, Gathered)
+        ):
             taken = unary(self.terms, "-", known[0]) if key.op == "+" else known[0]
             return self._true if UNWRITTEN in known else self._key_may_be(only, self.terms.apply(key.op, (term, taken)))
-        if others or not isinstance(only, Bag) or not self._is_plain(only, key.op) or self._vanishes(known, key.op):
+        if (
+            others
+            or not isinstance(only, Gathered)
+            or not self._is_plain(only, key.op)
+            or self._vanishes(known, key.op)
+        ):
             return self._true
         left = self.terms.multiset(term, key.op)
         left.subtract(self.terms.items(known[0], key.op))
@@ -156,7 +166,7 @@ class TermValues:
     def _vanishes(self, known: Sequence[Term], op: str) -> bool:
         return any(self.terms.nodes[k] == ("const", (law_of(op).absorber,)) or k == UNWRITTEN for k in known)
 
-    def _is_plain(self, bag: Bag, op: str) -> bool:
+    def _is_plain(self, bag: Gathered, op: str) -> bool:
         """Say whether a bag's value folds with nothing under an operator: it is neither a number nor made by it."""
         if op in (bag.outer, bag.inner) or bag.init is not None or law_of(op).idempotent:
             return False
@@ -164,7 +174,7 @@ class TermValues:
         atoms = all(isinstance(k, int) and self.terms.nodes[k][0] == "atom" for k in keys)
         return atoms and any(f.is_true() for f, _ in bag.entries)
 
-    def _bag_is(self, bag: Bag, term: Term) -> FNode:
+    def _bag_is(self, bag: Gathered, term: Term) -> FNode:
         terms, law = self.terms, law_of(bag.outer)
         if any(not isinstance(key, int) for _, operands in bag.entries for o in operands for key in o):
             return self._true
@@ -196,7 +206,7 @@ class TermValues:
             rules.append(some_of(uses[item]) if law.idempotent else exactly(count, uses[item]))
         return both(*rules)
 
-    def _parity_is(self, bag: Bag, term: Term) -> FNode:
+    def _parity_is(self, bag: Gathered, term: Term) -> FNode:
         """Say that what is wanted comes in an odd number of times, and everything else an even one."""
         terms, outer = self.terms, bag.outer
         wanted = set(terms.items(term, outer))
@@ -220,12 +230,12 @@ class TermValues:
             return self._true
         return both(*rules, *(is_odd(found) if item in wanted else no(is_odd(found)) for item, found in uses.items()))
 
-    def _coefficients(self, bag: Bag) -> set[Any]:
+    def _coefficients(self, bag: Gathered) -> set[Any]:
         """Return the coefficients that items may join a sum with."""
         products = [p for _, operands in bag.entries for p in self._products_of(bag.inner, operands)]
         return {n for p in products if p != UNWRITTEN for n in self.terms.multiset(p, bag.outer).values()}
 
-    def _linear_is(self, bag: Bag, term: Term) -> FNode:
+    def _linear_is(self, bag: Gathered, term: Term) -> FNode:
         """Say of each item that its coefficients add up to the wanted one."""
         terms, outer = self.terms, bag.outer
         if self._contributions(bag) > MOST_CONTRIBUTIONS:
@@ -264,7 +274,7 @@ class TermValues:
                 return self._true
         return reached.get(Fraction(wanted), self._false)
 
-    def _contributions(self, bag: Bag) -> int:
+    def _contributions(self, bag: Gathered) -> int:
         """Return in how many ways something may join a bag."""
         return sum(prod(len(o) for o in operands) for _, operands in bag.entries)
 

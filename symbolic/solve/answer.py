@@ -66,7 +66,7 @@ class Unknown(Struct, frozen=True):
 Answer: TypeAlias = Sat | Unsat | Unknown
 
 
-class Engine(Protocol):
+class SolverEngine(Protocol):
     """One solver that holds formulas. `holds_gil` says that its check lets nothing else run in this process."""
 
     name: str

@@ -13,7 +13,7 @@ from typing_extensions import assert_never
 from symbolic.solve.answer import Model, Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
 from symbolic.solve.solver import Solver, unchecked_formulas
-from symbolic.solve.verdict import Chosen, Clauses, Excluded, Holds, Verdict
+from symbolic.solve.verdict import Clauses, Excluded, Holds, Possible, Verdict
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
@@ -41,7 +41,7 @@ class Formulas:
         answer = self._solver.check([*formulas], timeout)
         match answer:
             case Sat(model):
-                return Chosen(self._reader(model))
+                return Possible(self._reader(model))
             case Unsat(core):
                 return Excluded(frozenset(formulas[f] for f in core))
             case Unknown():

@@ -12,7 +12,7 @@ from typing import Protocol
 from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SatName, SolverName, require_installed
 from symbolic.solve.interrupt import gc_paused
-from symbolic.solve.verdict import Chosen, Clauses, Excluded, Verdict
+from symbolic.solve.verdict import Clauses, Excluded, Possible, Verdict
 from symbolic.values.guard import Guard, Guards
 
 
@@ -36,7 +36,7 @@ class GuardSolver:
         with gc_paused():
             self._engine.add(self.guards.take(), self.guards.variables)
         verdict = self._engine.check(assumptions, timeout)
-        return Chosen(self.guards.reader(verdict.holds)) if isinstance(verdict, Chosen) else verdict
+        return Possible(self.guards.reader(verdict.holds)) if isinstance(verdict, Possible) else verdict
 
     def close(self) -> None:
         """Free the solver; more than once is fine."""
@@ -85,7 +85,7 @@ class _Literals:
             place = abs(guard) - 1
             return (place < len(model) and model[place] > 0) == (guard > 0)
 
-        return Chosen(holds)
+        return Possible(holds)
 
     def close(self) -> None:
         sat, self._sat = self._sat, None

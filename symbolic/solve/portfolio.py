@@ -21,7 +21,7 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
-from symbolic.solve.answer import Answer, Engine, Model, Sat, Unknown, Unsat
+from symbolic.solve.answer import Answer, Model, Sat, SolverEngine, Unknown, Unsat
 
 
 class _Runner(Struct):
@@ -31,7 +31,7 @@ class _Runner(Struct):
     received: bytearray = field(default_factory=bytearray)
 
 
-def race(engines: Sequence[Engine], assumptions: Sequence[FNode], timeout: float | None) -> Answer:
+def race(engines: Sequence[SolverEngine], assumptions: Sequence[FNode], timeout: float | None) -> Answer:
     """Check with every engine at once and return the first sat or unsat; unknown when none has one in `timeout`
     seconds. All children are gone when this returns or raises."""
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -64,7 +64,7 @@ def race(engines: Sequence[Engine], assumptions: Sequence[FNode], timeout: float
             _end(runner)
 
 
-def _fork(engine: Engine, assumptions: Sequence[FNode], timeout: float | None) -> _Runner:
+def _fork(engine: SolverEngine, assumptions: Sequence[FNode], timeout: float | None) -> _Runner:
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         # Python 3.12 warns of any fork beside other threads; the child only runs the engine and leaves.
@@ -86,7 +86,7 @@ def _fork(engine: Engine, assumptions: Sequence[FNode], timeout: float | None) -
         os._exit(0)
 
 
-def _pack(engine: Engine, answer: Answer, assumptions: Sequence[FNode]) -> tuple[str, Any]:
+def _pack(engine: SolverEngine, answer: Answer, assumptions: Sequence[FNode]) -> tuple[str, Any]:
     match answer:
         case Sat(model):
             return "sat", {symbol.symbol_name(): model.value(symbol) for symbol in engine.symbols()}

@@ -23,7 +23,7 @@ from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
 from symbolic.errors import SwizzleError
-from symbolic.solve.answer import Answer, Engine, Model, Sat, Unknown, Unsat
+from symbolic.solve.answer import Answer, Model, Sat, SolverEngine, Unknown, Unsat
 from symbolic.solve.engines import EngineName, SatName, SolverName, members
 from symbolic.solve.interrupt import gc_paused
 from symbolic.solve.portfolio import race
@@ -65,7 +65,7 @@ class Solver:
         self._timeout = timeout
         self._fragment: Fragment | None = "boolean" if boolean else None
         self._kept: list[FNode] = []
-        self._engines: tuple[Engine, ...] = self._open("boolean") if boolean else ()
+        self._engines: tuple[SolverEngine, ...] = self._open("boolean") if boolean else ()
 
     def __enter__(self) -> Solver:
         return self
@@ -104,7 +104,7 @@ class Solver:
         """Free the engines; more than once is fine."""
         self._close_engines()
 
-    def _open(self, fragment: Fragment) -> tuple[Engine, ...]:
+    def _open(self, fragment: Fragment) -> tuple[SolverEngine, ...]:
         return tuple(_engine(name, fragment) for name in self._names)
 
     def _feed(self, batch: Sequence[FNode]) -> None:
@@ -134,7 +134,7 @@ def unchecked_formulas() -> Iterator[None]:
         manager._do_type_check = checked
 
 
-def _engine(name: EngineName, fragment: Fragment) -> Engine:
+def _engine(name: EngineName, fragment: Fragment) -> SolverEngine:
     match name:
         case "z3":
             from symbolic.solve.z3_engine import Z3Engine

@@ -14,7 +14,7 @@ Holds: TypeAlias = Callable[[Guard], bool]
 Clauses: TypeAlias = Sequence[Sequence[Guard]]
 
 
-class Chosen(Struct, frozen=True):
+class Possible(Struct, frozen=True):
     """There is a choice; `holds` tells which guards hold under it."""
 
     holds: Holds
@@ -26,4 +26,4 @@ class Excluded(Struct, frozen=True):
     core: frozenset[Guard]
 
 
-Verdict: TypeAlias = Chosen | Excluded | Unknown
+Verdict: TypeAlias = Possible | Excluded | Unknown

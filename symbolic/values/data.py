@@ -169,7 +169,7 @@ class Data(ABC):
     def _find_possible(self, t: int) -> Possible: ...
 
 
-class Chosen(Data):
+class Picked(Data):
     """Data that is one of several values, as they are."""
 
     @abstractmethod

@@ -265,7 +265,7 @@ class Mapped(Data):
         return found
 
 
-class Number(Data):
+class CastIndex(Data):
     """A steering value that depends on holes, cast to data."""
 
     def __init__(self, index: Deferred, cast: Callable[[int], Term]) -> None:

@@ -6,11 +6,11 @@ from functools import cached_property, partial
 
 from symbolic.algebra.terms import Term, Terms
 from symbolic.values.data import (
-    Chosen,
     Data,
     DataVector,
     Kinds,
     Need,
+    Picked,
     Possible,
     combines,
     equals,
@@ -26,7 +26,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_at, reach
 
 
-class Selected(Chosen):
+class Selected(Picked):
     """`yes` where a BOOL vector holds, else `no`."""
 
     def __init__(self, chosen: Vector, yes: DataVector, no: DataVector) -> None:
@@ -75,7 +75,7 @@ class Selected(Chosen):
         return kinds_of(terms, [(self.yes, t), (self.no, t)])
 
 
-class Shuffled(Chosen):
+class Shuffled(Picked):
     """What lane `source` of the warp that begins at thread `base` offers."""
 
     def __init__(self, value: DataVector, source: Vector, base: Lanes, width: int) -> None:
@@ -138,7 +138,7 @@ class Shuffled(Chosen):
         return kinds_of(terms, [(self.value, int(self.base[t]) + lane) for lane in range(self.width)])
 
 
-class Gathered(Chosen):
+class Gathered(Picked):
     """Another thread's value, the giver known for each thread."""
 
     def __init__(self, value: Data, giver: Lanes) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbolic.second.forward import Cases
-from templates.second.groups import Group, Point, distinct
+from templates.second.groups import OneOf, Point, distinct
 
 COMPARISONS = (operator.eq, operator.ne, operator.ge, operator.gt, operator.le, operator.lt)
 
@@ -25,7 +25,7 @@ class CondHole:
         constants = range(-reach, reach + 1) if space != "1" else (0,)
         rows = itertools.product(range(arity), range(arity), COMPARISONS, (1, -1), constants)
         self._table = distinct(list(rows), lambda row: self._value(row, columns))
-        self.groups = [Group([row for row, _ in self._table])]
+        self.groups = [OneOf([row for row, _ in self._table])]
 
     @staticmethod
     def _value(row: Any, arguments: Sequence[Any]) -> Any:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symbolic.second.forward import Cases, both, some_of
-from templates.second.groups import Description, Group, Point
+from templates.second.groups import Description, OneOf, Point
 
 
 class EitherHole:
     """One of these, chosen by a group of its own."""
 
     def __init__(self, parts: Sequence[Description]) -> None:
-        self._which = Group(parts)
+        self._which = OneOf(parts)
         self.groups = [self._which, *(group for part in parts for group in part.groups)]
 
     def at(self, point: Point) -> Cases:

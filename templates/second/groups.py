@@ -22,13 +22,13 @@ Table: TypeAlias = npt.NDArray[np.int64]
 class Description(Protocol):
     """What a hole may be: choices of rows, its cases at a point, and the function that a model chooses."""
 
-    groups: list[Group]
+    groups: list[OneOf]
 
     def at(self, point: Point) -> Cases: ...
     def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]: ...
 
 
-class Group:
+class OneOf:
     """Rows of which exactly one is chosen."""
 
     def __init__(self, rows: Sequence[Any]) -> None:

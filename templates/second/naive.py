@@ -13,7 +13,7 @@ import numpy as np
 from symbolic.ir.program import Hole
 from symbolic.second.forward import Cases, both, some_of
 from symbolic.values.guard import OutOfTime
-from templates.second.groups import Group, Point, Table, distinct
+from templates.second.groups import OneOf, Point, Table, distinct
 
 Depth: TypeAlias = Literal[1, 2]
 Expression: TypeAlias = tuple[Any, ...]  # ("argument", number), ("constant", value) or (operator, left, right)
@@ -51,8 +51,8 @@ class NaiveHole:
             below = [some for some, _ in distinct(deeper, value)]
         self._terms = distinct(below, lambda some: value(some) % n)
         self._by = distinct(self._by_constant(below), lambda some: value(some) % n)
-        self._left, self._right = Group([s for s, _ in self._terms]), Group([s for s, _ in self._terms])
-        self._scaled, self._production = Group([s for s, _ in self._by]), Group(["+", "-", "by a constant"])
+        self._left, self._right = OneOf([s for s, _ in self._terms]), OneOf([s for s, _ in self._terms])
+        self._scaled, self._production = OneOf([s for s, _ in self._by]), OneOf(["+", "-", "by a constant"])
         self.groups = [self._production, self._left, self._right, self._scaled]
         self._known: dict[Point, Cases] = {}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from symbolic.second.forward import Cases, both, some_of
 from templates.primitives import xform
-from templates.second.groups import Group, Point, distinct, inverse
+from templates.second.groups import OneOf, Point, distinct, inverse
 
 
 class XformHole:
@@ -39,7 +39,7 @@ class XformHole:
         self._shape = distinct(shapes, all_turns)
         ks = np.array(self.shifts, np.int64)
         self._rate = distinct(rates, lambda r: (ks * r[0] + (ks // r[1] if r[1] else 0)) % n)
-        self.groups = [Group([s for s, _ in self._shape]), Group([r for r, _ in self._rate]), Group(range(n))]
+        self.groups = [OneOf([s for s, _ in self._shape]), OneOf([r for r, _ in self._rate]), OneOf(range(n))]
         self._turn: dict[int, Cases] = {}
         self._known: dict[Point, Cases] = {}
 

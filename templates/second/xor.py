@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symbolic.second.forward import Cases, both, no, some_of
-from templates.second.groups import Group, Point
+from templates.second.groups import OneOf, Point
 
 
 class XorHole:
@@ -23,7 +23,7 @@ class XorHole:
         highest = max((point[1] for point in points if len(point) > 1), default=0)
         powers += [(0, 1 << j) for j in range(highest.bit_length())]
         self.bases = [(0, 0), *powers]
-        self._bits = {base: [Group((1, 0)) for _ in range(self.width)] for base in self.bases}
+        self._bits = {base: [OneOf((1, 0)) for _ in range(self.width)] for base in self.bases}
         self.groups = [group for some in self._bits.values() for group in some]
         self._known: dict[Point, Cases] = {}
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Chosen
+from symbolic.solve.verdict import Possible
 from symbolic.values.guard import Guard, Guards
 
 Holds = Callable[[Guard], bool]
@@ -16,4 +16,4 @@ def assignments(guards: Guards, inputs: Sequence[Guard]) -> Iterator[tuple[tuple
         for values in product((False, True), repeat=len(inputs)):
             chosen = [g if v else -g for g, v in zip(inputs, values, strict=True)]
             answer = solver.check(chosen)
-            yield values, answer.holds if isinstance(answer, Chosen) else None
+            yield values, answer.holds if isinstance(answer, Possible) else None

@@ -27,14 +27,14 @@ from symbolic.ir.program import DType, Program
 from symbolic.ir.sites import Sites
 from symbolic.machine.run import Run
 from symbolic.second.forward import Cases, Forward, NotCovered, combine, exactly, fresh, no, some_of, true
-from symbolic.second.numbers import Number, NumberValues, bits, is_signed, symbol
+from symbolic.second.numbers import Cased, NumberValues, bits, is_signed, symbol
 from symbolic.solve.answer import Sat, Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.solver import Solver
 from symbolic.values.guard import OutOfTime
 from templates.chooser import Choice, sign
 from templates.holes import Point, Space
-from templates.second.groups import Group
+from templates.second.groups import OneOf
 from templates.template import Template
 
 Input = Mapping[tuple[str, int], Any]
@@ -44,7 +44,7 @@ class Formulas:
     """A chooser whose choice is open, in plain formulas."""
 
     def __init__(self, template: Template) -> None:
-        self.groups = [Group(constants) for constants in template.components]
+        self.groups = [OneOf(constants) for constants in template.components]
         self._shared: dict[Hashable, Cases] = {}
 
     def pick(self, component: int, table: Callable[[Any], Hashable]) -> Cases:
@@ -241,7 +241,7 @@ def difference(
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             return Unknown("out of time")
-        got: Number = reading.output(output.array, output.address)
+        got: Cased = reading.output(output.array, output.address)
         same = values.equal(got, values.term(problem.terms, output.term, dtypes[output.array]))
         if same.is_true():
             continue

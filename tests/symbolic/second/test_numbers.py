@@ -12,7 +12,7 @@ import pytest
 from pysmt.shortcuts import FALSE
 
 from symbolic.ir.program import DType
-from symbolic.second.numbers import Number, NumberValues, bits
+from symbolic.second.numbers import Cased, NumberValues, bits
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add,
@@ -38,7 +38,7 @@ def ways(op: str, operands: list[Any], dtype: DType) -> list[Any]:
     numbers = [values.number(each, dtype) for each in operands]
     cases = values.apply(op, numbers, dtype).value
     assert isinstance(cases, dict)
-    formulas = [Number(values.formula(number), dtype, FALSE()) for number in numbers]
+    formulas = [Cased(values.formula(number), dtype, FALSE()) for number in numbers]
     found: Any = values.apply(op, formulas, dtype).value
     constant = found.simplify().constant_value()
     if not dtype.is_float:
