@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from msgspec.structs import replace
 
 ROOT = Path(__file__).resolve().parent.parent
 ANCHORS = json.loads((ROOT / "bench" / "anchors.json").read_text())

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import KIND_OF, is_float, typed, untyped, width
