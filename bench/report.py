@@ -11,9 +11,13 @@ from chart import line_chart
 Row = Mapping[str, Any]
 HEAD = """# Benchmarks
 
-Written by `make bench`; how it measures: [bench/README.md](../bench/README.md). Every run is a whole process; times are
-medians in seconds, memory is the largest resident set. 'Ratio' is the wall time against that of `swizzle check`, which
-reads, interprets and verifies the solution when it is given. 'Warm' is the same question again, from the cache.
+`make bench` writes this page; [bench/README.md](../bench/README.md) says how it measures. Every run is a whole process.
+Times are medians in seconds, and memory is the largest resident set.
+
+- 'Space' is the question. 'first': solve as usual, up to the first answer with its proof. A number: search that space
+  alone. 'all': list all solutions. 'no light': without trying simple constants first (`--no-light`).
+- 'Warm' is the same question again, answered from the cache.
+- 'Ratio' is the wall time divided by that of `swizzle check`, which only reads, interprets and verifies the solution.
 """
 
 
@@ -22,7 +26,7 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
     on, rows = results["machine"], {row["name"]: row for row in results["benchmarks"]}
     packages = ", ".join(f"{name} {number}" for name, number in on["packages"].items())
     lines = [HEAD, f"{on['cpu']}, {on['cores']} cores, Python {on['python']}, {packages}.", ""]
-    lines += [f"On that machine, on that day, ten million additions in a Python loop took {on['loop_s']:.2f} s.", ""]
+    lines += [f"To compare machines: ten million additions in a Python loop took {on['loop_s']:.2f} s on this one.", ""]
     if len(rows) < len(BENCHMARKS):
         lines += [f"{len(rows)} of the {len(BENCHMARKS)} rows were measured.", ""]
     measured = [rows[b.name] for b in TABLE if b.name in rows]
@@ -30,7 +34,7 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
     lines += ["## The paper's kernels at warp size 32", "", *table(measured, anchors), "", f"{anchors['about']}", ""]
     if compared:
         lines += [
-            "## Without the paper's template, without canonical terms (Table 2)",
+            "## Without the paper's template, or without canonical terms (Table 2)",
             "",
             *table(compared, anchors),
             "",
@@ -38,7 +42,7 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
     lines += [
         "## Growth",
         "",
-        f"Time to the first answer with its proof; where a line ends, {LONG} s were not enough.",
+        f"Time to the first answer with its proof. Where a line ends, the next size did not finish in {LONG} s.",
         "",
     ]
     lines += ["![Seconds over the warp size](images/growth-warp.svg)", ""]
