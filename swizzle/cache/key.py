@@ -136,7 +136,8 @@ def term_digests(terms: Terms, names: Mapping[str, int], asked: Iterable[Term]) 
             text = f"const {_number(arguments[0])!r}".encode()
         else:
             parts = [digests[argument] for argument in arguments]
-            if find_law(op) is not None:
+            law = find_law(op)
+            if law is not None and law.commutes:
                 parts.sort()
             head = heads.get(op) or heads.setdefault(op, f"{normal_form(op, {})} ".encode())
             text = head + b"".join(parts)

@@ -27,7 +27,7 @@ ORDERS: Final = tuple(order for order in get_args(Order) if order != "linear")
 
 
 class Operator(Struct, frozen=True, eq=False):
-    """A commutative and associative operator on data of a user's own.
+    """An associative operator on data of a user's own.
 
     In a kernel it is a function of two values or more, and `accumulator(..., outer=gcd)` reduces by it. In a
     specification it is such a function too, or one of a list: `gcd(x[3 * i + k] for k in range(3))`.
@@ -55,9 +55,9 @@ class Operator(Struct, frozen=True, eq=False):
 
     def pair(self, a: Any, b: Any) -> Any:
         """Return what the operator makes of two values: numbers, NumPy's arrays, or symbolic data."""
-        for value, other in ((a, b), (b, a)):
+        for value, other, swapped in ((a, b, False), (b, a, True)):
             if hasattr(value, "reduce_with"):
-                return value.reduce_with(self.law.name, other)
+                return value.reduce_with(self.law.name, other, swapped)
         if isinstance(a, int | float) and isinstance(b, int | float):
             return self.law.fold(a, b)
         from symbolic.algebra.numbers import joined
@@ -83,11 +83,12 @@ def operator(
     numba: str = "",
     name: str = "",
 ) -> Any:
-    """Make a commutative and associative operator on data of a function of two numbers: write it above a `def`.
+    """Make an associative operator on data of a function of two numbers: write it above a `def`.
 
     `order` says what of many items counts: how often each is there ("bag"), whether it is there ("set": of two that
     are equal one counts, as for a maximum), whether it is there an odd number of times ("parity": two of a kind cancel,
-    as for xor). `identity` changes nothing (-1: all bits), `absorber` leaves nothing else. `types` are the data that it
+    as for xor), or in which order they come ("sequence", for an operator that does not commute).
+    `identity` changes nothing (-1: all bits), `absorber` leaves nothing else. `types` are the data that it
     takes: the function gets Python numbers of such a type and gives one. `numpy` is the name of NumPy's function or a
     function on arrays, and otherwise the function itself, number by number. `cuda` is the body of the function in C++,
     with its parameters' names and `T` for the type; `numba` a `def` for numba.cuda, and otherwise the function's own

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
+from symbolic.algebra.accumulation import Question
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.law import find_law
 from symbolic.algebra.orders import accumulation
@@ -58,14 +59,15 @@ class Stored(Struct, frozen=True):
 
 
 class Content(Struct, frozen=True):
-    """How often one item is in each output of an array, which are all reductions by one operator.
+    """How often one item is in each output of an array, which are all reductions by one operator; of a sequence, in
+    which order some items are.
 
     The item None is the number among the items, UNWRITTEN what a cell holds before its first write. Where an output is
     a number that absorbs everything, only that number counts.
     """
 
     array: str
-    item: Term | None
+    item: Question
 
 
 class ItemCount(Struct, frozen=True):
@@ -180,19 +182,19 @@ class Problem(Struct, dict=True):
     def _require_content(self, encoding: Encoding, demand: Content, unless: tuple[Guard, ...]) -> None:
         cells, found = self._reduced(demand.array)
         order = accumulation(self.terms, self.reductions[demand.array])
-        wanted = [order.items(output.term) for output in found]
         plain, item = self._natural(cells, found), demand.item
-        most = 0 if item is None else max(items[item] for items in wanted)
-        for output, items in zip(found, wanted, strict=True):
+        asked = [] if item is None or item == UNWRITTEN else [order.answer(item, output.term) for output in found]
+        for number, output in enumerate(found):
             tally: Tally
             if item == UNWRITTEN:
                 tally, amount = Unwritten(), 0
             elif item is None:
-                tally, amount = Constant(order.op), order.number(items)
+                tally, amount = Constant(order.op), order.number(order.items(output.term))
             elif order.absorbs(output.term):
                 continue
             else:
-                tally, amount = order.tally(item, most, plain, self._is_tight(cells, output, order.op)), items[item]
+                tally = order.tally(item, asked, plain, self._is_tight(cells, output, order.op))
+                amount = asked[number]
             held = cells.held(encoding, output.address, tally)
             encoding.guards.add((*unless, tally.says(encoding.guards, held, amount)))
 
@@ -213,7 +215,7 @@ class Problem(Struct, dict=True):
     def _require_number(self, encoding: Encoding, demand: ItemCount, unless: tuple[Guard, ...]) -> None:
         cells, found = self._reduced(demand.array)
         order = accumulation(self.terms, self.reductions[demand.array])
-        exact = order.law.order in ("bag", "linear") and self._natural(cells, found)
+        exact = order.law.order in ("bag", "linear", "sequence") and self._natural(cells, found)
         wanted: list[tuple[int, Size]] = []
         for output in found:
             if not order.absorbs(output.term):
@@ -242,10 +244,7 @@ class Problem(Struct, dict=True):
             return [Content(wrong.array, UNWRITTEN)]
         if order.absorbs(wrong.got) or order.absorbs(wrong.wanted):
             return [Content(wrong.array, None)]
-        got, wanted = order.items(wrong.got), order.items(wrong.wanted)
-        different = sorted(i for i in got.keys() | wanted.keys() if got[i] != wanted[i])
-        items = [None if self.terms.is_number(item, order.op) else item for item in different]
-        return [Content(wrong.array, item) for item in dict.fromkeys(items)]
+        return [Content(wrong.array, question) for question in order.different(wrong.got, wrong.wanted)]
 
     @cached_property
     def reductions(self) -> dict[str, str]:
@@ -296,9 +295,9 @@ class Problem(Struct, dict=True):
         for parameter in outputs(self.program):
             own = [o for o in self.outputs if o.array == parameter.name]
             if parameter.name in self.reductions:
-                op = self.reductions[parameter.name]
-                items = [i for i in accumulation(self.terms, op).items(own[-1].term) if not self.terms.is_number(i, op)]
-                found += [ItemCount(parameter.name), *(Content(parameter.name, item) for item in items[:1])]
+                order = accumulation(self.terms, self.reductions[parameter.name])
+                questions = list(order.questions(own[-1].term))
+                found += [ItemCount(parameter.name), *(Content(parameter.name, each) for each in questions[:1])]
                 continue
             last = self.final_writes(parameter.name)
             if last:

@@ -55,7 +55,7 @@ class Labels:
                 return (_clipped(f"{float(args[0]):g}" if isinstance(args[0], (float, Fraction)) else str(args[0])),)
             case "atom":
                 return self._element(*args)
-        if find_law(op) is not None:
+        if (law := find_law(op)) is not None and law.commutes:
             args = tuple(sorted(args, key=self.terms.reading_order))
         parts = [self.lines(arg) for arg in args]
         if (op in SIGNS or op in ("/", "-")) and len(parts) <= STACKED and all(len(p) == 1 for p in parts):

@@ -60,9 +60,10 @@ class Wrapping(Struct, frozen=True, eq=False):
     def __abs__(self) -> Wrapping:
         return self
 
-    def reduce_with(self, op: str, other: Any) -> Any:
-        """Return what an operator without Python syntax makes of two values, such as min."""
-        return wrapping(joined(op, self.value, self.lift(other)))
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Any:
+        """Return what an operator without Python syntax makes of two values, as min; `swapped`: the other first."""
+        a, b = (self.lift(other), self.value) if swapped else (self.value, self.lift(other))
+        return wrapping(joined(op, a, b))
 
 
 def wrapping(value: Any) -> Any:

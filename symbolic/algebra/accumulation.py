@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from symbolic.algebra.law import law_of
@@ -30,6 +30,8 @@ Use: TypeAlias = tuple[int, Any]
 """A contribution: the guard under which an item is brought, and how often, or with which coefficient."""
 Offer: TypeAlias = Sequence[Counter[Term]]
 """Everything that one entry may contribute: the items of each possible value."""
+Question: TypeAlias = Any
+"""What is asked of a value: an item, or for a sequence the letters whose order is asked for."""
 
 
 class Entries(Protocol):
@@ -43,9 +45,14 @@ class Entries(Protocol):
 
 
 class Accumulation(ABC):
-    """The items of reductions by one operator; `cancels`: one contribution may take off what another one brings."""
+    """The items of reductions by one operator.
+
+    `cancels`: one contribution may take off what another one brings. `counted`: it is enough to know who brings which
+    items, whatever their order.
+    """
 
     cancels: ClassVar[bool] = False
+    counted: ClassVar[bool] = True
 
     def __init__(self, terms: Terms, op: str) -> None:
         self.terms, self.op, self.law = terms, op, law_of(op)
@@ -96,14 +103,30 @@ class Accumulation(ABC):
         Return False where that is too much to be said, and something stronger is required.
         """
 
+    def questions(self, term: Term) -> Mapping[Question, Any]:
+        """Return what has to be asked of a value that should be a term, numbers apart, with the right answers."""
+        return {i: n for i, n in self.items(term).items() if not self.terms.is_number(i, self.op)}
+
+    def answer(self, question: Question, term: Term) -> Any:
+        """Return what a term answers."""
+        return self.items(term)[question]
+
+    def different(self, got: Term, wanted: Term) -> list[Question]:
+        """Return the questions that tell two terms apart; None is the number among the items."""
+        a, b = self.items(got), self.items(wanted)
+        different = sorted(i for i in a.keys() | b.keys() if a[i] != b[i])
+        return list(dict.fromkeys(None if self.terms.is_number(i, self.op) else i for i in different))
+
     @abstractmethod
-    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
-        """Return the question how often an item is in a value; more than `most` times need not be told apart.
+    def tally(self, question: Question, answers: Collection[Any], natural: bool, single: bool = False) -> Tally:
+        """Return a question; what is none of the right answers, nor on the way to one, need not be told apart.
 
         `natural` says that no contribution brings a part of an item, or takes one off; `single`, that in every right
         value exactly one brings it.
         """
 
     @abstractmethod
-    def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
-        """Return every operand that gives `wanted` with a known one, or None if they are not finitely many."""
+    def take_off(self, wanted: Term, known: Term, right: bool) -> tuple[Term, ...] | None:
+        """Return every operand that gives `wanted` with a known one, or None if they are not finitely many.
+
+        `right`: it is the right operand that is looked for."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Use
+from symbolic.algebra.accumulation import Accumulation, Clauses, Question, Use
 from symbolic.algebra.tally import FALSE, NOTHING, TRUE, GuardMaker, Held, Tally, amount
 from symbolic.algebra.terms import Term, Terms
 
@@ -23,10 +23,10 @@ class Bag(Accumulation):
         clauses.exactly(count, [guard for guard, number in uses for _ in range(number)], when)
         return True
 
-    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
-        return Times(self.op, item, most)
+    def tally(self, question: Question, answers: Collection[Any], natural: bool, single: bool = False) -> Tally:
+        return Times(self.op, question, max(answers))
 
-    def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
+    def take_off(self, wanted: Term, known: Term, right: bool) -> tuple[Term, ...] | None:
         terms, op, law = self.terms, self.op, self.law
         if self.absorbs(known):
             return None if wanted == known else ()

@@ -60,7 +60,8 @@ class Canonical:
             total = order.total(start)
             return np.array(UNWRITTEN if total is None else total)
         rows = np.where(np.stack(active, axis=1), np.stack(values, axis=1), -1)
-        rows.sort(axis=1)
+        if order.law.commutes:
+            rows.sort(axis=1)
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
         results = []
         for row in distinct.tolist():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Use
+from symbolic.algebra.accumulation import Accumulation, Clauses, Question, Use
 from symbolic.algebra.bag import Times
 from symbolic.algebra.tally import Present, Tally
 from symbolic.algebra.terms import Term
@@ -25,10 +25,10 @@ class Distinct(Accumulation):
         clauses.add([-when, *(guard for guard, _ in uses)])
         return True
 
-    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
-        return Times(self.op, item, 1) if single else Present(self.op, item)
+    def tally(self, question: Question, answers: Collection[Any], natural: bool, single: bool = False) -> Tally:
+        return Times(self.op, question, 1) if single else Present(self.op, question)
 
-    def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
+    def take_off(self, wanted: Term, known: Term, right: bool) -> tuple[Term, ...] | None:
         """Operands that are numbers, or made by the operator itself, are left out."""
         if self.absorbs(known):
             return None if wanted == known else ()

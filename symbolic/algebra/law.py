@@ -1,4 +1,4 @@
-"""The operators on data that hold up to order and grouping: one row each, which everybody reads.
+"""The operators on data that hold up to grouping, and most of them up to order: one row each, which everybody reads.
 
 A row says what the operator does to numbers (fold, identity, absorber, inverse, the NumPy function), in which sense
 its items may be counted (the order), and how it is spelt: in sketches, in printed text, in labels. There is no second
@@ -17,16 +17,16 @@ from msgspec import Struct
 
 from symbolic.ir.program import DType, OperatorName
 
-Order: TypeAlias = Literal["bag", "linear", "set", "parity"]
-"""What of an operator's items counts: how often each is there, with which coefficient, whether it is there, or whether
-it is there an odd number of times."""
+Order: TypeAlias = Literal["bag", "linear", "set", "parity", "sequence"]
+"""What of an operator's items counts: how often each is there, with which coefficient, whether it is there, whether it
+is there an odd number of times, or in which order they come."""
 
 INTEGERS: Final = frozenset({DType.I32, DType.U32, DType.I64, DType.U64})
 NUMBERS: Final = INTEGERS | {DType.F16, DType.F32, DType.F64}
 
 
 class Law(Struct, frozen=True):
-    """A commutative and associative operator on data.
+    """An associative operator on data; it commutes unless its order is a sequence.
 
     `identity` is the number that changes nothing; None where it is a `bound` of the type, as the greatest number is
     for min, or where there is none. `absorber` is the number that leaves nothing else. `inverse(result, known)` is the
@@ -65,6 +65,11 @@ class Law(Struct, frozen=True):
     def row(self) -> tuple[Any, ...]:
         """What terms, and so answers, depend on."""
         return self.symbol, self.order, self.identity, self.absorber
+
+    @property
+    def commutes(self) -> bool:
+        """Say whether items may change places."""
+        return self.order != "sequence"
 
     @property
     def idempotent(self) -> bool:

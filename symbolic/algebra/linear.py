@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
+from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Question, Use
 from symbolic.algebra.bag import Times
 from symbolic.algebra.exact import folded
 from symbolic.algebra.tally import Coefficient, Single, Tally
@@ -65,12 +65,12 @@ class Linear(Accumulation):
                 break
         return total
 
-    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
-        if natural and isinstance(most, int) and most >= 0:
-            return Times(self.op, item, most)
-        return Single(item) if single else Coefficient(item)
+    def tally(self, question: Question, answers: Collection[Any], natural: bool, single: bool = False) -> Tally:
+        if natural and all(isinstance(each, int) and each >= 0 for each in answers):
+            return Times(self.op, question, max(answers))
+        return Single(question) if single else Coefficient(question)
 
-    def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
+    def take_off(self, wanted: Term, known: Term, right: bool) -> tuple[Term, ...] | None:
         return (self.terms.apply(self.op, (wanted, self.terms.times(-1, known))),)
 
 

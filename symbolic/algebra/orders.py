@@ -11,9 +11,16 @@ from symbolic.algebra.distinct import Distinct
 from symbolic.algebra.law import Order, law_of
 from symbolic.algebra.linear import Linear
 from symbolic.algebra.parity import Parity
+from symbolic.algebra.sequence import Ordered
 from symbolic.algebra.terms import Terms
 
-ORDERS: Final[Mapping[Order, type[Accumulation]]] = {"bag": Bag, "linear": Linear, "set": Distinct, "parity": Parity}
+ORDERS: Final[Mapping[Order, type[Accumulation]]] = {
+    "bag": Bag,
+    "linear": Linear,
+    "set": Distinct,
+    "parity": Parity,
+    "sequence": Ordered,
+}
 
 
 def accumulation(terms: Terms, op: str) -> Accumulation:

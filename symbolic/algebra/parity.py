@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Use
+from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Question, Use
 from symbolic.algebra.bag import Bag, Times
 from symbolic.algebra.tally import NOTHING, TRUE, GuardMaker, Held, Tally, amount
 from symbolic.algebra.terms import Term, Terms
@@ -38,10 +38,10 @@ class Parity(Accumulation):
         clauses.odd([guard for guard, _ in uses], when, count == 1)
         return True
 
-    def tally(self, item: Term, most: Any, natural: bool, single: bool = False) -> Tally:
-        return Times(self.op, item, 1) if single else Odd(self.op, item)
+    def tally(self, question: Question, answers: Collection[Any], natural: bool, single: bool = False) -> Tally:
+        return Times(self.op, question, 1) if single else Odd(self.op, question)
 
-    def take_off(self, wanted: Term, known: Term) -> tuple[Term, ...] | None:
+    def take_off(self, wanted: Term, known: Term, right: bool) -> tuple[Term, ...] | None:
         return (self.terms.apply(self.op, (wanted, known)),)
 
 

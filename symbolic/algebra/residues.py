@@ -19,6 +19,8 @@ from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
 from symbolic.ir.program import DType, OperatorName
 
 PRIME = (1 << 61) - 1
+HALF = 30  # bits
+SMALL_PRIME = (1 << HALF) - 35
 
 
 class Residue(Struct, frozen=True):
@@ -66,9 +68,9 @@ class Residue(Struct, frozen=True):
         seed = int.from_bytes(name.encode(), "big") % PRIME
         return Residue(pow(self.value + seed, 3, PRIME))
 
-    def reduce_with(self, op: str, other: Any) -> Residue:
-        """Return what an operator with a law makes of two."""
-        return _apply(op, self, Residue.of(other))
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Residue:
+        """Return what an operator with a law makes of two; `swapped`: the other one comes first."""
+        return _apply(op, Residue.of(other), self) if swapped else _apply(op, self, Residue.of(other))
 
 
 class Residues(Numbers):
@@ -144,12 +146,25 @@ def _joined(law: Law, x: Residue, y: Residue) -> Residue:
     elif law.order == "parity":
         assert identity is not None
         found = Residue((x.value ^ y.value ^ identity.value) % PRIME)
+    elif law.order == "sequence":
+        if absorber is not None and absorber in (x, y):
+            found = absorber
+        elif identity in (x, y):
+            found = y if x == identity else x
+        else:
+            found = _composed(x, y)
     elif absorber is None:
         found = x + y - (identity or Residue(0).scattered(law.symbol))
     else:
         scale = 1 / (identity - absorber) if identity else Residue(1).scattered(law.symbol)
         found = (x - absorber) * (y - absorber) * scale + absorber
     return found
+
+
+def _composed(x: Residue, y: Residue) -> Residue:
+    """Return the affine map that two make, one after the other, each packed into one number: it does not commute."""
+    (a, b), (c, d) = (divmod(r.value, 1 << HALF) for r in (x, y))
+    return Residue((a * c % SMALL_PRIME << HALF) + (a * d + b) % SMALL_PRIME)
 
 
 def _objects(items: Sequence[Residue]) -> Lanes:

@@ -2,10 +2,11 @@
 
 A term is an int, its place in one table; equal terms are the same int, so no solver ever reasons about arithmetic
 on data. Operators that are commutative and associative hold their arguments as a sorted multiset (a set for the
-idempotent ones, those that are there an odd number of times for `^`), flattened; constants are folded and identities
-dropped. A user's operator folds no constants, as its meaning may depend on the type. A sum holds each item once, with a
-coefficient; numbers distribute over sums, so that equal linear forms are one term. Canonicalisation is sound and
-incomplete: `a * (b + c)` and `a * b + a * c` stay different.
+idempotent ones, those that are there an odd number of times for `^`), flattened; an operator that only associates
+holds them in their order. Constants are folded and identities dropped. A user's operator folds no constants, as its
+meaning may depend on the type. A sum holds each item once, with a coefficient; numbers distribute over sums, so that
+equal linear forms are one term. Canonicalisation is sound and incomplete: `a * (b + c)` and `a * b + a * c` stay
+different.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Terms:
             a, b = args
             if nodes[a][0] != op and nodes[b][0] != op and a not in constants and b not in constants and a != b:
                 if law.order != "linear" and op != "*":
-                    return self._intern(op, (a, b) if a < b else (b, a))
+                    return self._intern(op, (a, b) if a < b or law.order == "sequence" else (b, a))
                 if op == "*" and nodes[a][0] != "+" != nodes[b][0]:
                     return self._intern(op, (a, b) if a < b else (b, a))
                 if op == "+" and self.scale(a)[0] != self.scale(b)[0]:
@@ -121,7 +122,7 @@ class Terms:
             return self.const(law.identity)
         if len(items) == 1:
             return items[0]
-        return self._intern(op, tuple(sorted(items)))
+        return self._intern(op, tuple(sorted(items) if law.commutes else items))
 
     def _is_narrow(self, term: Term) -> bool:
         """Say whether a term is its own value in each type, so that nothing is lost before it is widened."""
@@ -223,7 +224,8 @@ class Terms:
                 return str(float(args[0]) if isinstance(args[0], Fraction) else args[0])
             case "unwritten":
                 return "an unwritten cell"
-        if find_law(op) is not None:
+        law = find_law(op)
+        if law is not None and law.commutes:
             args = tuple(sorted(args, key=self.reading_order))
         texts = [self.show(arg) for arg in args]
         if op == "~":
@@ -405,12 +407,12 @@ class Datum:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def reduce_with(self, op: str, other: Any) -> Datum:
-        """Return `op(self, other)` for an operator without Python syntax (min, max)."""
-        right = self.lift(other)
-        if right is None:
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Datum:
+        """Return `op(self, other)` for an operator without Python syntax, as min; `swapped`: `op(other, self)`."""
+        lifted = self.lift(other)
+        if lifted is None:
             raise TypeError(f"{op} of data and {other!r}")
-        return _combined(op, self, right)
+        return _combined(op, lifted, self) if swapped else _combined(op, self, lifted)
 
 
 class SymbolicArray(Struct, frozen=True):

@@ -21,7 +21,7 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
         return ()
     if find_law(op) is not None:
         assert known is not None
-        return accumulation(terms, op).take_off(wanted, known)
+        return accumulation(terms, op).take_off(wanted, known, right)
     made_by, arguments = terms.nodes[wanted]
     if made_by != op:
         return ()

@@ -271,6 +271,8 @@ class Contributions:
         Raises TooManyWays where that cannot be said; then nothing was required.
         """
         guards, terms = encoding.guards, self.terms
+        if not self.order.counted:
+            raise too_many(self.place)
         certain, open_entries = self._split(encoding, t)
         goal = self._goal(encoding, t, term)
         settled = terms.apply(self.outer, certain) if certain else None

@@ -156,6 +156,7 @@ class TermValues:
             or not isinstance(only, Gathered)
             or not self._is_plain(only, key.op)
             or self._vanishes(known, key.op)
+            or not law_of(key.op).commutes
         ):
             return self._true
         left = self.terms.multiset(term, key.op)
@@ -176,7 +177,9 @@ class TermValues:
 
     def _bag_is(self, bag: Gathered, term: Term) -> FNode:
         terms, law = self.terms, law_of(bag.outer)
-        if any(not isinstance(key, int) for _, operands in bag.entries for o in operands for key in o):
+        if not law.commutes or any(
+            not isinstance(key, int) for _, operands in bag.entries for o in operands for key in o
+        ):
             return self._true
         if law.order == "linear" and any(number != 1 for number in self._coefficients(bag)):
             return self._linear_is(bag, term)

@@ -21,21 +21,20 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
     """
     guards, terms = encoding.guards, encoding.terms
     order, plain = accumulation(terms, op), natural(terms, value, t)
-    items = order.items(term)
     constant = Constant(op)
-    found = constant.says(guards, held(value, encoding, t, constant), order.number(items))
+    found = constant.says(guards, held(value, encoding, t, constant), order.number(order.items(term)))
     if order.absorbs(term) or found == FALSE:
         return found
     size = Size(op, 0, at_least=True, by_coefficients=False)
     if value.sizes(terms, t, size)[1] < size.of(terms, term):
         return FALSE
-    whole = {item: number for item, number in items.items() if not terms.is_number(item, op)}
-    for item, number in whole.items():
-        tally = order.tally(item, number, plain)
-        found = guards.both(found, tally.says(guards, held(value, encoding, t, tally), number))
+    for question, answer in order.questions(term).items():
+        tally = order.tally(question, (answer,), plain)
+        found = guards.both(found, tally.says(guards, held(value, encoding, t, tally), answer))
         if found == FALSE:
             return FALSE
-    others = held(value, encoding, t, Others(op, frozenset(whole)))
+    items = frozenset(item for item in order.items(term) if not terms.is_number(item, op))
+    others = held(value, encoding, t, Others(op, items))
     encoding.narrowed |= bool(others) and order.cancels and not plain
     return guards.both(found, -others.get(1, FALSE))
 

@@ -1,6 +1,6 @@
 """Sketches that reduce by an operator of one's own, against every filling tried on random numbers with the function.
 
-Warps of four lanes; holes in shuffles, in what an accumulator reads and in when it does; orders bag, set and parity. A
+Warps of four lanes; holes in shuffles, in what an accumulator reads and in when it does; every order. A
 specification is what one filling computes, at times spoilt, so that some sketches have no solution. The search knows
 the law and nothing else; brute force knows the function and nothing else.
 """
@@ -30,10 +30,19 @@ from templates.template import Template
 from tests.differential.test_search_against_brute_force import functions, specification_of
 
 MOST = 2**64 - 1
+
+
+def then(a: int, b: int) -> int:
+    """Two maps x -> p*x + q of words of 32 bits, one after the other, each packed into 64: this does not commute."""
+    (p, q), (r, s) = divmod(a, 2**32), divmod(b, 2**32)
+    return (p * r % 2**32 << 32) | (q * r + s) % 2**32
+
+
 OWN = {
     "gcd": operator(math.gcd, order="set", identity=0, absorber=1, types=u64, numpy="gcd"),
     "satadd": operator(lambda a, b: min(a + b, MOST), name="satadd", identity=0, absorber=MOST, types=u64),
     "nim": operator(lambda a, b: a ^ b, name="nim", order="parity", identity=0, types=u64),
+    "then": operator(then, order="sequence", identity=1 << 32, types=u64),
 }
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
@@ -64,9 +73,9 @@ def random_sketch(random: Random, name: str) -> Sketch:
         rounds=random.choice([1, 2, 2]),
         part="k % 2" if conditional else random.choice(["?sw_part(2, k, lane)", "k % 2"]),
         lane=random.choice(["?sw_xform(lane, 4, k)", "?sw_xform(lane, 4)"]),
-        value=random.choice(["v", f"{name}(v, x[3 - lane])", f"{name}(v, v)", f"{name}(v, 18)"]),
+        value=random.choice(["v", f"{name}(v, x[3 - lane])", f"{name}(v, v)", f"{name}(v, 18)", f"{name}(x[lane], v)"]),
         when=", when=?sw_cond(lane, k)" if conditional else "",
-        result=random.choice(["a.value", f"{name}(a.value, x[lane])"]),
+        result=random.choice(["a.value", f"{name}(a.value, x[lane])", f"{name}(x[lane], a.value)"]),
     )
     (found,) = read_swz(text, "own.swz", Parameters(operators=OWN))
     return found

@@ -145,7 +145,7 @@ class Symbol:
     def __radd__(self, other: Any) -> "Symbol":
         return Symbol(f"{other}+{self.text}")
 
-    def reduce_with(self, op: str, other: Any) -> "Symbol":
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> "Symbol":
         return Symbol(f"{op}({self.text},{getattr(other, 'text', other)})")
 
 
