@@ -29,7 +29,7 @@ def test_the_session_prints_what_the_page_says(name: str, tmp_path: Path, monkey
     assert seconds.sub("_ s", untimed(run_again(session))) == seconds.sub("_ s", untimed(session))
 
 
-@pytest.mark.parametrize("name", ["quadratic.py", "cost.py", "gcd.py", "algebra.py"])
+@pytest.mark.parametrize("name", ["quadratic.py", "cost.py", "gcd.py", "affine.py", "algebra.py"])
 def test_the_extensions_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The assertions of each snippet hold."""
     (tmp_path / name).write_text(files_of(text_of("extend.md"))[name], encoding="utf-8")
