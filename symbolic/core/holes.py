@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from pysmt.typing import BOOL, INT, BVType
-
 from symbolic.core.value_types import BitVector, Boolean, Integer
 from symbolic.core.values import select
 from symbolic.errors import SwizzleError
@@ -21,6 +19,8 @@ def hole(*, width: int | None = None, signed: bool = False) -> Integer | BitVect
 
     In a lifted function there is one for each place in the text, so that all its calls mean the same constant.
     """
+    from pysmt.typing import INT, BVType
+
     if width is None:
         return Integer(manager().FreshSymbol(INT, "hole!%d"))
     return BitVector(manager().FreshSymbol(BVType(width), "hole!%d"), signed)
@@ -28,6 +28,8 @@ def hole(*, width: int | None = None, signed: bool = False) -> Integer | BitVect
 
 def boolean_hole() -> Boolean:
     """Return a fresh truth value for `synthesize` to find."""
+    from pysmt.typing import BOOL
+
     return Boolean(manager().FreshSymbol(BOOL, "hole!%d"))
 
 

@@ -10,10 +10,7 @@ import operator as operators
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import NoReturn, TypeAlias, TypeVar, cast
-
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
 
 from symbolic.core.refusals import Refusals, refuse
 from symbolic.errors import SwizzleError
@@ -25,6 +22,9 @@ from symbolic.solve.floor_division import (
     signed_floor_mod,
     unsigned_floor_div,
 )
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,7 +215,7 @@ class BitVector(Number):
     @property
     def width(self) -> int:
         """The number of bits."""
-        return int(get_env().stc.get_type(self.formula).width)
+        return int(manager().env.stc.get_type(self.formula).width)
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -348,7 +348,8 @@ def _decided(number: FNode, holds: Callable[[int], bool]) -> FNode | None:
 
     A choice among numbers, as lifted functions make, then needs no arithmetic.
     """
-    m, tests, choice = manager(), list[tuple[FNode, FNode]](), number
+    m, choice = manager(), number
+    tests: list[tuple[FNode, FNode]] = []
     while choice.is_ite() and choice.arg(1).is_constant():
         tests.append((choice.arg(0), choice.arg(1)))
         choice = choice.arg(2)

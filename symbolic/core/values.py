@@ -9,16 +9,16 @@ the divisor's sign. It is total: `x // 0` is 0 and `x % 0` is x (`symbolic.solve
 
 from __future__ import annotations
 
-from typing import Any
-
-from pysmt.exceptions import PysmtTypeError
-from pysmt.fnode import FNode
-from pysmt.typing import BOOL, INT, BVType, PySMTType
+from typing import TYPE_CHECKING, Any
 
 from symbolic.core.obligations import demand
 from symbolic.core.value_types import BitVector, Boolean, BooleanLike, Integer, Symbolic, as_condition
 from symbolic.errors import SwizzleError
 from symbolic.solve.floor_division import manager
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
+    from pysmt.typing import PySMTType
 
 __all__ = [
     "BitVector", "Boolean", "BooleanLike", "Integer", "Symbolic",
@@ -28,16 +28,22 @@ __all__ = [
 
 def integer(name: str) -> Integer:
     """Return the symbolic integer of that name."""
+    from pysmt.typing import INT
+
     return Integer(_symbol(name, INT))
 
 
 def boolean(name: str) -> Boolean:
     """Return the symbolic Boolean of that name."""
+    from pysmt.typing import BOOL
+
     return Boolean(_symbol(name, BOOL))
 
 
 def bitvector(name: str, width: int, *, signed: bool = False) -> BitVector:
     """Return the symbolic bit-vector of that name; `width` in bits."""
+    from pysmt.typing import BVType
+
     if width < 1:
         raise SwizzleError(f"the bit-vector {name!r} is {width} bits wide", expected="at least 1")
     return BitVector(_symbol(name, BVType(width)), signed)
@@ -90,6 +96,8 @@ def any_of(*conditions: BooleanLike) -> Boolean:
 
 
 def _symbol(name: str, kind: PySMTType) -> FNode:
+    from pysmt.exceptions import PysmtTypeError
+
     try:
         return manager().Symbol(name, kind)
     except PysmtTypeError:  # of another kind before: a symbol by itself

@@ -8,10 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType, MethodType
-from typing import Any, Final, Generic, ParamSpec, TypeVar, cast, overload
-
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast, overload
 
 from symbolic.core.obligations import current_path
 from symbolic.core.outcome import shown_by
@@ -28,7 +25,11 @@ from symbolic.lifting.states import Dead
 from symbolic.lifting.unknowns import UNKNOWN, Choice
 from symbolic.lifting.values import inward, is_plain, outward
 from symbolic.solve.answer import Model
+from symbolic.solve.floor_division import manager
 from symbolic.values.guard import TRUE
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,7 +85,7 @@ class Lifted(Generic[P, T]):
         for unknown in self.closure.sketch.unknowns.values():
             if isinstance(unknown, Choice):
                 for guard in unknown.guards:
-                    found |= get_env().fvo.get_free_variables(conditions().formula(guard))
+                    found |= manager().env.fvo.get_free_variables(conditions().formula(guard))
             else:
                 found.add(unknown.formula)
         return found

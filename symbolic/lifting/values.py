@@ -11,11 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
-from pysmt.fnode import FNode
 
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
@@ -27,6 +26,9 @@ from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import Guard
 from symbolic.values.union import Union
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 FOREIGN: Final = 0
 """The name of every list that was there before the outermost lifted function was called."""
