@@ -25,7 +25,7 @@ from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
-from swizzle.specs.interpreter import SequentialFunction
+from swizzle.specs.function import SequentialFunction
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DeclareArray, Program
 from symbolic.suggest import near

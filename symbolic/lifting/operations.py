@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import Any, Final
 
 from symbolic.core.obligations import on_path
@@ -19,6 +20,7 @@ from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import Part, gathered, merge, truth_value
 from symbolic.lifting.states import Dead, Site
 from symbolic.lifting.values import (
+    DIRECT,
     FOREIGN,
     Alternatives,
     Bounds,
@@ -27,9 +29,12 @@ from symbolic.lifting.values import (
     as_integer,
     bounds_of,
     inward,
+    is_data,
     is_plain,
+    kind_of,
     note_bounds,
     outward,
+    shape_of,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
@@ -137,6 +142,8 @@ def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
     if symbol in "&|^" and isinstance(a, bool | Boolean) and isinstance(b, bool | Boolean):
         return _logical(symbol, a, b)
     a, b = _as_number(a), _as_number(b)
+    if site.budget.limited:
+        _check_sizes(site, symbol, a, b)
     if type(a) in (int, Union) and type(b) in (int, Union):
         found = _pairwise(site, ARITHMETIC[symbol], a, b)
         if found is not None:
@@ -149,6 +156,34 @@ def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
     if is_plain(outward(a)) and is_plain(outward(b)):
         return attempt(site, ARITHMETIC[symbol], a, b)
     return native(site, ARITHMETIC[symbol], [a, b], {})
+
+
+def _check_sizes(site: Site, symbol: str, a: Any, b: Any) -> None:
+    """Refuse what a stranger's text must not make: ints and lists that are too large, arrays of two shapes in one."""
+    budget = site.budget
+    if type(a) in (int, Union) and type(b) in (int, Union):
+        (low, high), (least, most) = bounds_of(a), bounds_of(b)
+        budget.check_operation(symbol, int(max(abs(low), abs(high))), int(max(abs(least), abs(most))), site.where)
+        return
+    sequences = [each for each in (a, b) if isinstance(each, Items | tuple)]
+    numbers = [each for each in (a, b) if type(each) in (int, Union)]
+    if len(sequences) == 2 and symbol == "+" and isinstance(a, Items) == isinstance(b, Items):
+        budget.check_length(len(a) + len(b), site.where)
+    elif len(sequences) == 1 and len(numbers) == 1 and symbol == "*":
+        budget.check_length(len(sequences[0]) * int(bounds_of(numbers[0])[1]), site.where)
+    elif sequences or any(isinstance(each, range | str) for each in (a, b)):
+        raise SwizzleError(
+            "arithmetic on a list", place=site.where(), expected="list + list, or list * int",
+            fix="write a comprehension",
+        )  # fmt: skip
+    shapes = [shape for shape in (shape_of(a), shape_of(b)) if shape]
+    if len(shapes) == 2 and shapes[0] != shapes[1]:
+        raise SwizzleError(
+            f"arithmetic on arrays of shapes {shapes[0]} and {shapes[1]}", place=site.where(), expected="equal shapes",
+            fix="write a loop over their elements",
+        )  # fmt: skip
+    for shape in shapes:
+        budget.spend(prod(shape), site.where)
 
 
 def _as_number(value: Any) -> Any:
@@ -296,9 +331,15 @@ def truth(site: Site, value: Any) -> Guard:
         case Alternatives():
             return guard_of(for_all(site, value.parts, lambda at, part: truth_value(table, truth(at, part))))
         case Items():
-            return TRUE if value.items else FALSE
+            return TRUE if len(value) else FALSE
         case tuple():
             return TRUE if value else FALSE
+    if site.budget.limited and (is_data(type(value)) or shape_of(value)):
+        raise SwizzleError(
+            f"data-dependent control: this condition is {kind_of(value)}", place=site.where(),
+            expected="a condition on ints: sizes, loop variables and constants",
+            fix="a specification computes with data; it does not branch on it",
+        )  # fmt: skip
     return TRUE if attempt(site, bool, value) else FALSE
 
 
@@ -322,6 +363,8 @@ def compare(site: Site, symbol: str, a: Any, b: Any) -> Guard:
 def equal(site: Site, a: Any, b: Any) -> Guard:
     """Return the guard that two values are equal, as Python compares them."""
     table = conditions()
+    if site.budget.limited and ((DIRECT[type(a)] and DIRECT[type(b)]) or shape_of(a) or shape_of(b)):
+        return truth(site, attempt(site, operator.eq, a, b))
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Alternatives):
             return table.any(
@@ -336,6 +379,7 @@ def equal(site: Site, a: Any, b: Any) -> Guard:
     if isinstance(x, tuple) and isinstance(y, tuple):
         if isinstance(a, Items) != isinstance(b, Items) or len(x) != len(y):
             return FALSE
+        site.budget.spend(len(x), site.where)
         return table.all(equal(site, p, q) for p, q in zip(x, y, strict=True))
     if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.eq:
         return table.all(equal(site, p, q) for p, q in zip(fields_of(a).values(), fields_of(b).values(), strict=True))
@@ -357,7 +401,8 @@ def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
     if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union):
         kinds = [describe(outward(each)) for each in (a, b)]
         site.fail(f"TypeError: `{symbol}` between {kinds[0]} and {kinds[1]}")
-    return attempt(site, ORDER[symbol], a, b)  # type: ignore[no-any-return]
+    found = attempt(site, ORDER[symbol], a, b)
+    return truth_value(table, truth(site, found)) if site.budget.limited else found
 
 
 def _numbers(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Guard:
@@ -388,6 +433,7 @@ def _by_bounds(function: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Gua
 
 def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ...]) -> Guard:
     table = conditions()
+    site.budget.spend(len(x), site.where)
     if not x or not y:
         return TRUE if ORDER[symbol](len(x), len(y)) else FALSE
     alike = equal(site, x[0], y[0])
@@ -407,7 +453,10 @@ def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ..
 def _contains(site: Site, sequence: Any, value: Any) -> Guard:
     def found(at: Site, sequence: Any) -> bool | Boolean:
         items = sequence.items if isinstance(sequence, Items) else sequence
+        if isinstance(items, range) and type(value) is int:
+            return value in items
         if isinstance(items, tuple | range):
+            site.budget.spend(len(items), site.where)
             return truth_value(conditions(), conditions().any(equal(at, value, item) for item in items))
         if isinstance(value, Union | Integer | BitVector) and isinstance(sequence, dict | set | frozenset):
             return truth_value(conditions(), conditions().any(equal(at, value, key) for key in sequence))
@@ -440,6 +489,8 @@ def read(site: Site, sequence: Any, index: Any) -> Any:
 
 
 def _read(site: Site, sequence: Any, index: Any) -> Any:
+    if isinstance(sequence, Items) and type(index) is int and 0 <= index < len(sequence):
+        return sequence.at(index)
     items = sequence.items if isinstance(sequence, Items) else sequence
     if isinstance(index, slice):
         return _slice(site, sequence, items, index)
@@ -458,10 +509,11 @@ def _read(site: Site, sequence: Any, index: Any) -> Any:
 
 def store(site: Site, sequence: Items, index: Any, value: Any) -> Items:
     """Return the list with another element at an index; it is the same list."""
-    new = list(sequence.items)
-    for place, guard in _places(site, len(new), _as_number(index)).items():
-        new[place] = merge([(guard, value), (-guard, new[place])])
-    return Items(tuple(new), sequence.names)
+    new = sequence
+    for place, guard in _places(site, len(sequence), _as_number(index)).items():
+        element = value if guard == TRUE else merge([(guard, value), (-guard, sequence.at(place))])
+        new = new.edited(place, place + 1, (element,))
+    return new
 
 
 def _places(site: Site, length: int, index: Any) -> dict[int, Guard]:
@@ -522,6 +574,7 @@ def _slice(site: Site, sequence: Any, items: Any, index: slice) -> Any:
         )
     if index.step == 0 or not all(isinstance(each, Number | type(None)) for each in (index.start, index.stop)):
         site.fail("TypeError or ValueError: a slice's ends are numbers, its step is not 0")
+    site.budget.spend(len(items), site.where)
     start, stop = (_finite(site, each, len(items)) for each in (index.start, index.stop))
     make = Items.new if isinstance(sequence, Items) else tuple
 
@@ -549,6 +602,6 @@ def length_of(site: Site, value: Any) -> Any:
     def length(at: Site, each: Any) -> Any:
         if isinstance(each, Number):
             at.fail(f"TypeError: {describe(outward(each))} has no length")
-        return len(each.items) if isinstance(each, Items) else attempt(at, len, each)
+        return len(each) if isinstance(each, Items) else attempt(at, len, each)
 
     return spread(site, length, value)

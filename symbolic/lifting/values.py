@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -40,36 +40,100 @@ def new_name() -> int:
     return next(_names)
 
 
-class Items(Struct, frozen=True, eq=False):
-    """A list. `names` are the lists that it may be (several after paths have met), `inner` those of lists in it."""
+NO_NAMES: Final[frozenset[int]] = frozenset()
 
-    items: tuple[Any, ...]
-    names: frozenset[int]
+
+class Items:
+    """A list, which never changes: a change makes another one.
+
+    `names` are the lists that it may be (several after paths have met), `inner` those of lists in it. The newest
+    version of a list has its cells, and those before it note in what they differ (Baker, 'Shallow binding makes
+    functional arrays fast', 1991), so that a change takes as long as what changes.
+    """
+
+    __slots__ = ("_cells", "_inner", "_newer", "_tuple", "names")
+
+    def __init__(self, items: Iterable[Any], names: frozenset[int]) -> None:
+        self.names = names
+        self._tuple: tuple[Any, ...] | None = tuple(items)
+        self._cells: list[Any] | None = None
+        self._newer: tuple[Items, int, int, list[Any]] | None = None  # where its cells are, and which differ how
+        self._inner: frozenset[int] | None = None
 
     @staticmethod
-    def new(items: Any) -> Items:
+    def new(items: Iterable[Any]) -> Items:
         """Return a list that was not there before."""
-        return Items(tuple(items), frozenset({new_name()}))
+        return Items(items, frozenset((new_name(),)))
+
+    def __repr__(self) -> str:
+        return f"Items({list(self.items)!r})"
+
+    def __len__(self) -> int:
+        return len(self.items if self._cells is None else self._cells)
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """The elements."""
+        if self._tuple is None:
+            differing: list[tuple[int, int, list[Any]]] = []
+            version = self
+            while version._tuple is None and version._newer is not None:
+                version, start, stop, old = version._newer
+                differing.append((start, stop, old))
+            cells = list(version._cells if version._tuple is None else version._tuple)  # type: ignore[arg-type]
+            for start, stop, old in reversed(differing):
+                cells[start:stop] = old
+            self._tuple, self._newer = tuple(cells), None
+        return self._tuple
+
+    def at(self, place: int) -> Any:
+        """Return the element at an index that is not negative and not too large."""
+        return self.items[place] if self._cells is None else self._cells[place]
+
+    def edited(self, start: int, stop: int, values: Sequence[Any]) -> Items:
+        """Return the list with other elements from one index up to another; it is the same list."""
+        cells = list(self.items) if self._cells is None else self._cells
+        old = cells[start:stop]
+        cells[start:stop] = values
+        new = Items.__new__(Items)
+        new.names, new._tuple, new._cells, new._newer = self.names, None, cells, None
+        if self._cells is not None and self._tuple is None:
+            self._newer = new, start, start + len(values), old
+        self._cells = None
+        same = self._inner is not None and names_in(tuple(values)) == names_in(tuple(old))
+        new._inner = self._inner if same else None
+        return new
 
     @property
     def inner(self) -> frozenset[int]:
         """The names of all lists in it, and in what is in it."""
-        return frozenset[int]().union(*map(names_in, self.items))
+        if self._inner is None:
+            self._inner = names_in(self.items)
+        return self._inner
 
 
 def names_in(value: Any) -> frozenset[int]:
     """Return the names of all lists that a value is or holds."""
-    match value:
-        case Items():
-            return value.names | value.inner
-        case tuple():
-            return frozenset[int]().union(*map(names_in, value))
-        case Alternatives():
-            return frozenset[int]().union(*(names_in(part) for _, part in value.parts))
-        case Closure():
-            seen = [*value.captured.values(), *value.defaults.values()]
-            return frozenset[int]().union(*(names_in(each) for each in seen if each is not value))
-    return frozenset[int]().union(*map(names_in, fields_of(value).values())) if is_record(value) else frozenset()
+    if DIRECT[type(value)]:
+        return NO_NAMES
+    found, met, pending = NO_NAMES, set[int](), [value]
+    while pending:
+        each = pending.pop()
+        if DIRECT[type(each)] or id(each) in met:
+            continue
+        met.add(id(each))
+        match each:
+            case Items():
+                found = found | each.names | each.inner
+            case tuple():
+                pending += each
+            case Alternatives():
+                pending += [part for _, part in each.parts]
+            case Closure():
+                pending += [*each.captured.values(), *each.defaults.values()]
+            case _ if is_record(each):
+                pending += fields_of(each).values()
+    return found
 
 
 class Alternatives(Struct, frozen=True, eq=False):
@@ -103,6 +167,52 @@ class Alternatives(Struct, frozen=True, eq=False):
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
+class _Direct(dict[type, bool]):
+    """Of each type, whether its values are computed with as Python does, and hold no others: numbers and data."""
+
+    def __missing__(self, kind: type) -> bool:
+        found = kind in (int, bool, float, type(None)) or is_data(kind)
+        self[kind] = found
+        return found
+
+
+def is_data(kind: type) -> bool:
+    """Tell whether values of a type are data, which functions compute with and are not steered by: NumPy's numbers,
+    and whatever has a `reduce_with`."""
+    return hasattr(kind, "reduce_with") or (hasattr(kind, "dtype") and not hasattr(kind, "__len__"))
+
+
+DIRECT: Final = _Direct()
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array, or () of anything else."""
+    if DIRECT[type(value)] or isinstance(value, Items | tuple | Alternatives):
+        return ()
+    shape = getattr(value, "shape", ())
+    return shape if isinstance(shape, tuple) and hasattr(type(value), "__getitem__") else ()
+
+
+def kind_of(value: Any) -> str:
+    """Return what an error calls a value that was not what was needed."""
+    match value:
+        case None:
+            return "None"
+        case bool():
+            return "a condition"
+        case int():
+            return "an int"
+        case _ if type(value) is float:
+            return "a float"
+        case Items():
+            return "a list"
+        case tuple() | range() | slice() | str():
+            return f"a {type(value).__name__}"
+        case _ if callable(value):
+            return "a function"
+    return "an array" if shape_of(value) else "data"
+
+
 def is_plain(value: Any) -> bool:
     """Tell whether Python itself can compute with a value."""
     match value:
@@ -122,6 +232,8 @@ _UNIONS: WeakKeyDictionary[object, dict[FNode, Union]] = WeakKeyDictionary()
 
 def inward(value: Any, names: frozenset[int] | None = None) -> Any:
     """Return a value as the machine holds it; lists get these names, new ones when there are none."""
+    if DIRECT[type(value)]:
+        return value
     match value:
         case list():
             own = names or frozenset({new_name()})
