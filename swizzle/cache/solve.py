@@ -28,6 +28,7 @@ from swizzle.solution.refill import is_plain_k, refill
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
+from symbolic.values.guard import OutOfTime
 from symbolic.values.vector import Lanes
 from templates.chooser import Choice
 from templates.formula import printed_values
@@ -52,9 +53,9 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
         goal, meaning = Goal.of(costs_of(limits.cost)), Meaning.of(sketch.program, sketch.spec)
         folder, name = cache_folder(), key(sketch, meaning, limits)
         kept = _restored(sketch, meaning, goal, read_entry(folder, name), started)
-    except KeyboardInterrupt:
-        spent = {"total": time.monotonic() - started}
-        return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason="interrupted")
+    except (KeyboardInterrupt, OutOfTime) as stopped:
+        spent, reason = {"total": time.monotonic() - started}, str(stopped) or "interrupted"
+        return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason=reason)
     if kept is not None and decided(kept):
         return kept
     before = time.monotonic() - started

@@ -32,6 +32,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import solve_filled
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
+from symbolic.deadline import ending_by
 from symbolic.solve.answer import Unknown
 from symbolic.values.guard import OutOfTime
 from templates.registry import register
@@ -73,7 +74,8 @@ class _Search(SearchState):
         last: SpaceName = "1"
         try:
             self.tell("1", "interpreting the sketch")
-            problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
+            with ending_by(self.deadline):
+                problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
             problem.naive = NAIVE_DEPTH[self.limits.template]
             problem.families = register(self.limits.families)
             costs = (self.goal.lowered, *self.goal.counted)

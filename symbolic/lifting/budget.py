@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from symbolic.deadline import deadline
 from symbolic.errors import Place, SwizzleError
+from symbolic.values.guard import OutOfTime
 
 STEPS: Final = 50_000_000
 """As many expressions, statements and elements may be computed in one run."""
@@ -27,22 +27,6 @@ DEPTH: Final = 100
 """As many calls may be within each other."""
 PAUSE: Final = 20_000
 """After as many steps the time is looked at."""
-
-_deadline: ContextVar[tuple[float, float] | None] = ContextVar("deadline", default=None)
-
-
-class OutOfTime(SwizzleError):
-    """A text was still running when the time was over that its reader gave it."""
-
-
-@contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Let texts that are run inside end within these seconds from now; `OutOfTime` where one does not."""
-    token = _deadline.set(None if seconds is None else (time.monotonic() + seconds, seconds))
-    try:
-        yield
-    finally:
-        _deadline.reset(token)
 
 
 class Budget:
@@ -64,18 +48,15 @@ class Budget:
         self.depth: float = DEPTH if limited else math.inf
 
     def look(self, where: Callable[[], Place]) -> None:
-        """Say that the work or the time is over, if it is."""
+        """Say that the work is over, or by `OutOfTime` that the time is, if it is."""
         if self.left < 0:
             raise SwizzleError(
                 f"{self.what} takes more than {STEPS:,} steps", place=where(), expected=f"at most {STEPS:,} steps",
                 fix="a smaller problem, or a shorter loop",
             )  # fmt: skip
-        given = _deadline.get()
-        if given is not None and time.monotonic() > given[0]:
-            raise OutOfTime(
-                f"{self.what} was still running after {given[1]:g} s", place=where(),
-                expected="an end within this time", fix="a longer --timeout, a smaller problem, or a shorter loop",
-            )  # fmt: skip
+        until = deadline()
+        if until is not None and time.monotonic() > until:
+            raise OutOfTime(f"timeout: {self.what} was still running, at {where()}")
         self.pause = self.left - PAUSE
 
     def spend(self, steps: int, where: Callable[[], Place]) -> None:
