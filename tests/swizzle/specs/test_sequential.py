@@ -356,7 +356,7 @@ def test_a_deadline_holds_while_a_specification_runs() -> None:
 @pytest.mark.parametrize("command", ["solve", "solve --no-cache", "explain"])
 def test_a_timeout_is_an_answer(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A specification that does not end leaves the command line undecided, and where it was is said."""
-    monkeypatch.setenv("SWIZZLE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "endless.swz").write_text(ENDLESS)
     out, err = StringIO(), StringIO()
     name, *options = command.split()
