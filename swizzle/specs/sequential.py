@@ -113,7 +113,7 @@ def _function(name: str, node: ast.FunctionDef | ast.Lambda, source: Source, nam
 
 
 class _Eating:
-    """The names of what takes a generator's elements at once: users' operators."""
+    """The names of what takes a generator's elements at once, users' operators, and of what is not known yet."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -122,7 +122,7 @@ class _Eating:
         try:
             return isinstance(name, str) and name not in BUILTINS and isinstance(self._names.table[name], Known)
         except KeyError:
-            return False
+            return True  # a call says what it is
 
 
 # ---- what the language's own functions do ----------------------------------------------------------------------

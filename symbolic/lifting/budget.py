@@ -18,7 +18,8 @@ STEPS: Final = 50_000_000
 """As many expressions, statements and elements may be computed in one run."""
 ROUND: Final = 10
 CALL: Final = 20
-"""A round of a loop and a call count as that many steps, beside those of what is in them."""
+COMPARISON: Final = 20
+"""A round of a loop, a call, and a comparison of two elements count as that many steps."""
 LENGTH: Final = 1 << 22
 """As many elements a list or tuple may have."""
 BITS: Final = 4096

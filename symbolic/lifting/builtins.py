@@ -19,11 +19,12 @@ from symbolic.core.value_types import BitVector, Boolean, Integer, describe
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.lifting import operations
+from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import gathered, merge, truth_value
 from symbolic.lifting.operations import spread
 from symbolic.lifting.states import Dead, Site, State
-from symbolic.lifting.values import DIRECT, Items, is_plain, kind_of, outward
+from symbolic.lifting.values import DIRECT, Items, is_plain, kind_of, outward, parts_inside, said
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
 
@@ -251,6 +252,7 @@ def _sorted(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: 
     def ordered(at: Site, given: Any) -> Any:
         items = list(_known(machine, at, given))
         site.budget.spend(len(items) * len(items).bit_length(), site.where)
+        site.budget.measure(tuple(items), parts_inside, site.where)
         if is_plain(outward(Items.new(items))):
             return operations.attempt(at, lambda: tuple(sorted(map(outward, items))))
         for last in range(len(items) - 1, 0, -1):  # neighbours change places, the greatest goes up
@@ -349,7 +351,7 @@ def _replace(_: Machine, site: Site, __: ast.AST, arguments: list[Any], keywords
 
     def made(at: Site, each: Any) -> Any:
         if not is_record(each):
-            at.fail(f"TypeError: replace of {describe(outward(each))}")
+            at.fail(f"TypeError: replace of {said(each)}")
         unknown = keywords.keys() - fields_of(each).keys()
         if unknown:
             raise SwizzleError(
@@ -415,7 +417,7 @@ LIST_CHANGES: Final[dict[str, Callable[..., tuple[Items, Any]]]] = {
 @_fixed(2, 2)
 def _count(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     xs, value = arguments
-    site.budget.spend(len(xs), site.where)
+    site.budget.spend(COMPARISON * len(xs), site.where)
     found: Any = 0
     for item in xs.items:
         found = operations.binary(site, "+", found, truth_value(conditions(), operations.equal(site, item, value)))
@@ -425,7 +427,7 @@ def _count(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[
 @_fixed(2, 2)
 def _index(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     xs, value = arguments
-    site.budget.spend(len(xs), site.where)
+    site.budget.spend(COMPARISON * len(xs), site.where)
     table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
     for place, item in enumerate(xs.items):
         here = table.both(missing, operations.equal(site, item, value))

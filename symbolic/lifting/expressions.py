@@ -18,7 +18,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from symbolic.core.structures import fields_of, is_record
-from symbolic.core.value_types import BitVector, Boolean, Integer, describe
+from symbolic.core.value_types import BitVector, Boolean, Integer
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, unknowns
 from symbolic.lifting.budget import BITS, CALL, ROUND, Budget
@@ -36,7 +36,7 @@ from symbolic.lifting.values import (
     is_data,
     is_plain,
     kind_of,
-    outward,
+    said,
     shape_of,
 )  # fmt: skip
 from symbolic.suggest import near
@@ -218,7 +218,7 @@ class Expressions(ABC):
     def computed(self, node: ast.AST, symbol: str, a: Any, b: Any, state: State) -> Any:
         """Return `a symbol b`: numbers and data at once, what depends on conditions by `operations`."""
         if DIRECT[type(a)] and DIRECT[type(b)]:
-            if symbol in _GROWING and type(a) is int and type(b) is int:
+            if symbol in _GROWING and isinstance(a, int) and isinstance(b, int):
                 self.budget.check_operation(symbol, a, b, lambda: self.place(node))
             try:
                 found = operations.ARITHMETIC[symbol](a, b)
@@ -358,7 +358,7 @@ class Expressions(ABC):
             if isinstance(each, tuple) and name in getattr(type(each), "_fields", ()):
                 return getattr(each, name)
             if isinstance(each, Items | Union):
-                site.fail(f"AttributeError: {describe(outward(each))} has no `.{name}`")
+                site.fail(f"AttributeError: {said(each)} has no `.{name}`")
             known = getattr(type(each), name, None)
             if is_record(each) and isinstance(known, property) and isinstance(known.fget, FunctionType):
                 return self._called(site, node, MethodType(known.fget, each), [], {}, state)
@@ -367,7 +367,7 @@ class Expressions(ABC):
             if name == "shape" and shape_of(each):
                 return shape_of(each)
             if not self.function.environment.trusted or name.startswith("_"):
-                raise self.error(node, f"`.{name}` of {describe(outward(each))}", "a field of a record", "a name")
+                raise self.error(node, f"`.{name}` of {said(each)}", "a field of a record", "a name")
             try:
                 return inward(getattr(each, name), operations.THEIRS)
             except AttributeError as error:
@@ -422,7 +422,7 @@ class Expressions(ABC):
                         f"a loop over {kind_of(sequence)}", place=site.where(), expected="a range, a list or an array",
                         fix="write range(n)",
                     )  # fmt: skip
-                site.fail(f"TypeError: {describe(outward(sequence))} is no sequence")
+                site.fail(f"TypeError: {said(sequence)} is no sequence")
 
     def _length(self, site: Site, value: Any) -> int:
         try:
@@ -614,6 +614,12 @@ class Expressions(ABC):
         if self.budget.left < self.budget.pause:
             self.tired(node)
         site = self.site(node, state)
+        for each in node.args:
+            if type(each) is ast.GeneratorExp and hasattr(function, "closure"):
+                raise self.error(
+                    each, "a generator is given to a function, of which it is not known how far it will be asked",
+                    "a list", f"[{ast.unparse(each)[1:-1]}]",
+                )  # fmt: skip
         if not isinstance(function, Alternatives):
             return self._called(site, node, function, arguments, keywords, state)
         return spread(site, lambda at, each: self._called(at, node, each, arguments, keywords, state), function)
@@ -638,7 +644,7 @@ class Expressions(ABC):
         if self.budget.limited and not isinstance(function, type):
             raise self._uncalled(node, function)
         if not callable(function):
-            site.fail(f"TypeError: {describe(outward(function))} is called")
+            site.fail(f"TypeError: {said(function)} is called")
         if _hashable(function) and function in builtins.FORBIDDEN:
             raise self.error(
                 node, f"{function.__name__} in a lifted function", "values and their operators", "another way"
@@ -655,7 +661,7 @@ class Expressions(ABC):
     def _uncalled(self, node: ast.AST, function: Any) -> SwizzleError:
         """Return the mistake of a stranger's text that calls what it may not, or what is no function."""
         name = getattr(function, "__name__", None) if callable(function) else None
-        found = f"a call of {kind_of(outward(function))}" if name is None else f"{name} cannot be called here"
+        found = f"a call of {kind_of(function)}" if name is None else f"{name} cannot be called here"
         return self.error(getattr(node, "func", node), found, f"a function of {self.budget.what}")
 
     def enter(

@@ -25,7 +25,7 @@ from symbolic.lifting.operations import THEIRS
 from symbolic.lifting.reading import Code, check_grammar, read
 from symbolic.lifting.states import Dead, State
 from symbolic.lifting.unknowns import UNKNOWN, Choice
-from symbolic.lifting.values import Items, inward, is_plain, outward
+from symbolic.lifting.values import inward, is_plain, outward, parts_inside
 from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import TRUE
@@ -157,7 +157,7 @@ def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
     try:
         with _deep():
             result = outermost.run(names)
-            outermost.budget.measure(result, _parts, lambda: outermost.place(function.code.node))
+            outermost.budget.measure(result, parts_inside, lambda: outermost.place(function.code.node))
             return outward(result)
     except Dead:
         raise SwizzleError(
@@ -170,11 +170,6 @@ def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
             place=function.code.text.place(function.code.node), expected="an end that is reached",
             fix="a test on what becomes smaller",
         ) from None  # fmt: skip
-
-
-def _parts(value: Any) -> Sequence[Any] | None:
-    """Return what is in a list or tuple; None of anything else."""
-    return value.items if isinstance(value, Items) else value if isinstance(value, tuple) else None
 
 
 def grammar(function: Callable[P, T], /) -> Lifted[P, T]:

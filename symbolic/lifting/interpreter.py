@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from symbolic.core.value_types import describe
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations
 from symbolic.lifting.budget import ROUND
@@ -24,7 +23,7 @@ from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import LAZY
 from symbolic.lifting.states import Dead, Site, State, join
-from symbolic.lifting.values import DIRECT, Items, kind_of, names_in, new_name, outward, shape_of
+from symbolic.lifting.values import DIRECT, Items, distinct, kind_of, names_in, new_name, said, shape_of
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
@@ -261,21 +260,37 @@ class Activation(Expressions):
                 )
 
     def _stored(self, target: ast.Subscript | ast.Attribute, value: Any, state: State) -> bool:
-        """Store an element of a list or an array that a name holds, where no condition is involved; False where not."""
-        if not (type(target) is ast.Subscript and type(target.value) is ast.Name):
+        """Store an element of a list or an array, where no condition is involved; False where one may be."""
+        places: list[ast.expr] = []
+        below: ast.expr = target
+        while type(below) is ast.Subscript:
+            places.append(below.slice)
+            below = below.value
+        if type(below) is not ast.Name:
             return False
-        root = target.value.id
-        holder = state.names.get(root)
-        if type(holder) is Items:
-            index = self.value(target.slice, state) if type(target.slice) is ast.Name else None
-            if type(index) is not int or not 0 <= index < len(holder) or state.path != TRUE:
+        root, holder = below.id, state.names.get(below.id)
+        if type(holder) is not Items:
+            if len(places) != 1 or not shape_of(holder):
                 return False
-            self._check_own(target, holder, root, state, (value,))
-            state.names[root] = holder.edited(index, index + 1, (value,))
+            assert isinstance(target, ast.Subscript)
+            self._store_in_array(target, holder, self.value(target.slice, state), value, state.path)
             return True
-        if not shape_of(holder):
+        if state.path != TRUE or not all(map(_is_simple, places)):
             return False
-        self._store_in_array(target, holder, self.value(target.slice, state), value, state.path)
+        lists: list[tuple[Items, int]] = []
+        within: Any = holder
+        for each in reversed(places):
+            index = self.value(each, state)
+            if type(within) is not Items or type(index) is not int or not 0 <= index < len(within):
+                return False
+            lists.append((within, index))
+            within = within.at(index)
+        if len(lists) > 1 and not holder.distinct:
+            return False
+        self._check_own(target, lists[-1][0], root, state, (value,))
+        for changed, index in reversed(lists):
+            value = changed.edited(index, index + 1, (value,))
+        state.names[root] = value
         return True
 
     def _store_in_array(self, target: ast.Subscript, array: Any, index: Any, value: Any, path: Guard) -> None:
@@ -313,7 +328,7 @@ class Activation(Expressions):
                 each = self.items(at, each)
             items = tuple(each) if isinstance(each, str) else each
             if not isinstance(items, tuple):
-                at.fail(f"TypeError: {describe(outward(each))} is taken apart")
+                at.fail(f"TypeError: {said(each)} is taken apart")
             if len(items) != count:
                 at.fail(f"ValueError: {len(items)} values for {count} names")
             return items
@@ -363,7 +378,7 @@ class Activation(Expressions):
                     self._store_in_array(at, each, index, value, here.path)
                 return each
             if not isinstance(each, Items):
-                here.fail(f"TypeError: an element of {describe(outward(each))} is changed")
+                here.fail(f"TypeError: an element of {said(each)} is changed")
             inner = value
             if rest:
                 inner = self._changed(node, operations.read(here, each, index), rest, value, root, state)
@@ -401,20 +416,7 @@ class Activation(Expressions):
 
     def _check_single(self, node: ast.AST, holder: Any, root: str, state: State) -> None:
         """Refuse to change a list that its holder holds twice."""
-        counted: dict[int, int] = {}
-
-        def count(value: Any) -> None:
-            if isinstance(value, Items):
-                for name in value.names:
-                    counted[name] = counted.get(name, 0) + 1
-                for item in value.items:
-                    count(item)
-            elif isinstance(value, tuple):
-                for item in value:
-                    count(item)
-
-        count(holder)
-        if any(times > 1 for times in counted.values()):
+        if not (holder.distinct if isinstance(holder, Items) else distinct(holder)):
             raise self.error(
                 node, f"{root} holds one list at two places, and both would change", "a list for each place",
                 "[list(row) for ...]",
@@ -464,7 +466,7 @@ class Activation(Expressions):
 
                 def changed(at: Site, each: Any) -> Any:
                     if not isinstance(each, Items):
-                        at.fail(f"AttributeError: {describe(outward(each))} has no `.{method}`")
+                        at.fail(f"AttributeError: {said(each)} has no `.{method}`")
                     self._check_own(node, each, root, state, arguments)
                     new, result = change(at, each, *arguments)
                     results.append((at.path, result))
@@ -480,3 +482,13 @@ class Activation(Expressions):
                 apart = table.apart(path for path, _ in results)
                 return merge(zip(apart, (result for _, result in results), strict=True))
         return self.value(node, state)
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Tell whether an index is arithmetic on names and constants, which may be computed twice."""
+    match node:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_simple(left) and _is_simple(right)
+    return False

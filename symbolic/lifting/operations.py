@@ -16,6 +16,7 @@ from symbolic.core.obligations import on_path
 from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import BitVector, Boolean, Integer, describe
 from symbolic.errors import SwizzleError
+from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import Part, gathered, merge, truth_value
 from symbolic.lifting.states import Dead, Site
@@ -34,6 +35,8 @@ from symbolic.lifting.values import (
     kind_of,
     note_bounds,
     outward,
+    parts_inside,
+    said,
     shape_of,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -91,6 +94,8 @@ def parts_of(value: Any) -> list[Part]:
 
 def attempt(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what Python computes of plain values; what it would raise must not happen on this path."""
+    for argument in arguments:
+        site.budget.measure(argument, parts_inside, site.where)
     try:
         return inward(function(*map(outward, arguments)), THEIRS)
     except FAILURES as error:
@@ -299,6 +304,8 @@ def _unary(symbol: str, site: Site, value: Any) -> Any:
         return gathered([(guard, function(number)) for guard, number in parts_of(value)])
     if isinstance(value, Integer | BitVector):
         return function(value)
+    if site.budget.limited and parts_inside(value) is not None:
+        raise SwizzleError(f"{kind_of(value)} where a number is needed", expected="a number", fix="a loop")
     return attempt(site, function, value) if is_plain(outward(value)) else native(site, function, [value], {})
 
 
@@ -379,7 +386,7 @@ def equal(site: Site, a: Any, b: Any) -> Guard:
     if isinstance(x, tuple) and isinstance(y, tuple):
         if isinstance(a, Items) != isinstance(b, Items) or len(x) != len(y):
             return FALSE
-        site.budget.spend(len(x), site.where)
+        site.budget.spend(COMPARISON * len(x), site.where)
         return table.all(equal(site, p, q) for p, q in zip(x, y, strict=True))
     if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.eq:
         return table.all(equal(site, p, q) for p, q in zip(fields_of(a).values(), fields_of(b).values(), strict=True))
@@ -399,7 +406,7 @@ def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
     if isinstance(a, Number) and isinstance(b, Number):
         return truth_value(table, _numbers(site, ORDER[symbol], a, b))
     if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union):
-        kinds = [describe(outward(each)) for each in (a, b)]
+        kinds = [said(each) for each in (a, b)]
         site.fail(f"TypeError: `{symbol}` between {kinds[0]} and {kinds[1]}")
     found = attempt(site, ORDER[symbol], a, b)
     return truth_value(table, truth(site, found)) if site.budget.limited else found
@@ -433,7 +440,7 @@ def _by_bounds(function: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Gua
 
 def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ...]) -> Guard:
     table = conditions()
-    site.budget.spend(len(x), site.where)
+    site.budget.spend(COMPARISON + len(x), site.where)
     if not x or not y:
         return TRUE if ORDER[symbol](len(x), len(y)) else FALSE
     alike = equal(site, x[0], y[0])
@@ -456,7 +463,7 @@ def _contains(site: Site, sequence: Any, value: Any) -> Guard:
         if isinstance(items, range) and type(value) is int:
             return value in items
         if isinstance(items, tuple | range):
-            site.budget.spend(len(items), site.where)
+            site.budget.spend(COMPARISON * len(items), site.where)
             return truth_value(conditions(), conditions().any(equal(at, value, item) for item in items))
         if isinstance(value, Union | Integer | BitVector) and isinstance(sequence, dict | set | frozenset):
             return truth_value(conditions(), conditions().any(equal(at, value, key) for key in sequence))
@@ -497,7 +504,7 @@ def _read(site: Site, sequence: Any, index: Any) -> Any:
     index = _as_number(index)
     if type(items) is not range and not isinstance(items, tuple):
         if isinstance(items, Number):
-            site.fail(f"TypeError: {describe(outward(items))} has no elements")
+            site.fail(f"TypeError: {said(items)} has no elements")
         if isinstance(index, Union):
             return for_all(site, parts_of(index), lambda at, key: _read(at, sequence, key))
         if isinstance(items, dict) and isinstance(index, Integer | BitVector):
@@ -509,6 +516,8 @@ def _read(site: Site, sequence: Any, index: Any) -> Any:
 
 def store(site: Site, sequence: Items, index: Any, value: Any) -> Items:
     """Return the list with another element at an index; it is the same list."""
+    if type(index) is int and 0 <= index < len(sequence):
+        return sequence.edited(index, index + 1, (value,))
     new = sequence
     for place, guard in _places(site, len(sequence), _as_number(index)).items():
         element = value if guard == TRUE else merge([(guard, value), (-guard, sequence.at(place))])
@@ -520,7 +529,7 @@ def _places(site: Site, length: int, index: Any) -> dict[int, Guard]:
     """Return the guard of each place that an index may mean; it must mean one of them."""
     table = conditions()
     if not isinstance(index, int | Union | Integer | BitVector):
-        site.fail(f"TypeError: an index that is {describe(outward(index))}")
+        site.fail(f"TypeError: an index that is {said(index)}")
     text = f"IndexError: an index out of range, of {length} element{'' if length == 1 else 's'}"
     if isinstance(index, int | Union):
         found: dict[int, list[Guard]] = {}
@@ -601,7 +610,7 @@ def length_of(site: Site, value: Any) -> Any:
 
     def length(at: Site, each: Any) -> Any:
         if isinstance(each, Number):
-            at.fail(f"TypeError: {describe(outward(each))} has no length")
+            at.fail(f"TypeError: {said(each)} has no length")
         return len(each) if isinstance(each, Items) else attempt(at, len, each)
 
     return spread(site, length, value)

@@ -19,7 +19,7 @@ from msgspec import Struct
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
 from symbolic.core.structures import fields_of, is_record, mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.core.value_types import BitVector, Boolean, Integer, describe
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.solve.answer import Model
@@ -51,7 +51,7 @@ class Items:
     functional arrays fast', 1991), so that a change takes as long as what changes.
     """
 
-    __slots__ = ("_cells", "_inner", "_newer", "_tuple", "names")
+    __slots__ = ("_cells", "_distinct", "_inner", "_newer", "_tuple", "names")
 
     def __init__(self, items: Iterable[Any], names: frozenset[int]) -> None:
         self.names = names
@@ -59,6 +59,7 @@ class Items:
         self._cells: list[Any] | None = None
         self._newer: tuple[Items, int, int, list[Any]] | None = None  # where its cells are, and which differ how
         self._inner: frozenset[int] | None = None
+        self._distinct: bool | None = None
 
     @staticmethod
     def new(items: Iterable[Any]) -> Items:
@@ -100,8 +101,12 @@ class Items:
         if self._cells is not None and self._tuple is None:
             self._newer = new, start, start + len(values), old
         self._cells = None
-        same = self._inner is not None and names_in(tuple(values)) == names_in(tuple(old))
-        new._inner = self._inner if same else None
+        new._inner = new._distinct = None
+        if _names_in_all(values) == _names_in_all(old):
+            new._inner = self._inner
+            if all(DIRECT[type(value)] or (len(values) == 1 and isinstance(value, Items) and value.distinct)
+                   for value in values):  # fmt: skip
+                new._distinct = self._distinct
         return new
 
     @property
@@ -111,11 +116,37 @@ class Items:
             self._inner = names_in(self.items)
         return self._inner
 
+    @property
+    def distinct(self) -> bool:
+        """Whether no list is at two places in it."""
+        if self._distinct is None:
+            self._distinct = distinct(self.items)
+        return self._distinct
+
+
+def _names_in_all(values: Sequence[Any]) -> frozenset[int]:
+    return names_in(values[0]) if len(values) == 1 else names_in(tuple(values))
+
+
+def distinct(value: Any) -> bool:
+    """Tell whether no list is at two places in a value, as far as lists and tuples go."""
+    met, pending = set[int](), [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Items):
+            if not met.isdisjoint(each.names):
+                return False
+            met |= each.names
+        pending += [part for part in parts_inside(each) or () if not DIRECT[type(part)]]
+    return True
+
 
 def names_in(value: Any) -> frozenset[int]:
     """Return the names of all lists that a value is or holds."""
     if DIRECT[type(value)]:
         return NO_NAMES
+    if type(value) is Items:
+        return value.names | value.inner if value.inner else value.names
     found, met, pending = NO_NAMES, set[int](), [value]
     while pending:
         each = pending.pop()
@@ -211,6 +242,21 @@ def kind_of(value: Any) -> str:
         case _ if callable(value):
             return "a function"
     return "an array" if shape_of(value) else "data"
+
+
+def said(value: Any) -> str:
+    """Return what an error calls a value: in full where it is short."""
+    pending = [value]
+    for _ in range(20):
+        if not pending:
+            return kind_of(value) if shape_of(value) else describe(outward(value))
+        pending += (parts_inside(pending.pop()) or ())[:20]
+    return kind_of(value)
+
+
+def parts_inside(value: Any) -> tuple[Any, ...] | None:
+    """Return what is in a list or tuple; None of anything else."""
+    return value.items if isinstance(value, Items) else value if isinstance(value, tuple) else None
 
 
 def is_plain(value: Any) -> bool:
