@@ -21,8 +21,8 @@ from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.operators import recognised
-from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import kernel_of, launch_shape
+from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program

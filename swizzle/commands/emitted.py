@@ -19,7 +19,7 @@ from cuda_out.c.kernel_text import instantiated
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import missing_compiler
-from cuda_out.ptx.parse import NotInterpreted
+from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
 from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
