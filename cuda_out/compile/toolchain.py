@@ -100,6 +100,22 @@ def compile_to_ptx(text: str, arch: str = "sm_80") -> str:
             assert_never(never)
 
 
+def compile_both_forms(text: str, header: str, namespace: str, arch: str) -> None:
+    """Compile a printed text and its header, host functions included, with nvcc; raise CompileError as it warns.
+
+    They are one translation unit, the header's namespace renamed, as two take twice the time.
+    """
+    with tempfile.TemporaryDirectory(prefix="swizzle-nvcc-") as scratch:
+        unit = f'#include "kernel.cu"\n#define {namespace} {namespace}_header\n#include "kernel.cuh"\n'
+        for name, part in (("kernel.cu", text), ("kernel.cuh", header), ("unit.cu", unit)):
+            Path(scratch, name).write_text(part)
+        command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Werror", "all-warnings", "-c", "-o", "unit.o", "unit.cu"]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=scratch)
+    log = done.stdout + done.stderr
+    if "Unsupported gpu architecture" not in log:
+        _refuse_warnings(done.returncode != 0, log, header if "kernel.cuh(" in log else text)
+
+
 def available_tools() -> list[Tool]:
     """List the compilers that this machine has, the preferred one first."""
     tools: list[Tool] = []

@@ -378,8 +378,8 @@ class _Body:
             elif token.kind == "word" and reader.tokens[reader.at + 1].text == ":":
                 name = reader.word()
                 reader.expect(":")
-                if name in self.labels:
-                    raise reader.refused(token, "a label stands for the second time")
+                if name in (*self.labels, *self.spaces, *self.passed, self.kernel.name):
+                    raise reader.refused(token, "a label stands for the second time, or is another name")
                 self.labels[name] = len(self.instructions)
             else:
                 self._instruction()

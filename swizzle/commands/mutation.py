@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from cuda_out.c.mutate import Mutant, mutants, together
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import compile_to_ptx
-from cuda_out.emulate.emulate import EmulationError, emulate, missing_compiler
+from cuda_out.emulate.building import missing_compiler
+from cuda_out.emulate.emulate import EmulationError, emulate
 from swizzle.commands.compare import arguments, on_ptx
 from swizzle.commands.sizes import Size
 from swizzle.commands.trial import Array, Arrays, first_difference
