@@ -39,7 +39,7 @@ ROOMS: dict[str, str] = {
     "cuda_out.numba": "cuda_out.analysis cuda_out.passes cuda_out.tiling cuda_out.c",
     "cuda_out.compile": "",
     "cuda_out.emulate": "cuda_out.compile cuda_out.c",
-    "cuda_out.ptx": "cuda_out.compile",
+    "cuda_out.ptx": "cuda_out.compile cuda_out.tiling",
     "swizzle.source": "",
     "swizzle.language": "swizzle.source",
     "swizzle.specs": "swizzle.source swizzle.language",

@@ -7,8 +7,9 @@ architecture that was not tried, must be the same, so a text may ask for none of
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cuda_out.c.kernel_text import kernel_extent
 
@@ -23,8 +24,7 @@ _ASKS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What stands on a line of a text, and why it may mean something else elsewhere."""
 
     line: int

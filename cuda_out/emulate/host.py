@@ -10,9 +10,11 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.c.kernel_text import NoKernel, arguments, blanked, closing, kernel_extent, parameters
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
@@ -33,8 +35,7 @@ _FLAGS: Final = (
 _PATIENCE: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call of a host function: addresses of its arrays, lengths, and a stream, or none where it is left out.
 
     `blocks` are those that it must launch; None: it must not launch, and return `status`, any error where that is None.

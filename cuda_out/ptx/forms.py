@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
+
+from msgspec import Struct
 
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.syntax import Address, Group, Immediate, Instruction, Name, NotInterpreted, Operand
@@ -111,8 +112,7 @@ SPECIAL: Final = frozenset(
 """The special registers that are known: 32 bits each, and read by `mov` only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """What an instruction of some name takes: its type, that of a conversion's source, the state space (None where it
     is generic or there is none), how many elements a vector access has, and the operands, in one of several ways."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cuda_out.ptx.syntax import Immediate, NotInterpreted
 
@@ -25,8 +26,7 @@ _TOKEN: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """`kind` is a group of the pattern above, or END; the token stands at `begin` to `end` of the text."""
 
     kind: str

@@ -21,7 +21,7 @@ from cuda_out.ptx.kinds import KINDS, Bits, Typed, typed, untyped, width
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
-from cuda_out.ptx.registers import Registers
+from cuda_out.ptx.registers import Register, Registers
 from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted
 from cuda_out.ptx.transfers import Transfers
 from symbolic.algebra.terms import Terms
@@ -66,7 +66,7 @@ class PtxMachine:
         self.memory = PtxMemory(shape)
         self.registers = Registers(shape, self.memory, deferred, kernel.registers)
         self.operators = operators or {}
-        self.parameters: dict[str, int] = {}
+        self.parameters: dict[str, int | Register] = {}
         self.transfers = Transfers(self.registers, self.parameters)
         self.arrays: dict[str, Region] = {}
         if len(arguments) != len(kernel.parameters):

@@ -82,12 +82,13 @@ class PtxMemory:
         self._starts: Lanes = np.zeros(0, np.int64)
 
     def add(
-        self, name: str, space: str, size: int, cell: int, bits: Bits | None, terms: Lanes | None, writable: bool
-    ) -> Region:
-        """Place an array; without bits and terms it is unwritten."""
+        self, name: str, space: str, size: int, cell: int, bits: Bits | None, terms: Lanes | None, writable: bool,
+        *, of_block: bool = False,
+    ) -> Region:  # fmt: skip
+        """Place an array; without bits and terms it is unwritten. `of_block`: each block has one of its own."""
         shape = self.shape
         instances, instance = 1, np.zeros(shape.count, np.int64)
-        if space == "shared":
+        if space == "shared" or of_block:
             instances, instance = shape.blocks, shape.block_of
         elif space == "local":
             instances, instance = shape.count, shape.thread

@@ -8,10 +8,11 @@ that one is asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Final
+
+from msgspec.structs import replace
 
 from cuda_out.ptx.forms import SPECIAL, Checker
 from cuda_out.ptx.kinds import KINDS, width

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 
 class NotInterpreted(Exception):
     """PTX that the interpreter does not know: nothing is claimed of a kernel that has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A register, a special register, a variable or a label; `negated` for `!%p1`, `offset` for `array+4`."""
 
     text: str
@@ -20,24 +20,21 @@ class Name:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Immediate:
+class Immediate(Struct, frozen=True):
     """A literal, as its bits: 64 for integers, 32 or 64 (`width`) for floats; integers have width 0."""
 
     bits: int
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """`[base+offset]`."""
 
     base: str
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """`{a, b}`: the elements of a vector access, or the halves of a register; `(a)`: what a call takes or gives."""
 
     items: tuple[Name | Immediate, ...]
@@ -46,8 +43,7 @@ class Group:
 Operand: TypeAlias = Name | Immediate | Address | Group
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """`@guard op operands`, with the line of the PTX that it stands on."""
 
     op: tuple[str, ...]
@@ -60,8 +56,7 @@ class Instruction:
         return f"line {self.line}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """A variable in a state space; `data` holds the bytes that it starts with, if any."""
 
     name: str
@@ -71,8 +66,7 @@ class Array:
     data: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """One `.entry`; `labels` say before which instruction they stand, `parameters` are name and type, in order.
 
     `registers` are the types of all registers that instructions use. A block has at most `most_threads` (.maxntid), and

@@ -9,14 +9,14 @@ import numpy as np
 from cuda_out.ptx.forms import Form, form
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.memory import UNWRITTEN, WINDOWS, Broken, Lanes
-from cuda_out.ptx.registers import Registers
+from cuda_out.ptx.registers import Register, Registers
 from cuda_out.ptx.syntax import Address, Group, Instruction, Name, Operand
 
 
 class Transfers:
     """Moves values for some threads at a time; `parameters` are the kernel's, addresses and numbers."""
 
-    def __init__(self, registers: Registers, parameters: Mapping[str, int]) -> None:
+    def __init__(self, registers: Registers, parameters: Mapping[str, int | Register]) -> None:
         self.registers, self.parameters = registers, parameters
         self.shape, self.memory = registers.shape, registers.memory
 
@@ -66,8 +66,10 @@ class Transfers:
             if source.base not in self.parameters:  # what a function was given, or gave
                 self.registers.write(target, self.registers.read(Name(source.base), kind, at), at)
                 return
-            bits = np.full(len(at), self.parameters[source.base] & (1 << 64) - 1, np.uint64)
-            self.registers.write(target, (bits, np.zeros(len(at), np.int64)), at)
+            given = self.parameters[source.base]
+            if isinstance(given, int):
+                given = np.full(len(self.registers.every), given & (1 << 64) - 1, np.uint64), 0 * self.registers.every
+            self.registers.write(target, (given[0][at], given[1][at]), at)
             return
         item = width(kind) // 8
         results = [(np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)) for _ in range(count)]

@@ -63,7 +63,7 @@ def check_emitted(filled: FilledKernel, saved: Path | None = None, *, mutate: bo
         "any_length": bool(source.tiling),
     }
     sizes = sizes_to_try(filled, source)
-    validator = SizesValidator(sizes)
+    validator = SizesValidator(sizes, source.tiling)
     reports: tuple[Report, ...] = ()
     if available_tools():
         reports = _compile(found, text)
@@ -169,6 +169,7 @@ def _tell(
         "status": _WORDS[status],
         "outputs": validation.outputs,
         "lengths": [list(size.lengths) for size in sizes if size.lengths],
+        "every_length": validation.everywhere,
         "findings": list(validation.findings),
     }
 
@@ -178,7 +179,8 @@ def _settled(validation: Validation, text: KernelText, sizes: Sequence[Size], pt
         covered = count(validation.outputs, "output")
         if others := sizes[1:]:
             covered += f"; {at_the_lengths(others)} too"
-        return DONE, f"equal to the specification, validated for all inputs ({covered})"
+        everywhere = ", for every block of every length" if validation.everywhere else ""
+        return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
     if validation.broken:
         return NO, "not equal to the specification"
     why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"

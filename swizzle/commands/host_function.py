@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cuda_out.c.kernel_text import parameters
 from cuda_out.compile.toolchain import CompileError
@@ -18,8 +19,7 @@ SHOWN = 3
 """How many wrong calls are reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """What was found out about the host function: an exit status, and lines for the user; the first one sums up."""
 
     status: int

@@ -66,7 +66,7 @@ def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None =
         return Tally(0, (), ())
     killed, same, unseen = 0, [], []
     text, names = together(source.text, source.entry, variants, dispatch=False)
-    ptx, validator = compile_to_ptx(text), SizesValidator(sizes)
+    ptx, validator = compile_to_ptx(text), SizesValidator(sizes, source.tiling)
     differences = _differences(source, sizes, variants, (ptx, names))
     for mutant, name, difference in zip(variants, names, differences, strict=True):
         validation = validator.validate(ptx, name)
@@ -113,7 +113,7 @@ def _differences(
                 break
             try:
                 wanted, runner = partial(specification, size), partial(run, number, size)
-                found = first_difference(size.filled.program, wanted, runner, 0)
+                found = first_difference(size.filled.program, wanted, runner, 0, size.rounding)
             except EmulationError as error:
                 found = str(error)
         yield found
