@@ -131,7 +131,11 @@ class Registers:
         return bits, found
 
     def packed(self, parts: list[Register], size: int) -> Register:
-        parts = [self.deferred.written_out(*part) for part in parts]
+        written = [self.deferred.written_out(*part) for part in parts]
+        parts = [
+            (bits, self.deferred.bits_of(size, terms, now))
+            for (_, terms), (bits, now) in zip(parts, written, strict=True)
+        ]
         return _columns([symbolic.pack(self.deferred.normal, row, size) for row in _rows(parts)])
 
     def unpacked(self, value: Register, size: int, count: int) -> list[Register]:
