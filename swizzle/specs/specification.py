@@ -72,7 +72,7 @@ def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
 
 
 class Meaning(Struct, frozen=True):
-    """What a specification says at a sketch's sizes: the term of every output element, in the table of terms."""
+    """What a specification says at a sketch's sizes: the term of every output element, in its table of terms."""
 
     terms: Terms
     wanted: dict[str, list[Term]]
@@ -87,9 +87,9 @@ class Meaning(Struct, frozen=True):
 
 
 class Remembered:
-    """A specification that is run on symbols once for each set of shapes; all that it says is in one table of terms.
+    """A specification that is run on symbols once for each set of shapes; all its terms are in one table.
 
-    For one command's time: what it says is not asked again when something that it reads has changed.
+    It lives for one command: if something that it reads changes, it is not run again.
     """
 
     def __init__(self, spec: Callable[..., Any]) -> None:
