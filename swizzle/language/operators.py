@@ -88,11 +88,11 @@ def operator(
     `order` says what matters about the items of a reduction: how often each is there ("bag"), whether it is there
     ("set": of two equal items one counts, as for a maximum), whether it is there an odd number of times ("parity":
     two equal items cancel, as for xor), or in which order they come ("sequence": the operator does not commute).
-    `identity` changes nothing (-1: all bits), and `absorber` absorbs every other number. `types` are the types of data that it takes: the function gets Python numbers of such a type and returns
-    one. `numpy` is the name of a NumPy function, or a function on arrays; without it, the function itself is called
-    number by number. `cuda` is the body of the function in C++, with its parameters' names and `T` for the type.
-    `numba` is a `def` for numba.cuda; without it, the function's own text is used. `name` is the function's name unless
-    given.
+    `identity` changes nothing (-1: all bits), and `absorber` absorbs every other number. `types` are the types of data
+    that it takes: the function gets Python numbers of such a type and returns one. `numpy` is the name of a NumPy
+    function, or a function on arrays; without it, the function itself is called number by number. `cuda` is the body of
+    the function in C++, with its parameters' names and `T` for the type. `numba` is a `def` for numba.cuda; without it,
+    the function's own text is used. `name` is the function's name unless given.
 
     These properties are tried on edge cases and on random numbers, which is not a proof. Raises `SwizzleError` if one
     fails.
