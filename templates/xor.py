@@ -26,7 +26,7 @@ _NOWHERE = Place("", 0, 0)
 _MOST_BITS = 32  # of k, that are read back
 
 
-class _Matrix(Struct, frozen=True):
+class Matrix(Struct, frozen=True):
     """A bit matrix by its columns: column j is what bit j of the argument adds, by exclusive or."""
 
     columns: tuple[int, ...]
@@ -103,11 +103,11 @@ class Xor(Template):
     def choice_of(self, solution: int) -> Choice:
         return tuple(solution >> place & 1 for place in range(len(self.components)))
 
-    def named(self, choice: Choice) -> tuple[int, _Matrix, _Matrix]:
+    def named(self, choice: Choice) -> tuple[int, Matrix, Matrix]:
         """Return c, M and Q."""
         features = len(choice) // self.bits
         columns = [sum(choice[r * features + feature] << r for r in range(self.bits)) for feature in range(features)]
-        return columns[0], _Matrix(tuple(columns[1 : 1 + self.bits])), _Matrix(tuple(columns[1 + self.bits :]))
+        return columns[0], Matrix(tuple(columns[1 : 1 + self.bits])), Matrix(tuple(columns[1 + self.bits :]))
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         features = self.features_of(point)
@@ -174,7 +174,7 @@ class Xor(Template):
         c, *matrices = self.named(choice)
         return self._combined(matrices, arguments, c, place)
 
-    def _combined(self, matrices: Sequence[_Matrix], arguments: Sequence[Expr], c: int, place: Place) -> Expr:
+    def _combined(self, matrices: Sequence[Matrix], arguments: Sequence[Expr], c: int, place: Place) -> Expr:
         terms = [term for m, argument in zip(matrices, arguments, strict=False) for term in m.terms(argument)]
         if c or not terms:
             terms.append(number(c, place))
@@ -195,13 +195,13 @@ class Xor(Template):
         other = f"exclusive or with {self._text([q], names[1:], c)}" if c or any(q.columns) else ""
         return ", then ".join(part for part in (spread, other) if part) or "as it is"
 
-    def _text(self, matrices: Sequence[_Matrix], names: Sequence[str], c: int) -> str:
+    def _text(self, matrices: Sequence[Matrix], names: Sequence[str], c: int) -> str:
         bare = [name[1:-1] if name.startswith("(") else name for name in names]
         arguments = [Var(name, DType.INDEX, _NOWHERE) for name in bare]
         return python_text(self._combined(matrices, arguments, c, _NOWHERE))
 
 
-def _spread(m: _Matrix) -> str | None:
+def _spread(m: Matrix) -> str | None:
     """Return how the bits of i are moved, '' where they stay; None for a matrix without a name."""
     named = {
         tuple(1 << j for j in range(len(m.columns))): "",

@@ -27,6 +27,11 @@ def bytes_of(dtype: DType) -> int:
     return int(dtype.value[1:]) // 8
 
 
+def lanes_at_once(size: int, banks: int = BANKS, word: int = WORD) -> int:
+    """Return how many lanes shared memory serves in one phase, where each moves `size` bytes."""
+    return max(1, banks * word // max(size, word))
+
+
 class WarpAccess(Struct, frozen=True):
     """One access of one warp: which element of `array` each lane wants, -1 where a lane is off.
 
@@ -94,7 +99,7 @@ class WarpAccess(Struct, frozen=True):
         return range(first, first + max(1, self.bytes // self.word))
 
     def _served_together(self) -> list[Sequence[int]]:
-        lanes = max(1, self.banks * self.word // max(self.bytes, self.word))
+        lanes = lanes_at_once(self.bytes, self.banks, self.word)
         return [self.cells[start : start + lanes] for start in range(0, len(self.cells), lanes)]
 
     def _banks(self, cells: Sequence[int]) -> dict[int, set[int]]:
