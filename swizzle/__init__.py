@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from swizzle.solution.abilities import HANDED_IN
 
 if TYPE_CHECKING:
+    from swizzle import layouts as layouts
     from swizzle.costs.cost import Cost, Filled
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
@@ -83,6 +84,7 @@ __all__ = [
     "f64",
     "i32",
     "i64",
+    "layouts",
     "load",
     "maximum",
     "minimum",
@@ -137,6 +139,8 @@ HANDED_IN[:] = [_abilities]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "layouts":
+        return import_module("swizzle.layouts")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_HOME[name]), name)

@@ -48,6 +48,7 @@ ROOMS: dict[str, str] = {
     "swizzle.problem": "swizzle.specs",
     "swizzle.costs": "swizzle.problem",
     "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",
+    "swizzle.layouts": "",
     "swizzle.audit": "swizzle.specs swizzle.problem swizzle.solution",
     "swizzle.audit.paper": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs",
     "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.audit "

@@ -1,0 +1,34 @@
+"""Layouts of shared tiles without bank conflicts, for several accesses at once, with proofs (docs/layouts.md)."""
+
+from swizzle.layouts.access import Access, access
+from swizzle.layouts.answer import Answer, Counted, Share
+from swizzle.layouts.layout import Layout
+from swizzle.layouts.made import column_major, padded, rotated, row_major, swizzled, xored
+from swizzle.layouts.patterns import blocks, columns, cp_async, ldmatrix, linear, mma, rows, stmatrix, tma
+from swizzle.layouts.search import best, count
+
+__all__ = [
+    "Access",
+    "Answer",
+    "Counted",
+    "Layout",
+    "Share",
+    "access",
+    "best",
+    "blocks",
+    "column_major",
+    "columns",
+    "count",
+    "cp_async",
+    "ldmatrix",
+    "linear",
+    "mma",
+    "padded",
+    "rotated",
+    "row_major",
+    "rows",
+    "stmatrix",
+    "swizzled",
+    "tma",
+    "xored",
+]

@@ -1,0 +1,103 @@
+"""What a search answers, and what a layout of one's own takes: turns by access, the least, and the proof in words."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from swizzle.layouts.layout import Layout
+from swizzle.layouts.requests import Requests
+from swizzle.layouts.steps import Addresses
+
+
+class Share(Struct, frozen=True):
+    """One access: the turns that it takes, the least in any layout, and one a phase, which is no conflict at all."""
+
+    name: str
+    turns: int
+    least: int
+    phases: int
+
+    def __str__(self) -> str:
+        if self.turns == self.phases:
+            return f"{self.name}: {self.turns} turns, no conflict"
+        least = "the least there is" if self.turns == self.least else f"at least {self.least}"
+        return f"{self.name}: {self.turns} turns of {self.phases} phases, {least}"
+
+
+class Counted(Struct, frozen=True):
+    """The turns of all accesses under a layout."""
+
+    shares: tuple[Share, ...]
+
+    @property
+    def turns(self) -> int:
+        return sum(share.turns for share in self.shares)
+
+    @property
+    def least(self) -> int:
+        """What no layout goes below."""
+        return sum(share.least for share in self.shares)
+
+    @property
+    def conflicts(self) -> int:
+        """The turns beyond one a phase: what `--cost conflicts` counts."""
+        return sum(share.turns - share.phases for share in self.shares)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self.shares))
+
+
+class Answer(Struct, frozen=True):
+    """The layout that was found, or None; with what is known of it.
+
+    `optimal` says that its turns are proved to be the fewest of any layout; `proof` says in words why, or what is open.
+    """
+
+    requests: Requests
+    layout: Layout | None
+    counted: Counted | None
+    proof: str
+    optimal: bool
+    tried: int
+
+    @property
+    def passes(self) -> int | None:
+        """The turns of all accesses; None where there is no layout."""
+        return None if self.counted is None else self.counted.turns
+
+    @property
+    def least(self) -> int:
+        """The turns that every layout takes at least."""
+        return self.requests.least
+
+    @property
+    def free(self) -> bool:
+        """Whether there is no conflict at all."""
+        return self.passes == self.requests.free
+
+    def __repr__(self) -> str:
+        if self.layout is None:
+            return self.proof
+        names = [("cute", self.layout.cute), ("tma", self.layout.tma)]
+        lines = [
+            f"{self.layout.kind}: {self.layout.formula}",
+            *(f"  {name}: {text}" for name, text in names if text and text != "NONE"),
+            f"  {self.layout.bytes} bytes, {self.layout.instructions} instructions for an index",
+            *(f"  {share}" for share in (self.counted.shares if self.counted else ())),
+            f"  {self.proof}",
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str | None:
+        return None if self.layout is None else self.layout._repr_html_()
+
+
+def counted(requests: Requests, table: Addresses) -> Counted:
+    """Return the turns of each access under a layout's table."""
+    turns = requests.turns(table)
+    return Counted(
+        tuple(
+            Share(each.name, own, int(each.least.sum()), len(each.cells))
+            for each, own in zip(requests.phases, turns, strict=True)
+        )
+    )

@@ -1,0 +1,246 @@
+"""Answers against lanes counted one by one, and against every layout of small tiles in small memories."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle import layouts
+from swizzle.layouts import Access, Answer
+from swizzle.layouts.bit_matrices import lightest
+from swizzle.layouts.colouring import coloured
+from swizzle.layouts.layout import agrees, linear
+from swizzle.layouts.requests import requests_of
+from swizzle.layouts.steps import Xor
+from tests.swizzle.layouts import oracle
+
+
+def best(shape: Sequence[int], accesses: Sequence[Access], **options: object) -> Answer:
+    """Return the answer, counted again lane by lane."""
+    answer = layouts.best(shape, accesses, **options)  # type: ignore[arg-type]
+    if answer.layout is not None:
+        bits, banks, word = (int(options.get(key, usual)) for key, usual in (("bits", 32), ("banks", 32), ("word", 4)))  # type: ignore[call-overload]
+        table = answer.layout.table()
+        assert len(np.unique(table)) == table.size and agrees(answer.layout)
+        assert oracle.turns(table, accesses, bits, banks, word) == answer.passes
+        assert answer.passes >= answer.least and answer.optimal == (answer.passes == answer.least)
+    return answer
+
+
+def small_accesses(shape: tuple[int, ...]) -> st.SearchStrategy[list[Access]]:
+    """Up to three accesses, each of one or two instructions of four lanes, to any cells."""
+    cells = st.one_of(st.none(), st.tuples(*(st.integers(0, n - 1) for n in shape)))
+    instruction = st.lists(cells, min_size=4, max_size=4)
+
+    def access(rows: list[list[tuple[int, ...] | None]]) -> Access:
+        return layouts.access(lambda lane, k: rows[k][lane], lanes=4, k=len(rows))
+
+    return st.lists(st.lists(instruction, min_size=1, max_size=2).map(access), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([(2, 3), (2, 4), (7, 1)]).flatmap(lambda shape: st.tuples(st.just(shape), small_accesses(shape)))
+)
+def test_no_layout_at_all_is_better_than_the_least(given: tuple[tuple[int, ...], list[Access]]) -> None:
+    """Of all ways to give the cells of a small tile to four banks, none is below; an optimal answer is the best."""
+    shape, accesses = given
+    answer = best(shape, accesses, banks=4)
+    wanted = [np.array(cells) for each in accesses for cells in _cells(each, shape)]
+    least = min(
+        sum(int(np.bincount(np.array(banks)[cells], minlength=1).max()) for cells in wanted if len(cells))
+        for banks in oracle.every_bank(int(np.prod(shape)), 4)
+    )
+    assert answer.least <= least <= (answer.passes or 0)
+
+
+def _cells(access: Access, shape: tuple[int, ...]) -> list[list[int]]:
+    starts = access.of(shape, 32).starts
+    return [
+        sorted({int(np.ravel_multi_index(tuple(cell), shape)) for cell in row if cell[0] >= 0})
+        for row in starts.tolist()
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.sampled_from([(16, 64), (8, 32), (24, 40)]), st.sampled_from([8, 16, 32]))
+def test_random_accesses_are_counted_rightly(data: st.DataObject, shape: tuple[int, int], bits: int) -> None:
+    """Any mixture of patterns, of any width: the turns of the answer are those of its lanes."""
+    some = [
+        layouts.rows(),
+        layouts.rows(2),
+        layouts.rows(4),
+        layouts.columns(),
+        layouts.columns(2),
+        layouts.blocks(4, 8),
+        layouts.linear("column"),
+        layouts.cp_async(8),
+    ]
+    best(shape, data.draw(st.lists(st.sampled_from(some), min_size=1, max_size=3)), bits=bits, families=["xor", "pad"])
+
+
+def test_the_known_answers() -> None:
+    """32 x 32 with rows and columns: in place, two instructions; with pads only: 33; a single column: turned round."""
+    rows, columns = layouts.rows(), layouts.columns()
+    answer = best((32, 32), [rows, columns])
+    assert answer.layout is not None
+    assert (answer.layout.formula, answer.passes, answer.free, answer.layout.bytes) == (
+        "r * 32 + (c ^ r)",
+        64,
+        True,
+        4096,
+    )
+    padded = best((32, 32), [rows, columns], families=["pad"])
+    assert padded.layout is not None and padded.layout.formula == "r * 33 + c"
+    assert padded.layout.bytes == 4 * (32 * 33 - 1)
+    turned = best((24, 36), [rows, columns], families=["rotate"])
+    assert turned.layout is not None and turned.free and turned.layout.kind == "rotate"
+    column = best((32, 32), [columns])
+    assert column.layout is not None and column.layout.kind == "column major"
+    tight = best((32, 32), [rows, columns], families=["pad"], at_most=4096)
+    assert tight.layout is not None and not tight.free and not tight.optimal
+
+
+def test_a_table_where_no_formula_is_free() -> None:
+    """Both linear orders of a 30 x 37 tile, by edge colouring; without tables the answer stays open."""
+    accesses = [layouts.linear("row"), layouts.linear("column")]
+    answer = best((30, 37), accesses)
+    assert answer.layout is not None and answer.layout.kind == "table" and answer.free and answer.optimal
+    assert answer.layout.bytes == -(-30 * 37 // 32) * 128 and answer.layout.table_bytes == 2 * 30 * 37
+    formula = best((30, 37), accesses, families=["xor", "rotate", "pad"])
+    assert formula.layout is not None and not formula.optimal and "open" in formula.proof
+
+
+def test_vectors_that_force_conflicts() -> None:
+    """Rows in 16-byte vectors and single columns: four turns, in every layout; vectors that cannot both be whole."""
+    answer = best((64, 64), [layouts.rows(4), layouts.columns()])
+    assert answer.optimal and not answer.free and answer.counted is not None
+    assert answer.counted.shares[1].turns == 4 * answer.counted.shares[1].phases
+    assert "4 turns at least" in answer.proof
+    none = best((32, 32), [layouts.rows(4), layouts.columns(4)])
+    assert none.layout is None and none.passes is None and "no layout keeps both whole" in none.proof
+
+
+@pytest.mark.parametrize("row, b, mode", [(16, 1, "32B"), (32, 2, "64B"), (64, 3, "128B")])
+def test_the_atoms_of_cute_and_tma(row: int, b: int, mode: str) -> None:
+    """Found for ldmatrix and 16-byte rows of f16, and the only Swizzle with so few bits that is free."""
+    accesses = [layouts.ldmatrix(4), layouts.cp_async(16)]
+    answer = best((8, row), accesses, bits=16)
+    assert answer.layout is not None and answer.free and answer.layout.tma == mode
+    assert answer.layout.cute == f"composition(Swizzle<{b},3,3>{{}}, Layout<Shape<_8,_{row}>,Stride<_{row},_1>>{{}})"
+    free = []
+    for bits, m, s in product(range(b + 1), range(3, 7), range(7)):
+        if s >= bits:
+            layout = layouts.swizzled((8, row), bits, m, s, 16)
+            if layout.table().max() < 8 * row and layouts.count(layout, accesses).conflicts == 0:
+                free.append((bits, m, s))
+    assert free == [(b, 3, 3)]
+    assert best((8, row), accesses, bits=16, tma=True).layout == answer.layout
+
+
+def test_six_patterns_at_once() -> None:
+    """Rows, columns and all blocks of 32 words of a 64 x 64 tile, by a bit matrix."""
+    blocks = [layouts.blocks(2**k, 2 ** (5 - k)) for k in range(6)]
+    answer = best((64, 64), [layouts.rows(), layouts.columns(), *blocks])
+    assert answer.layout is not None and answer.free and answer.layout.kind == "xor" and answer.layout.bytes == 1 << 14
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_accesses((4, 4)))
+def test_the_lightest_matrix(accesses: list[Access]) -> None:
+    """Of all matrices of a memory of four banks, none with fewer ones is free; None only where none is free at all."""
+    requests = requests_of((4, 4), accesses, 32, banks=4)
+    x = linear((4, 4), (0, 1))
+    free = []
+    for columns in product(range(4), repeat=2):
+        table = Xor((0, 0, *columns)).of(x)
+        if oracle.turns(table, accesses, 32, banks=4) == requests.free:
+            free.append(sum(column.bit_count() for column in columns))
+    found = lightest(requests, x)
+    assert found != "unknown"
+    assert (found.ones if isinstance(found, Xor) else None) == min(free, default=None)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60), st.sampled_from([1, 4, 8]))
+def test_colours(edges: list[tuple[int, int]], colours: int) -> None:
+    """Edges that meet differ; None exactly where a vertex has too many; no colour is used more than it must be."""
+    left, right = (np.array([edge[k] for edge in edges], np.int64) for k in (0, 1))
+    found = coloured(left, right, colours)
+    degree = max((np.bincount(side).max(initial=0) for side in (left, right)), default=0)
+    assert (found is None) == (degree > colours)
+    if found is not None:
+        for side in (left, right):
+            assert len({(end, colour) for end, colour in zip(side.tolist(), found.tolist(), strict=True)}) == len(edges)
+        vertices = max(max(left.max(initial=0), right.max(initial=0)) + 1, -(-len(edges) // colours))
+        assert np.bincount(found, minlength=1).max() <= vertices
+
+
+def test_counting_a_layout_of_ones_own() -> None:
+    """The classic: 32 x 32 plain, then with a pitch of 33."""
+    accesses = [layouts.rows(), layouts.columns()]
+    assert layouts.count(layouts.row_major((32, 32)), accesses).turns == 32 + 32 * 32
+    assert layouts.count(layouts.padded((32, 32), 33), accesses).conflicts == 0
+
+
+def operands() -> list[tuple[tuple[int, int], int, list[Access]]]:
+    """Every operand of mma and ldmatrix, by majorness, beside stores of 16 to 128 bits a lane."""
+    kinds = [(32, "m16n8k4"), (32, "m16n8k8"), (16, "m16n8k8"), (16, "m16n8k16"), (8, "m16n8k16"), (8, "m16n8k32")]
+    found = []
+    for bits, shape in kinds:
+        for operand, along, store in product("ABC", (0, 1), (16, 32, 64, 128)):
+            if store >= bits and (operand != "C" or bits >= 16):
+                reads = layouts.mma(operand, shape, along=along)  # type: ignore[arg-type]
+                linear = layouts.linear("row" if along else "column", store // bits)
+                found.append(((64, 64), bits, [reads, linear]))
+        for trans, store in product((False, True), (16, 32, 64, 128)):
+            if store >= bits:
+                linear = layouts.linear("column" if trans else "row", store // bits)
+                found.append(((64, 64), bits, [layouts.ldmatrix(4, trans=trans), linear]))
+    return found
+
+
+def test_operands() -> None:
+    """A sample: free, or proved to be impossible."""
+    for shape, bits, accesses in operands()[::17]:
+        assert best(shape, accesses, bits=bits).optimal
+
+
+@pytest.mark.slow
+def test_every_operand() -> None:
+    """Free, or proved to be impossible; 0.2 s each."""
+    open_ones = []
+    for shape, bits, accesses in operands():
+        before = time.process_time()
+        answer = layouts.best(shape, accesses, bits=bits)
+        assert time.process_time() - before < 2
+        if not answer.optimal:
+            open_ones.append((bits, accesses, answer.passes, answer.least))
+    assert open_ones == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["rows and columns", "flat"])
+def test_every_tile(kind: str) -> None:
+    """All m, n in 1 ... 64: fewest turns, proved; rows and columns always in place and by a formula."""
+    flat = [layouts.linear("row"), layouts.linear("column")]
+    accesses = flat if kind == "flat" else [layouts.rows(), layouts.columns()]
+    for m, n in product(range(1, 65), repeat=2):
+        answer = layouts.best((m, n), accesses)
+        assert answer.optimal and answer.free and answer.layout is not None, (m, n)
+        if kind != "flat":
+            assert answer.layout.kind != "table", (m, n)
+        assert (m * n) % 7 or oracle.turns(answer.layout.table(), accesses, 32) == answer.passes
+
+
+def test_a_sample_of_tiles() -> None:
+    """Some of all m, n in 1 ... 64, both ways."""
+    for m, n in [(1, 1), (2, 64), (64, 2), (7, 32), (32, 48), (33, 31), (40, 64), (64, 64), (61, 59)]:
+        for accesses in ([layouts.rows(), layouts.columns()], [layouts.linear("row"), layouts.linear("column")]):
+            assert best((m, n), accesses).free
