@@ -7,6 +7,7 @@ vector begins at, or None where the lane is off. `swizzle/layouts/patterns.py` h
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
@@ -48,7 +49,11 @@ def mistake(found: str, expected: str = "", fix: str = "") -> NoReturn:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("swizzle.layouts"):
         frame = frame.f_back
-    place = Place(frame.f_code.co_filename, frame.f_lineno, 1) if frame is not None else None
+    place = None
+    if frame is not None:
+        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).rstrip()
+        start = len(text) - len(text.lstrip()) + 1
+        place = Place(frame.f_code.co_filename, frame.f_lineno, start, len(text) + 1)
     raise SwizzleError(found, place=place, expected=expected, fix=fix)
 
 
@@ -79,6 +84,9 @@ def access(
     given as a number, for 0, 1, ..., or as the values that it takes, and all combinations are made. A parameter with a
     default may be left out. Raises SwizzleError at the caller's line.
     """
+    if getattr(cell, "__module__", "") == "swizzle.layouts.patterns":
+        name = cell.__name__
+        mistake(f"the access is the function {name} itself", "what it returns", f"layouts.{name}(...)")
     if not callable(cell):
         mistake(f"an access is {cell!r}", "a function from a lane to a cell, or a pattern", "lambda lane: (lane, 0)")
     if not is_int(width) or width < 1:
