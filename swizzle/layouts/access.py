@@ -139,7 +139,7 @@ def _checked(found: Any, shape: tuple[int, ...], where: str) -> Sequence[int]:
     if not isinstance(one, tuple | list) or len(one) != len(shape) or not all(is_int(each) for each in one):
         mistake(
             f"{where} gives {found!r}",
-            f"a cell, a tuple of {len(shape)} ints, or None where the lane is off",
+            f"a cell, {f'a tuple of {len(shape)} ints' if len(shape) > 1 else 'an int'}, or None where the lane is off",
         )
     if not all(0 <= each < size for each, size in zip(one, shape, strict=True)):
         mistake(

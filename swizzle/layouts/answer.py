@@ -19,9 +19,9 @@ class Share(Struct, frozen=True):
 
     def __str__(self) -> str:
         if self.turns == self.phases:
-            return f"{self.name}: {self.turns} turns, no conflict"
+            return f"{self.name}: {_plural(self.turns, 'turn')}, no conflict"
         least = "the least there is" if self.turns == self.least else f"at least {self.least}"
-        return f"{self.name}: {self.turns} turns of {self.phases} phases, {least}"
+        return f"{self.name}: {self.turns} turns of {_plural(self.phases, 'phase')}, {least}"
 
 
 class Counted(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Answer(Struct, frozen=True):
         lines = [
             f"{self.layout.kind}: {self.layout.formula}",
             *(f"  {name}: {text}" for name, text in names if text and text != "NONE"),
-            f"  {self.layout.bytes} bytes, {self.layout.instructions} instructions for an index",
+            f"  {_plural(self.layout.bytes, 'byte')}, {_plural(self.layout.instructions, 'instruction')} for an index",
             *(f"  {share}" for share in (self.counted.shares if self.counted else ())),
             f"  {self.proof}",
         ]
@@ -90,6 +90,10 @@ class Answer(Struct, frozen=True):
 
     def _repr_html_(self) -> str | None:
         return None if self.layout is None else self.layout._repr_html_()
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def counted(requests: Requests, table: Addresses) -> Counted:

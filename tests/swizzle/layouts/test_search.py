@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -127,21 +127,24 @@ def test_vectors_that_force_conflicts() -> None:
     assert none.layout is None and none.passes is None and "no layout keeps both whole" in none.proof
 
 
-@pytest.mark.parametrize("row, b, mode", [(16, 1, "32B"), (32, 2, "64B"), (64, 3, "128B")])
-def test_the_atoms_of_cute_and_tma(row: int, b: int, mode: str) -> None:
-    """Found for ldmatrix and 16-byte rows of f16, and the only Swizzle with so few bits that is free."""
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("size, b", [(32, 1), (64, 2), (128, 3)])
+def test_the_atoms_of_cute_and_tma(bits: int, size: int, b: int) -> None:
+    """Found for ldmatrix and 16-byte rows, and the only Swizzle with so few bits that is free and in place."""
+    row, least = 8 * size // bits, {8: 4, 16: 3, 32: 2}[bits]
     accesses = [layouts.ldmatrix(4), layouts.cp_async(16)]
-    answer = best((8, row), accesses, bits=16)
-    assert answer.layout is not None and answer.free and answer.layout.tma == mode
-    assert answer.layout.cute == f"composition(Swizzle<{b},3,3>{{}}, Layout<Shape<_8,_{row}>,Stride<_{row},_1>>{{}})"
+    answer = best((8, row), accesses, bits=bits)
+    assert answer.layout is not None and answer.free and answer.layout.tma == f"{size}B"
+    plain = f"Layout<Shape<_8,_{row}>,Stride<_{row},_1>>"
+    assert answer.layout.cute == f"composition(Swizzle<{b},{least},3>{{}}, {plain}{{}})"
     free = []
-    for bits, m, s in product(range(b + 1), range(3, 7), range(7)):
-        if s >= bits:
-            layout = layouts.swizzled((8, row), bits, m, s, 16)
+    for fewer, m, s in product(range(b + 1), range(least, least + 4), range(7)):
+        if s >= fewer:
+            layout = layouts.swizzled((8, row), fewer, m, s, bits)
             if layout.table().max() < 8 * row and layouts.count(layout, accesses).conflicts == 0:
-                free.append((bits, m, s))
-    assert free == [(b, 3, 3)]
-    assert best((8, row), accesses, bits=16, tma=True).layout == answer.layout
+                free.append((fewer, m, s))
+    assert free == [(b, least, 3)]
+    assert best((8, row), accesses, bits=bits, tma=True).layout == answer.layout
 
 
 def test_six_patterns_at_once() -> None:
@@ -149,6 +152,24 @@ def test_six_patterns_at_once() -> None:
     blocks = [layouts.blocks(2**k, 2 ** (5 - k)) for k in range(6)]
     answer = best((64, 64), [layouts.rows(), layouts.columns(), *blocks])
     assert answer.layout is not None and answer.free and answer.layout.kind == "xor" and answer.layout.bytes == 1 << 14
+
+
+def test_a_scan_without_padding() -> None:
+    """Blelloch's scan of 256 words, both children of each node: a pad has conflicts, flipped bits have none."""
+
+    def node(side: int) -> Callable[[int, int, int], int | None]:
+        def cell(lane: int, level: int, warp: int) -> int | None:
+            i = lane + 32 * warp
+            return 2**level * (2 * i + side) - 1 if i < 128 >> level else None
+
+        return cell
+
+    levels = [(level, max(1, 4 >> level)) for level in range(8)]
+    accesses = [layouts.access(node(side), level=[d], warp=w) for side in (1, 2) for d, w in levels]
+    answer = best((256,), accesses)
+    assert answer.layout is not None and answer.free and answer.layout.bytes == 1024
+    plain = layouts.count(layouts.row_major((256,)), accesses)
+    assert plain.turns > plain.least == answer.passes
 
 
 @settings(max_examples=60, deadline=None)
