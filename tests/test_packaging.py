@@ -54,6 +54,13 @@ def test_running_a_solved_kernel_needs_no_solver(module: str) -> None:
     assert imported_by(f"import {module}", "pysmt", "z3", "cvc5", "pysat", "numba") == set()
 
 
+def test_layouts_need_no_solver() -> None:
+    """They are loaded when they are asked for, with NumPy and nothing else that is heavy."""
+    heavy = ("swizzle.layouts", "pysmt", "z3", "cvc5", "pysat", "numba")
+    assert imported_by("import swizzle", *heavy) == set()
+    assert imported_by("import swizzle; swizzle.layouts.rows()", *heavy) == {"swizzle.layouts"}
+
+
 def test_the_core_is_loaded_when_it_is_asked_for() -> None:
     """Its face is free; the names bring PySMT, which looks at z3's numbers, and no other engine."""
     solvers = ("pysmt", "z3", "cvc5", "pysat")
