@@ -60,6 +60,24 @@ def test_no_layout_at_all_is_better_than_the_least(given: tuple[tuple[int, ...],
     assert answer.least <= least <= (answer.passes or 0)
 
 
+@settings(max_examples=40, deadline=None)
+@given(small_accesses((4, 4)), st.sampled_from([16, 32]))
+def test_no_layout_that_keeps_vectors_whole_is_better_than_the_least(accesses: list[Access], bits: int) -> None:
+    """Rows in vectors of two words, and single cells (of half a word, too): every way to put vectors in two places."""
+    width = 64 // bits
+    every = [layouts.rows(width), *accesses]
+    answer = best((4, 4), every, bits=bits, banks=4)
+    found = []
+    for places in product((0, 1), repeat=16 // width):
+        table, used = np.empty(16, np.int64), [0, 0]
+        for vector, place in enumerate(places):
+            start = (2 * used[place] + place) * width
+            table[vector * width : (vector + 1) * width] = np.arange(start, start + width)
+            used[place] += 1
+        found.append(oracle.turns(table.reshape(4, 4), every, bits, banks=4))
+    assert answer.least <= min(found) <= (answer.passes or 0)
+
+
 def _cells(access: Access, shape: tuple[int, ...]) -> list[list[int]]:
     starts = access.of(shape, 32).starts
     return [
@@ -83,6 +101,17 @@ def test_random_accesses_are_counted_rightly(data: st.DataObject, shape: tuple[i
         layouts.cp_async(8),
     ]
     best(shape, data.draw(st.lists(st.sampled_from(some), min_size=1, max_size=3)), bits=bits, families=["xor", "pad"])
+
+
+@pytest.mark.parametrize("banks, word", [(1, 4), (8, 4), (16, 4), (32, 8), (64, 4)])
+@pytest.mark.parametrize("bits", [8, 32, 64])
+def test_other_memories(banks: int, word: int, bits: int) -> None:
+    """Of other numbers of banks, and of wider words; vectors may be as wide as all banks, or wider."""
+    for accesses in ([layouts.rows(), layouts.columns()], [layouts.cp_async(16), layouts.blocks(4, 8)]):
+        answer = best((16, 32), accesses, bits=bits, banks=banks, word=word)
+        assert answer.layout is not None
+        count = layouts.count(answer.layout, accesses, banks=banks, word=word)
+        assert (count.turns, count.least) == (answer.passes, answer.least)
 
 
 def test_the_known_answers() -> None:
