@@ -50,11 +50,12 @@ class Writer:
         self.line(1, "xs = [n * n % 7 for n in range(4)]")
         self.line(1, "ds = [v + 1 for v in x]")
         self.line(1, "out = zeros((2, 3))")
+        self.line(1, "rows = [[n, n + 1, i] for n in range(2)]")
         self.ints, self.data, self.int_lists = ["i", "j"], ["d"], ["xs"]
         self.data_lists, self.arrays = ["ds"], ["out"]
         self.inputs = True
         self.block(1, 4)
-        self.line(1, f"return ({self.number(2)}, {self.datum(2)}, xs, ds, out, {self.condition(1)})")
+        self.line(1, f"return ({self.number(2)}, {self.datum(2)}, xs, ds, out, rows, {self.condition(1)})")
         return "\n".join(self.lines) + "\n"
 
     def line(self, depth: int, text: str) -> None:
@@ -100,6 +101,9 @@ class Writer:
                 lambda: f"xs[{self.index('xs')}] = {self.number(2)}",
                 lambda: f"ds[{self.index('ds')}] = {self.datum(2)}",
                 lambda: "xs.reverse()",
+                lambda: f"rows[{self.below(2)}][{self.below(3)}] {op} {self.number(1)}",
+                lambda: f"rows[{r.choice([0, 1, -1])}][{self.below(3)}] = {self.number(1)}",
+                lambda: f"rows[{self.below(2)}] = {self.some_ints(1)} + [i, j, 0]",
                 lambda: f"ds = {self.some_data(1)}",
                 lambda: f"xs = {self.some_ints(1)}",
                 lambda: f"xs += ({self.some_ints(1)})[:2]",
@@ -192,6 +196,8 @@ class Writer:
                 lambda: f"shape({inner(depth - 1)}, k={inner(0)})",
                 lambda: f"xs.count({inner(0)})",
                 lambda: "out.shape[1] * len(m)",
+                lambda: f"rows[{self.below(2)}][{inner(0)} % 3]",
+                lambda: "sum(sum(row) for row in rows)",
                 lambda: f"len(ds[{inner(0)} :])",
             ]
         return self.pick(
