@@ -34,7 +34,7 @@ class Outcome(Struct, frozen=True, eq=False):
     optimal: bool = False
     model: Model | None = None
     asked: tuple[Obligation, ...] = ()
-    claim: FNode | None = None
+    claim: Any = None  # a formula; `help` looks the types of a Struct up
 
     def show(self) -> str:
         """Return, as source, every lifted function that the query had unknowns of, filled.
