@@ -68,6 +68,12 @@ def test_the_core_is_loaded_when_it_is_asked_for() -> None:
     assert imported_by("from symbolic import *", *solvers) == {"pysmt", "z3"}
 
 
+def test_help_on_the_core_needs_no_formula() -> None:
+    """Signatures are looked up before PySMT is loaded; the types in them are there."""
+    statement = "import inspect; from symbolic.core.outcome import Outcome; inspect.signature(Outcome)"
+    assert imported_by(statement, "pysmt", "z3") == set()
+
+
 def loaded_by(*arguments: str, **environment: str) -> set[str]:
     """Run the command line in a fresh process; return the rooms of ours and the other packages that it loaded.
 
