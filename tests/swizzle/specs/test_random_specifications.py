@@ -79,6 +79,8 @@ def tried(seeds: range) -> None:
         for terms in (Terms(), None):
             wanted, error = ended(module["wanted"], terms)
             found, mistake = ended(function, terms)
+            if "more than 4096 bits" in mistake:  # a limit that Python has not
+                continue
             assert bool(error) == bool(mistake), (
                 f"seed {seed}: Python {error or wanted}, here {mistake or found}\n{text}"
             )
