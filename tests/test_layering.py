@@ -29,6 +29,7 @@ ROOMS: dict[str, str] = {
     "symbolic.solve": "symbolic symbolic.values",
     "symbolic.core": "symbolic symbolic.solve",
     "symbolic.lifting": "symbolic symbolic.solve symbolic.values symbolic.core",
+    "symbolic.expressions": "symbolic symbolic.solve",
     "symbolic.second": "symbolic symbolic.ir symbolic.algebra symbolic.machine symbolic.solve",
     "templates": "",
     "templates.second": "templates",

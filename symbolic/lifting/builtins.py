@@ -21,6 +21,7 @@ from symbolic.errors import SwizzleError
 from symbolic.lifting import operations
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
+from symbolic.lifting.elementary import ELEMENTARY, handler
 from symbolic.lifting.merging import gathered, merge, truth_value
 from symbolic.lifting.operations import spread
 from symbolic.lifting.states import Dead, Site, State
@@ -455,7 +456,7 @@ HANDLED: Final[dict[Any, Handler]] = {
     builtins.zip: _zip, builtins.map: _map, builtins.sorted: _sorted, builtins.bool: _bool, builtins.int: _int,
     builtins.isinstance: _isinstance, builtins.divmod: _divmod, builtins.pow: _pow, dataclasses.replace: _replace,
     operator.index: _int, select: _select, lookup: _lookup, all_of: _connective(True), any_of: _connective(False),
-    implies: _implies,
+    implies: _implies, **{function: handler(function) for function in ELEMENTARY},
 }  # fmt: skip
 
 FORBIDDEN: Final = frozenset({

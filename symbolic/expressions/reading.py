@@ -1,0 +1,98 @@
+"""What a lifted function computed, read as expressions.
+
+The meaning of a formula's node in its own domain is the meaning of the expression there: a sum of bit-vectors becomes
+a sum, which wraps again when it is asked for as words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+import pysmt.operators as op
+from pysmt.fnode import FNode
+
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import Expression
+from symbolic.solve.evaluate import as_signed
+
+
+class Unreadable(Exception):
+    """A formula has a node that expressions have no word for."""
+
+
+def expression_of(value: Any, names: Mapping[str, str] | None = None) -> Expression:
+    """Return the expression that a symbolic value, or a plain number or truth value, is.
+
+    `names` says what the symbols are called, where it is not as they are. Raises Unreadable for anything else.
+    """
+    if isinstance(value, bool | int | float | Fraction):
+        if isinstance(value, float) and math.isnan(value):
+            raise Unreadable("not a number")
+        return e.constant(value)
+    formula = getattr(value, "formula", None)
+    if not isinstance(formula, FNode):
+        raise Unreadable(f"a {type(value).__name__}")
+    return _read(formula, getattr(value, "signed", True), names or {})
+
+
+def _read(formula: FNode, signed: bool, names: Mapping[str, str]) -> Expression:
+    known: dict[FNode, Expression] = {}
+
+    def walk(node: FNode) -> Expression:
+        found = known.get(node)
+        if found is None:
+            found = known[node] = _node(node, [walk(each) for each in node.args()], signed, names)
+        return found
+
+    return walk(formula)
+
+
+def _node(node: FNode, arguments: list[Expression], signed: bool, names: Mapping[str, str]) -> Expression:
+    kind = node.node_type()
+    if node.is_symbol():
+        make = e.truth_name if node.symbol_type().is_bool_type() else e.number_name
+        return make(names.get(node.symbol_name(), node.symbol_name()))
+    if node.is_bv_constant():
+        return e.constant(as_signed(node.constant_value(), node.bv_width()) if signed else node.constant_value())
+    if kind in op.CONSTANTS:
+        found = node.constant_value()
+        return e.constant(found if isinstance(found, bool | int) else Fraction(found))
+    if kind == op.DIV and node.arg(0).get_type().is_int_type():
+        return _quotient(*arguments)
+    if kind == op.FUNCTION:
+        name = node.function_name().symbol_name().partition(":")[0]
+        return {"exp": e.exponential, "log": e.logarithm}[name](*arguments)
+    if kind not in _MEANING:
+        raise Unreadable(f"`{op.op_to_str(kind)}`")
+    return _MEANING[kind](*arguments)
+
+
+def _quotient(a: Expression, b: Expression) -> Expression:
+    """Read a division of integers; by what is positive it is the floor."""
+    if not b.constant or b.value <= 0:
+        raise Unreadable("a division by what may be negative")
+    return e.floor_divide(a, b)
+
+
+def _difference(a: Expression, b: Expression) -> Expression:
+    """Read a difference; `a - b * (a // b)` is a remainder."""
+    for each in e.subexpressions(b):
+        if each.operator == "//" and each.arguments[0] is a and e.multiply(each, each.arguments[1]) is b:
+            return e.modulo(a, each.arguments[1])
+    return e.subtract(a, b)
+
+
+_MEANING: Final[Mapping[int, Callable[..., Expression]]] = {
+    op.AND: e.both, op.OR: e.either, op.NOT: e.negation, op.ITE: e.select, op.IFF: e.equal, op.EQUALS: e.equal,
+    op.IMPLIES: lambda a, b: e.either(e.negation(a), b), op.LT: e.less, op.LE: e.less_equal, op.PLUS: e.add,
+    op.MINUS: _difference, op.TIMES: e.multiply, op.TOREAL: lambda a: a, op.DIV: e.divide,
+    op.BV_ADD: e.add, op.BV_SUB: e.subtract, op.BV_MUL: e.multiply, op.BV_NEG: e.negate,
+    op.BV_NOT: lambda a: e.subtract(e.constant(-1), a),
+    op.BV_ULT: e.less, op.BV_ULE: e.less_equal, op.BV_SLT: e.less, op.BV_SLE: e.less_equal,
+    op.BV_AND: lambda a, b: e.bits("&", a, b), op.BV_OR: lambda a, b: e.bits("|", a, b),
+    op.BV_XOR: lambda a, b: e.bits("^", a, b), op.BV_LSHL: lambda a, b: e.bits("<<", a, b),
+    op.BV_LSHR: lambda a, b: e.bits(">>", a, b), op.BV_ASHR: lambda a, b: e.bits(">>", a, b),
+}  # fmt: skip
