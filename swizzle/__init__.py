@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         warp_store,
         zeros,
     )
+    from swizzle.operators.serial import Serial, serial
     from swizzle.search.metasketch import solve
     from swizzle.sketches.loading import load
     from swizzle.sketches.sketch import Sketch, Spec, sketch, spec
@@ -54,6 +55,7 @@ _LIVES_IN = {
     "swizzle.language.parameters": "parameter",
     "swizzle.language.surface": "Accumulator accumulator block_load block_store maximum minimum permute_local sw_cond "
     "sw_part sw_xform warp_load warp_store zeros",
+    "swizzle.operators.serial": "Serial serial",
     "swizzle.search.metasketch": "solve",
     "swizzle.sketches.loading": "load",
     "swizzle.sketches.sketch": "Sketch Spec sketch spec",
@@ -71,6 +73,7 @@ __all__ = [
     "Limits",
     "Operator",
     "Result",
+    "Serial",
     "Sketch",
     "Solution",
     "Spec",
@@ -91,6 +94,7 @@ __all__ = [
     "operator",
     "parameter",
     "permute_local",
+    "serial",
     "sketch",
     "solve",
     "spec",

@@ -126,3 +126,22 @@ def test_the_places_to_change_are_there() -> None:
     named = re.findall(r"`((?:symbolic|swizzle|templates|tests|cuda_out|docs|editors)/[\w./-]*)`", text_of("extend.md"))
     assert len(named) >= 12
     assert [path for path in named if not (DOCS.parent / path).exists()] == []
+
+
+def test_from_a_loop_to_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each session prints what the page says, but for times, witnesses, and what `...` leaves out."""
+    monkeypatch.chdir(tmp_path)
+    page = text_of("from-a-loop-to-a-scan.md")
+    (tmp_path / "runs.py").write_text(files_of(page)["runs.py"], encoding="utf-8")
+    for session in blocks_of(page, "console"):
+        wanted, found = (
+            re.sub(r"(refuted: |witness +).*", r"\1(witness)", re.sub(r"\d+\.\d+ s\b", "_ s", text)).splitlines()
+            for text in (session, run_again(session))
+        )
+        if "  ..." in wanted:
+            cut = wanted.index("  ...")
+            assert found[:cut] == wanted[:cut] and found[cut - len(wanted) + 1 :] == wanted[cut + 1 :]
+        else:
+            assert found == wanted
+    runs = runpy.run_path(str(tmp_path / "runs.py"))
+    assert runs["best_run"]([1, -2, 3]) == 3 and runs["ewm"]([1, 2], [3, 4]) == 6

@@ -60,8 +60,9 @@ ROOMS: dict[str, str] = {
     "swizzle.explain": "swizzle.language swizzle.specs swizzle.sketches swizzle.problem swizzle.solution "
     "swizzle.search",
     "swizzle.show": "swizzle.specs swizzle.solution swizzle.emit",
+    "swizzle.operators": "swizzle.language",
     "swizzle.commands": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.costs swizzle.solution "
-    "swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length swizzle.explain swizzle.show",
+    "swizzle.operators swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length swizzle.explain swizzle.show",
 }
 """The rooms of its own package that each room may import. The public faces know all rooms."""
 

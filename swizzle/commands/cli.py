@@ -26,7 +26,7 @@ from swizzle.commands.completion import (
     script,
 )
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
-from swizzle.commands.help import CACHE, CHECK, RUN, SOLVE, START
+from swizzle.commands.help import CACHE, CHECK, OPERATOR, RUN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.startup import work_begins
 from swizzle.solution.version import __version__
@@ -74,6 +74,14 @@ def _kinds(context: click.Context, option: click.Parameter, value: str | None) -
     for word in words:
         if word not in FILE_KINDS:
             raise click.BadParameter(f"expected some of {', '.join(FILE_KINDS)}, separated by commas, not {word!r}")
+    return words
+
+
+def _operator_kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    words = None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+    for word in words or ():
+        if word != "cub":
+            raise click.BadParameter(f"expected cub, the one kind that is there yet, not {word!r}")
     return words
 
 
@@ -285,6 +293,30 @@ def show(context: click.Context, /, **options: Any) -> int:
 
     work_begins()
     return command.show(command.ShowArguments(**options), *context.obj)
+
+
+@cli.command("operator", epilog=OPERATOR, short_help="Find the operator of a serial loop, and prove its laws.")
+@_sketch_arguments
+@click.option(
+    "--domain",
+    type=click.Choice(["words", "integers", "reals"]),
+    default="words",
+    show_default=True,
+    help="What numbers are; words wrap as their type does, floating-point numbers are real ones in all three.",
+)
+@click.option(
+    "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cuh, a proved operator, into DIR."
+)
+@click.option("--emit", metavar="KINDS", callback=_operator_kinds, help="Which files -o writes: cub (the default).")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
+@click.pass_context
+def operator(context: click.Context, /, **options: Any) -> int:
+    """Find an associative operator that makes a scan or a reduction of a serial loop, and prove its laws."""
+    from swizzle.commands import operator as command
+
+    work_begins()
+    return command.operator(command.OperatorArguments(**options), *context.obj)
 
 
 @cli.command("cache", epilog=CACHE, short_help="Show or clear the cache of earlier answers.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import keyword
 import types
@@ -20,6 +21,7 @@ from swizzle.language.element_types import ElementType, caller_place, i32, i64, 
 from symbolic.algebra.law import LAWS, Law, Order
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension, extension_names
+from symbolic.ir.program import DType
 
 SPELLINGS: Final[Mapping[str, Law]] = LAWS | {word: law for law in LAWS.values() for word in law.words}
 """How sketches spell the operators of the language."""
@@ -65,6 +67,20 @@ class Operator(Struct, frozen=True, eq=False):
         return joined(self.law.name, a, b)
 
 
+class TypedOperator(Struct, frozen=True, eq=False):
+    """An operator on values of given types, words or tuples of words, that `swizzle operator` judges: nothing is
+    taken for granted of it. Called, it is the function."""
+
+    function: Callable[[Any, Any], Any]
+    name: str
+    types: tuple[DType, ...]
+    single: bool
+    place: Place | None = None
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        return self.function(a, b)
+
+
 def _items(name: str, value: Any) -> Iterable[Any]:
     if isinstance(value, Iterable):
         return value
@@ -96,10 +112,16 @@ def operator(
 
     These properties are tried on edge cases and on random numbers, which is not a proof. Raises `SwizzleError` if one
     fails.
+
+    With element types at both parameters, `def argmin(a: (f32, i32), b: (f32, i32))`, it is an operator on such words
+    of which nothing is taken for granted. `swizzle operator` proves or refutes its laws. No accumulator takes it yet.
     """
     place = caller_place()
 
-    def make(fold: Callable[[Any, Any], Any]) -> Operator:
+    def make(fold: Callable[[Any, Any], Any]) -> Operator | TypedOperator:
+        typed = _typed(fold, place)
+        if typed is not None:
+            return typed
         own = name or getattr(fold, "__name__", "")
         _check_name(own, place)
         law = Law(
@@ -120,6 +142,39 @@ def operator(
         return Operator(law, place)
 
     return make if function is None else make(function)
+
+
+def _typed(fold: Callable[[Any, Any], Any], place: Place) -> TypedOperator | None:
+    """Return the operator that a function with element types at both parameters is."""
+    if not isinstance(fold, types.FunctionType):
+        return None
+    found = [_types_at(each.annotation, fold) for each in inspect.signature(fold).parameters.values()]
+    if None in found or not found:
+        return None
+    if len(found) != 2 or found[0] != found[1]:
+        raise SwizzleError(
+            f"the operator {fold.__name__} takes values of several types", place=place,
+            expected="two values of the same types", fix=f"def {fold.__name__}(a: f32, b: f32):",
+        )  # fmt: skip
+    dtypes, single = found[0] or ((), False)
+    return TypedOperator(fold, fold.__name__, dtypes, single, place)
+
+
+def _is_type(given: object) -> bool:
+    return given is bool or isinstance(given, ElementType)
+
+
+def _types_at(annotation: Any, fold: types.FunctionType) -> tuple[tuple[DType, ...], bool] | None:
+    """Return the element types of an annotation, and whether it is one alone; None where it is anything else."""
+    if isinstance(annotation, str):
+        tree = ast.parse(annotation, mode="eval").body
+        nodes = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+        names = {**vars(builtins), **fold.__globals__}
+        some = [names.get(node.id) if isinstance(node, ast.Name) else None for node in nodes]
+        annotation = tuple(some) if isinstance(tree, ast.Tuple) else some[0]
+    some = list(annotation) if isinstance(annotation, tuple) else [annotation]
+    dtypes = [each.dtype if isinstance(each, ElementType) else DType.BOOL for each in some if _is_type(each)]
+    return (tuple(dtypes), not isinstance(annotation, tuple)) if dtypes and len(dtypes) == len(some) else None
 
 
 def _check_name(name: str, place: Place) -> None:

@@ -76,6 +76,21 @@ def load_declared(
     return file.load(selector, overrides or {}), file.instance(overrides or {}).parameters.declared
 
 
+def load_names(path: str | Path, overrides: Mapping[str, int] | None = None) -> Mapping[str, object]:
+    """Return what a `.py` file has at its top level, whatever it is; `overrides` set declared parameters."""
+    file = Path(path)
+    if file.suffix == ".swz":
+        raise SwizzleError(
+            f"{path} is a .swz file, which holds no serial loops yet", expected="a .py file", fix="write them in Python"
+        )
+    if file.suffix != ".py":
+        raise _no_sketch_file(path, file)
+    parameters = Parameters(dict(overrides or {}))
+    names = vars(_run_module(_read(file), str(path), parameters))
+    parameters.require_all_used(str(path))
+    return names
+
+
 def family_of(sketch: Sketch) -> SketchFamily[Sketch] | None:
     """Return a sketch's family: that of its file where Python itself has run that, None where there is no file."""
     if sketch.family is not None:

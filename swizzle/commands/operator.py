@@ -1,0 +1,159 @@
+"""`swizzle operator`: from a serial loop to the operator of a scan or reduction, with the laws that were proved."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, Final, TextIO, TypeAlias
+
+from msgspec import Struct, field
+
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.target import split_target
+from swizzle.emit.files import check_folder, write_whole
+from swizzle.language.operators import Operator, TypedOperator
+from swizzle.operators import Found, judged, operator_of
+from swizzle.operators.loop import Domain
+from swizzle.operators.proof import LawProof
+from swizzle.operators.serial import Serial
+from swizzle.sketches.loading import load_names
+from swizzle.solution.version import __version__
+from swizzle.solution.words import count
+from symbolic.errors import SwizzleError
+from symbolic.suggest import near
+
+STATUSES: Final = {"proved": DONE, "refuted": NO, "unknown": UNDECIDED}
+TITLES: Final = {
+    "step": "step", "associative": "associative", "left_identity": "left identity",
+    "right_identity": "right identity", "commutative": "commutative", "idempotent": "idempotent",
+    "self_inverse": "self-inverse",
+}  # fmt: skip
+Given: TypeAlias = Serial | Operator | TypedOperator
+
+
+class OperatorArguments(Struct, frozen=True):
+    """`swizzle operator`."""
+
+    target: str
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    domain: Domain = "words"
+    emit: tuple[str, ...] | None = None
+    output: Path | None = None
+    json_object: bool = False
+    quiet: bool = False
+
+
+def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
+    """Find the operators of a file's serial loops, judge its own operators, and prove their laws."""
+    if arguments.emit and arguments.output is None:
+        raise SwizzleError("--emit without -o", expected="a folder to write to", fix="-o DIR")
+    if arguments.output is not None:
+        check_folder(arguments.output)
+    with redirect_stdout(err):
+        statuses = []
+        for given in _given(arguments):
+            if isinstance(given, Serial):
+                found = operator_of(given.loop, arguments.domain)
+            else:
+                found = judged(given, arguments.domain)
+            files = _written(found, arguments)
+            if arguments.json_object:
+                out.write(json.dumps({**as_json(found), "files": files}, indent=2) + "\n")
+            else:
+                out.write(report(found) + "".join(f"  written        {file}\n" for file in files))
+            statuses.append(STATUSES[found.status])
+    return max(statuses)
+
+
+def _written(found: Found, arguments: OperatorArguments) -> list[str]:
+    """Write a proved operator of a loop into the output folder, and return the files."""
+    if arguments.output is None or found.status != "proved" or not found.loop.state:
+        return []
+    from swizzle.operators.cub import cub
+
+    head = [f"The operator of {found.loop.name}, found and proved by swizzle {__version__}: {found.domain_text}."]
+    path = arguments.output / f"{found.loop.name}.cuh"
+    write_whole(path, cub(found.with_identity, [*head, *found.source().splitlines()]))
+    return [str(path)]
+
+
+def _given(arguments: OperatorArguments) -> list[Given]:
+    path, selector = split_target(arguments.target)
+    everything = load_names(path, arguments.overrides)
+    named = {name: each for name, each in everything.items() if isinstance(each, Given)}
+    if not named:
+        raise SwizzleError(
+            f"{path} has no serial loop, and no operator",
+            expected="@serial or @operator above a function, at the file's top level",
+            fix="docs/from-a-loop-to-a-scan.md begins with one",
+        )
+    if selector is not None and selector not in named:
+        raise SwizzleError(
+            f"{path} has no serial loop or operator {selector}",
+            expected=f"one of {', '.join(named)}",
+            fix=near(selector, named) or f"write {path}:{next(iter(named))}",
+        )
+    chosen = list(named.values()) if selector is None else [named[selector]]
+    if arguments.json_object and len(chosen) > 1:
+        raise SwizzleError(
+            f"{path} holds {len(chosen)} serial loops and operators: {', '.join(named)}",
+            expected="one, for one JSON object",
+            fix=f"name it: {path}:{next(iter(named))}",
+        )
+    return chosen
+
+
+# ---- what is said ------------------------------------------------------------------------------------------------
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    """Return what was found as JSON has it."""
+    laws = {} if found.proofs is None else found.proofs.laws
+    return {
+        "operator": found.loop.name,
+        "status": found.status,
+        "words": 0 if found.carrier is None else len(found.carrier.words),
+        "laws": {name: laws[name].verdict if name in laws else None for name in TITLES},
+        "domain": found.domain_text,
+        "witness": found.witness or None,
+        "witnesses": {name: law.witness for name, law in laws.items() if law.witness},
+        "seconds": round(found.seconds, 3),
+        "kind": "" if found.carrier is None else found.carrier.how,
+        "source": "" if found.carrier is None else found.source(),
+    }
+
+
+def report(found: Found) -> str:
+    """Return what was found as a text."""
+    loop, carrier, proofs = found.loop, found.carrier, found.proofs
+    state = ", ".join(f"{name}: {dtype.value}" for name, dtype in loop.state.items())
+    stated = [f"  state          {state}"] if state else []
+    if carrier is None or proofs is None:
+        what = "not decided" if found.undecided else "no operator was found"
+        lines = [f"{loop.name}: {what}, {found.seconds:.2f} s", *stated]
+        lines += [f"  tried          {each}" for each in found.tried]
+        lines += [f"  witness        {found.witness}"] if found.witness else []
+        return "\n".join([*lines, f"  next           {found.next_step}", ""])
+    size = count(len(carrier.words), "word")
+    lines = [f"{loop.name}: {found.status}, {size}, {found.domain_text}, {found.seconds:.2f} s", *stated]
+    if state:
+        lines += [f"  found          {carrier.how}", textwrap.indent(found.source(), "    ")]
+    lines += [f"  {title:14} {_law(proofs.laws[name])}" for name, title in TITLES.items() if name in proofs.laws]
+    if not state and proofs.identity is not None:
+        lines.append(f"  identity       {', '.join(repr(each) for each in proofs.identity.values())}")
+    if found.ranges is not None and found.ranges.verdict == "proved":
+        lines.append(f"  no overflow    {'; '.join(found.ranges.bounds)}")
+    elif found.status != "proved":
+        lines += [f"  witness        {found.witness}"] if found.witness else []
+        lines.append(f"  next           {found.next_step}")
+    return "\n".join([*lines, ""])
+
+
+def _law(law: LawProof) -> str:
+    if law.verdict == "proved":
+        return "proved" + (", of words that elements make" if law.on_carrier else "")
+    about = law.witness or law.reason
+    return f"{law.verdict}: {about}" if about else law.verdict

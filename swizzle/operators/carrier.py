@@ -1,0 +1,127 @@
+"""What takes the place of a loop's state where parts of its input are gone through apart: words that combine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from swizzle.operators.loop import Domain, Loop, name_of, sort_in
+from symbolic.expressions.expression import TRUE, Expression, subexpressions, substituted
+from symbolic.expressions.formulas import Sort
+from symbolic.expressions.text import compiled, text_of
+from symbolic.ir.program import DType
+
+Values = Mapping[str, Expression]
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A loop as an operator: `lift` makes words of one element, `combine` of the words of two parts those of both.
+
+    `combine` is over the names `a.WORD` and `b.WORD`, the part that comes first and the one behind it; `state` and
+    `result` are the loop's, over words. `infinite` are the words that may be an infinity, with its sign. All words that
+    elements make meet `within`. `identity` are the words of no element, where there are such. `how` says where it comes
+    from.
+    """
+
+    loop: Loop
+    words: Mapping[str, DType]
+    lift: Values
+    combine: Values
+    state: Values
+    result: tuple[Expression, ...]
+    how: str
+    infinite: Mapping[str, int] = field(default_factory=dict)
+    within: Expression = TRUE
+    identity: Values | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether what it computes has the same laws on words that wrap: no sum is compared, and none is infinite."""
+        if self.infinite:
+            return False
+        nodes = [node for each in self.combine.values() for node in subexpressions(each)]
+        compared = [node for node in nodes if node.operator in ("max", "min", "<", "<=")]
+        return not any(inner.operator in ("+", "*") for node in compared for inner in subexpressions(node))
+
+    def part(self, side: str) -> dict[str, Expression]:
+        """Return the words of one part, as `combine` names them."""
+        return {word: name_of(f"{side}.{word}", dtype) for word, dtype in self.words.items()}
+
+    def combined(self, first: Values, second: Values) -> dict[str, Expression]:
+        """Return the words of two parts together."""
+        values = {f"a.{word}": each for word, each in first.items()}
+        values |= {f"b.{word}": each for word, each in second.items()}
+        return {word: substituted(each, values) for word, each in self.combine.items()}
+
+    def sorts(self, domain: Domain, sides: Sequence[str]) -> dict[str, Sort]:
+        """Return the sorts of the words of some parts, and of an element."""
+        found = self.loop.sorts(domain)
+        for word, dtype in self.words.items():
+            found |= {f"{side}.{word}": sort_in(domain, dtype, mixed=self.loop.mixed) for side in sides}
+        return found
+
+    def infinities(self, sides: Sequence[str]) -> dict[str, int]:
+        """Return which words of some parts may be an infinity."""
+        return {f"{side}.{word}": sign for side in sides for word, sign in self.infinite.items()}
+
+    # -- in Python's numbers -------------------------------------------------------------------------------------
+
+    @cached_property
+    def _lifted(self) -> Callable[..., tuple[Any, ...]]:
+        return compiled(list(self.loop.elements), list(self.lift.values()))
+
+    @cached_property
+    def _combined(self) -> Callable[..., tuple[Any, ...]]:
+        names = [f"{side}.{word}" for side in "ab" for word in self.words]
+        return compiled(names, list(self.combine.values()))
+
+    @cached_property
+    def _finished(self) -> Callable[..., tuple[Any, ...]]:
+        return compiled(list(self.words), self.result)
+
+    def lifted(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the words of one element."""
+        return self._lifted(*row)
+
+    def joined(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the words of two parts together."""
+        return self._combined(*first, *second)
+
+    def finished(self, words: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the loop's result of words."""
+        return self._finished(*words)
+
+    # -- as a text -----------------------------------------------------------------------------------------------
+
+    def source(self) -> str:
+        """Return lift, combine, identity and result as Python functions of named words."""
+        words = list(self.words)
+        lines = [f"def lift({', '.join(self.loop.elements)}):", f"    return {_tuple(self.lift.values())}", ""]
+        lines += ["def combine(a, b):", f"    {_targets(words, 'a')} = a", f"    {_targets(words, 'b')} = b"]
+        lines += ["    return (", *(f"        {_text(self.combine[word])},  # {word}" for word in words), "    )", ""]
+        if self.identity is not None:
+            lines += [f"identity = {_tuple(self.identity.values())}", ""]
+        lines += ["def result(words):", f"    {', '.join(words)}{',' * (len(words) == 1)} = words"]
+        lines += [f"    return {', '.join(map(text_of, self.result))}"]
+        return "\n".join(lines)
+
+
+def _spelled(name: str) -> str:
+    side, dot, word = name.partition(".")
+    return f"{word}_{side}" if dot else name
+
+
+def _text(expression: Expression) -> str:
+    return text_of(expression, _spelled)
+
+
+def _tuple(some: Any) -> str:
+    texts = [text_of(each) for each in some]
+    return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
+
+
+def _targets(words: Sequence[str], side: str) -> str:
+    return ", ".join(f"{word}_{side}" for word in words) + "," * (len(words) == 1)

@@ -1,0 +1,155 @@
+"""From a loop to a proved operator: deduction, then what else there is; whichever gives the fewest words."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace as replaced
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from swizzle.operators.carrier import Carrier
+from swizzle.operators.clamp import clamped
+from swizzle.operators.known import known
+from swizzle.operators.linear import deduced
+from swizzle.operators.loop import Domain, Loop
+from swizzle.operators.machine import NotFound
+from swizzle.operators.proof import Proofs, Prover
+from swizzle.operators.ranges import Ranges, ranges_of
+from symbolic.expressions.expression import TRUE, subexpressions
+from symbolic.expressions.formulas import Verdict
+
+SECONDS = 0.5
+"""For looking for fewer words than were found."""
+
+
+class Found(Struct, frozen=True):
+    """What was found of a loop: its operator with the proofs of its laws; or what was tried, and two splits whose parts
+    have the same words while the whole inputs have not (`mixed_up`)."""
+
+    loop: Loop
+    domain: Domain
+    carrier: Carrier | None
+    proofs: Proofs | None
+    seconds: float
+    tried: tuple[str, ...] = ()
+    mixed_up: str = ""
+    ranges: Ranges | None = None
+    undecided: bool = False
+
+    @property
+    def status(self) -> Verdict:
+        """'refuted' also where no operator was found."""
+        if self.proofs is None:
+            return "unknown" if self.undecided else "refuted"
+        if self.ranges is None or self.proofs.status == "proved":
+            return self.proofs.status
+        return "refuted" if self.proofs.status == "refuted" else self.ranges.verdict
+
+    @property
+    def witness(self) -> str:
+        """What refutes it: numbers; '' where nothing does."""
+        if self.status == "proved":
+            return ""
+        overflow = self.ranges.reason if self.ranges is not None and self.ranges.verdict == "refuted" else ""
+        return (self.proofs.witness if self.proofs is not None else self.mixed_up) or overflow
+
+    @property
+    def next_step(self) -> str:
+        """What a user may do about it."""
+        if self.carrier is None:
+            return "write what the loop computes with fewer words of state, or give the operator: @operator"
+        if self.undecided:
+            return "write it without loops whose length is not known; docs/extend.md says what is tried on numbers"
+        if not self.loop.state:
+            return "an operator that gives the same whichever way its values are grouped"
+        if self.domain == "words" and self.ranges is not None:
+            arguments = ", ".join(self.loop.elements)
+            return f"promise a range, @serial(length=..., where=lambda {arguments}: ...), or --domain integers"
+        return "see docs/from-a-loop-to-a-scan.md"
+
+    @property
+    def with_identity(self) -> Carrier:
+        """The operator with the identity that was proved on both sides, if there is one."""
+        assert self.carrier is not None and self.proofs is not None
+        sides = {self.proofs.laws[name].verdict for name in ("left_identity", "right_identity")}
+        return replaced(self.carrier, identity=self.proofs.identity if sides == {"proved"} else None)
+
+    def source(self) -> str:
+        """Return the operator as Python functions."""
+        return "" if self.carrier is None or self.proofs is None else self.with_identity.source()
+
+    @property
+    def domain_text(self) -> str:
+        """What numbers are."""
+        kinds = {each.kind: each for each in self.loop.sorts(self.domain).values() if each.kind != "truth"}
+        bits = {str(each.bits) for each in self.loop.sorts(self.domain).values() if each.kind == "word"}
+        names = {"integer": "integers", "real": "reals", "word": f"wrapping {' and '.join(sorted(bits))} bits"}
+        return ", ".join(names[kind] for kind in sorted(kinds)) or "conditions"
+
+
+def operator_of(loop: Loop, domain: Domain = "words") -> Found:
+    """Find the operator of a serial loop, and prove its laws."""
+    started = time.perf_counter()
+    carriers, tried, witness = _carriers(loop, domain)
+    if not carriers:
+        return Found(loop, domain, None, None, time.perf_counter() - started, tried, witness)
+    best: Found | None = None
+    for carrier in carriers:
+        found = _judged(loop, domain, carrier)
+        if best is None or (found.status == "proved" and best.status != "proved"):
+            best = found
+        if found.status == "proved":
+            break
+    assert best is not None
+    return replace(best, seconds=time.perf_counter() - started)
+
+
+def _carriers(loop: Loop, domain: Domain) -> tuple[list[Carrier], tuple[str, ...], str]:
+    """Return operators of a loop; where there are none, what was tried, and two splits that the state mixes up."""
+    try:
+        carriers = deduced(loop, loop.live, domain)
+        return [*_with_fewer_words(loop, len(carriers[0].words)), *carriers], (), ""
+    except NotFound as error:
+        tried = [f"matrices over a semiring: {error}"]
+    found = clamped(loop)
+    carriers = [found] if found is not None else list(known(loop))
+    if carriers:
+        return carriers, (), ""
+    tried.append("clamped sums, and a table of known operators: none of them fits")
+    if any(node.operator in ("exp", "log") for each in loop.step.values() for node in subexpressions(each)):
+        return [], tuple(tried), ""
+    from swizzle.operators.search import searched
+
+    result = searched(loop)
+    if result.carrier is not None:
+        return [result.carrier], (), ""
+    tried.append(f"search: no expressions combine two parts, of {result.tried} sets of words")
+    return [], tuple(tried), "" if result.undetermined is None else result.undetermined.text
+
+
+def _with_fewer_words(loop: Loop, words: int) -> list[Carrier]:
+    """Return what a search finds that needs fewer words."""
+    if words <= len(loop.live):
+        return []
+    from swizzle.operators.search import searched
+
+    found = searched(loop, SECONDS, most=words - len(loop.live) - 1).carrier
+    return [found] if found is not None and len(found.words) < words else []
+
+
+def _judged(loop: Loop, domain: Domain, carrier: Carrier) -> Found:
+    """Prove the laws of words as they are, or else of integers, and that no word overflows."""
+    if not any(each.kind == "word" for each in loop.sorts(domain).values()):
+        return Found(loop, domain, carrier, Prover(carrier, domain).proofs(), 0.0)
+    promised = loop.range.length is not None or loop.range.where is not TRUE
+    ranges = None
+    if promised:
+        whole = Prover(carrier, "integers").proofs()
+        ranges = ranges_of(replaced(carrier, identity=whole.identity)) if whole.status == "proved" else None
+        if ranges is not None and ranges.verdict == "proved":
+            return Found(loop, domain, carrier, whole, 0.0, ranges=ranges)
+    proofs = Prover(carrier, domain, thorough=carrier.exact).proofs()
+    if proofs.status != "proved" and not promised and Prover(carrier, "integers").proofs().status == "proved":
+        ranges = ranges_of(carrier)
+    return Found(loop, domain, carrier, proofs, 0.0, ranges=ranges)

@@ -1,0 +1,113 @@
+"""What holds of all that can be reached: guessed from samples, kept where a solver proves that every step keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from swizzle.operators.loop import BOOL, Loop, name_of
+from swizzle.operators.samples import random_states
+from symbolic.expressions.expression import (
+    TRUE,
+    Expression,
+    constant,
+    either,
+    less_equal,
+    negation,
+    substituted,
+)
+from symbolic.expressions.formulas import Sort, decide
+from symbolic.expressions.text import compiled
+
+SECONDS = 3.0
+MOST = 120
+
+
+def inductive(
+    candidates: Iterable[Expression],
+    steps: Sequence[tuple[Mapping[str, Expression], Callable[[Expression], Expression]]],
+    sorts: Mapping[str, Sort],
+    premises: Sequence[Expression] = (),
+    infinite: Mapping[str, int] | None = None,
+) -> list[Expression]:
+    """Return those candidates that every step keeps, if all of them hold before it.
+
+    A step is what names become, and what a condition says of all that it starts from (the one state of a loop, both
+    parts of a product). Nothing is kept where a solver does not know.
+    """
+    kept = list(candidates)[:MOST]
+    while kept:
+        lost: set[Expression] = set()
+        for after, before in steps:
+            claims = [(substituted(each, after), TRUE) for each in kept]
+            given = [*premises, *(before(each) for each in kept)]
+            found = decide(claims, sorts, given, infinite=infinite, timeout=SECONDS)
+            if found.verdict == "unknown":
+                return []
+            if found.verdict == "refuted":
+                names = list(found.values)
+                results = compiled(names, [claim for claim, _ in claims])(*found.values.values())
+                lost |= {each for each, holds in zip(kept, results, strict=True) if not holds}
+                if not lost:
+                    return []
+                break
+        if not lost:
+            return kept
+        kept = [each for each in kept if each not in lost]
+    return []
+
+
+def orders(
+    names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression]
+) -> list[Expression]:
+    """Return what samples suggest: which words are at least zero, or at most; which is at most another; under flags."""
+    atoms: list[Expression] = []
+    numbers = [name for name, dtype in names.items() if dtype is not BOOL]
+    flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
+    zero = constant(0)
+    for name in numbers:
+        atoms += [less_equal(zero, named[name]), less_equal(named[name], zero)]
+        atoms += [less_equal(named[name], named[other]) for other in numbers if other != name]
+    atoms += [each for flag in flags for each in (flag, negation(flag))]
+    holds = compiled(list(names), atoms or [TRUE])
+    results = [holds(*sample) for sample in samples]
+    kept = [atom for place, atom in enumerate(atoms) if all(row[place] for row in results)]
+    guarded = [
+        either(negation(premise), atom)
+        for flag in flags for premise in (flag, negation(flag)) for atom in atoms
+        if atom not in kept and premise not in kept and negation(premise) not in kept and not atom.names & premise.names
+    ]  # fmt: skip
+    if guarded:
+        check = compiled(list(names), guarded)
+        results = [check(*sample) for sample in samples]
+        kept += [each for place, each in enumerate(guarded) if all(row[place] for row in results)]
+    return kept
+
+
+def floors(loop: Loop, names: Sequence[str], least: bool) -> dict[tuple[str, str], bool]:
+    """Return which words of a loop's state are always at least what they were at first, ('x', ''), or at least another
+    one, ('x', 'y'); at most, where not `least`. Numbers are integers or reals here."""
+    samples = random_states(loop)
+    named = {name: name_of(name, dtype) for name, dtype in loop.state.items()}
+    candidates: dict[Expression, tuple[str, str]] = {}
+    for name in names:
+        first = loop.initial[name]
+        if not first.infinite:
+            candidates[_below(first, named[name], least)] = (name, "")
+        for other in names:
+            if other != name:
+                candidates[_below(named[other], named[name], least)] = (name, other)
+    holds = compiled(list(loop.state), list(candidates))
+    results = [holds(*sample) for sample in samples]
+    likely = [each for place, each in enumerate(candidates) if all(row[place] for row in results)]
+    sorts = loop.sorts("integers")
+    infinite = {
+        name: 1 if loop.initial[name].value > 0 else -1 for name in loop.state if loop.initial[name].infinite
+    }  # fmt: skip
+    after = {name: loop.step[name] for name in loop.state}
+    kept = inductive(likely, [(after, lambda each: each)], sorts, [loop.range.where], infinite)
+    return {candidates[each]: True for each in kept}
+
+
+def _below(a: Expression, b: Expression, least: bool) -> Expression:
+    return less_equal(a, b) if least else less_equal(b, a)

@@ -1,0 +1,107 @@
+"""Operators that are known: how two parts combine that no deduction here finds, for loops of the same words.
+
+A row is tried on every order of a loop's words, on random splits first; what fits is proved like everything else.
+
+| row | words | from |
+|---|---|---|
+| log-sum-exp | the logarithm of a sum of exponentials | |
+| online softmax | the maximum m, the sum of `exp(x - m)` | Milakov and Gimelshein, 2018 |
+| mean | how many, their mean | Chan, Golub and LeVeque, 1979 |
+| variance | how many, their mean, the sum of squared distances from it (Welford's words) | the same |
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from swizzle.operators.carrier import Carrier
+from swizzle.operators.loop import BOOL, Loop, name_of
+from swizzle.operators.samples import random_rows
+from symbolic.expressions.expression import (
+    Expression,
+    add,
+    divide,
+    exponential,
+    logarithm,
+    maximum,
+    multiply,
+    number_name,
+    subtract,
+)
+
+Words: TypeAlias = Sequence[Expression]
+Row: TypeAlias = Callable[[Words, Words], tuple[Expression, ...]]
+SPLITS: Final = 40
+
+
+def _log_sum_exp(a: Words, b: Words) -> tuple[Expression, ...]:
+    return (logarithm(add(exponential(a[0]), exponential(b[0]))),)
+
+
+def _softmax(a: Words, b: Words) -> tuple[Expression, ...]:
+    most = maximum(a[0], b[0])
+    return most, add(*(multiply(each[1], exponential(subtract(each[0], most))) for each in (a, b)))
+
+
+def _mean(a: Words, b: Words) -> tuple[Expression, ...]:
+    count = add(a[0], b[0])
+    return count, add(a[1], divide(multiply(subtract(b[1], a[1]), b[0]), count))
+
+
+def _variance(a: Words, b: Words) -> tuple[Expression, ...]:
+    count, mean = _mean(a, b)
+    apart = subtract(b[1], a[1])
+    return count, mean, add(a[2], b[2], divide(multiply(apart, apart, a[0], b[0]), count))
+
+
+KNOWN: Final[dict[str, tuple[int, Row]]] = {
+    "log-sum-exp": (1, _log_sum_exp), "online softmax": (2, _softmax), "mean": (2, _mean),
+    "variance": (3, _variance),
+}  # fmt: skip
+
+
+def known(loop: Loop) -> Iterator[Carrier]:
+    """Yield the known operators that fit a loop on random splits."""
+    words = loop.live
+    if any(loop.state[word] is BOOL for word in words):
+        return
+    for name, (count, row) in KNOWN.items():
+        if count != len(words):
+            continue
+        for order in itertools.permutations(words):
+            sides = [[number_name(f"{side}.{word}") for word in order] for side in "ab"]
+            combine = dict(zip(order, row(*sides), strict=True))
+            own = {word: name_of(word, loop.state[word]) for word in words}
+            lift = {word: loop.begun[word] for word in words}
+            carrier = Carrier(
+                loop, {word: loop.state[word] for word in words}, lift, {word: combine[word] for word in words}, own,
+                loop.result, f"known as {name}",
+            )  # fmt: skip
+            if _fits(carrier):
+                yield carrier
+                break
+
+
+def _fits(carrier: Carrier) -> bool:
+    """Tell whether an operator gives what the loop gives, on random splits."""
+    loop, rng = carrier.loop, random.Random(5)
+    places = [list(loop.state).index(word) for word in carrier.words]
+
+    def words(rows: Sequence[Any]) -> tuple[Any, ...]:
+        state = loop.after(rows)
+        return tuple(state[place] for place in places)
+
+    for split in range(SPLITS):
+        rows = random_rows(loop, rng, 2 + split % 5)
+        cut = 1 + split % (len(rows) - 1)
+        try:
+            together = carrier.joined(words(rows[:cut]), words(rows[cut:]))
+        except (ArithmeticError, ValueError):
+            return False
+        if not all(math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-6) for x, y in zip(together, words(rows), strict=True)):
+            return False
+    return True

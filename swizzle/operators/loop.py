@@ -1,0 +1,141 @@
+"""A serial loop as data: words of state, a step, a result, all of them expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from symbolic.errors import Place
+from symbolic.expressions.expression import (
+    GREATEST,
+    LEAST,
+    TRUE,
+    Expression,
+    decided,
+    number_name,
+    subexpressions,
+    substituted,
+    truth_name,
+)
+from symbolic.expressions.formulas import INTEGER, REALS, TRUTH, Sort
+from symbolic.expressions.text import compiled
+from symbolic.ir.program import DType
+
+Domain: TypeAlias = Literal["words", "integers", "reals"]
+"""What numbers are: words of their type, which wrap, or integers; floating-point numbers are real ones in both. With
+'reals', all are."""
+DOMAINS: Final = ("words", "integers", "reals")
+
+BOOL: Final = DType.BOOL
+
+
+def name_of(name: str, dtype: DType) -> Expression:
+    """Return the name of a number or a condition."""
+    return truth_name(name) if dtype is BOOL else number_name(name)
+
+
+def sort_in(domain: Domain, dtype: DType, *, mixed: bool = False) -> Sort:
+    """Return what a word of a type is in a domain; integers that are `mixed` with real numbers are no words."""
+    if dtype is BOOL:
+        return TRUTH
+    if dtype.is_float or domain == "reals":
+        return REALS
+    if domain == "integers" or mixed:
+        return INTEGER
+    return Sort("word", int(dtype.value[1:]), dtype.value[0] == "i")
+
+
+class Range(Struct, frozen=True):
+    """What is promised of a loop's data: at most so many elements, each of which meets a condition."""
+
+    length: int | None = None
+    where: Expression = TRUE
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """State before, one element after the other, a result.
+
+    `elements` and `state` are names with their types; `initial` is the state before the loop, constants; `step` and
+    `result` are expressions over the state and, in a step, an element. `run` is the plain Python loop, which takes a
+    list for each array.
+    """
+
+    name: str
+    place: Place | None
+    elements: Mapping[str, DType]
+    state: Mapping[str, DType]
+    initial: Mapping[str, Expression]
+    step: Mapping[str, Expression]
+    result: tuple[Expression, ...]
+    range: Range = field(default_factory=Range)
+    run: Callable[..., Any] | None = None
+
+    @cached_property
+    def live(self) -> tuple[str, ...]:
+        """The words of the state that the result depends on."""
+        found = {name for each in self.result for name in each.names}
+        while True:
+            more = {name for each in found for name in self.step[each].names if name in self.state} | found
+            if more == found:
+                return tuple(name for name in self.state if name in found)
+            found = more
+
+    @cached_property
+    def begun(self) -> dict[str, Expression]:
+        """The state after one element, which is no infinity."""
+        found = {name: substituted(step, self.initial) for name, step in self.step.items()}
+        for name, each in found.items():
+            for node in list(subexpressions(each)):
+                if node.operator in ("<", "<="):
+                    a, b = node.arguments
+                    if (a.infinite or b.infinite) and node.names <= self.elements.keys():
+                        found[name] = decided(found[name], node, a is LEAST or b is GREATEST)
+        return found
+
+    @property
+    def types(self) -> dict[str, DType]:
+        """The types of all names."""
+        return {**self.elements, **self.state}
+
+    @cached_property
+    def mixed(self) -> bool:
+        """Whether integers and real numbers meet in an operation."""
+        whole = {name for name, dtype in self.types.items() if dtype is not BOOL and not dtype.is_float}
+        real = {name for name, dtype in self.types.items() if dtype.is_float}
+        nodes = (node for each in self.step.values() for node in subexpressions(each))
+        return any(
+            node.names & whole and node.names & real and not node.truth and node.operator not in ("select", "name")
+            for node in nodes
+        )  # fmt: skip
+
+    def sorts(self, domain: Domain) -> dict[str, Sort]:
+        """Return what each name stands for in a domain."""
+        return {name: sort_in(domain, dtype, mixed=self.mixed) for name, dtype in self.types.items()}
+
+    @cached_property
+    def _stepped(self) -> Callable[..., tuple[Any, ...]]:
+        return compiled([*self.state, *self.elements], list(self.step.values()))
+
+    @cached_property
+    def _finished(self) -> Callable[..., tuple[Any, ...]]:
+        return compiled(list(self.state), self.result)
+
+    def start(self) -> tuple[Any, ...]:
+        """Return the numbers of the state before the loop."""
+        return tuple(each.value for each in self.initial.values())
+
+    def after(self, rows: Iterable[Sequence[Any]], state: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """Return the state after elements, in Python's numbers; from the start unless another state is given."""
+        found = self.start() if state is None else tuple(state)
+        for row in rows:
+            found = self._stepped(*found, *row)
+        return found
+
+    def finished(self, state: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the result of a state, in Python's numbers."""
+        return self._finished(*state)

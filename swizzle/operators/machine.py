@@ -1,0 +1,152 @@
+"""Loops that are linear: a control of few states, and numbers that are linear over a semiring under each of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from swizzle.operators.invariants import floors
+from swizzle.operators.loop import BOOL, Loop
+from swizzle.operators.semiring import SEMIRINGS, UNIT, NotLinear, Semiring, row_of
+from symbolic.expressions.expression import Expression, constant, substituted
+
+MOST_CONTROLS: Final = 16
+MOST_CHOICES: Final = 8
+"""Of semirings for the groups of a loop's numbers."""
+
+Control: TypeAlias = tuple[Any, ...]
+
+
+class NotFound(Exception):
+    """A loop is not of this kind: the reason."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A loop's state as a control and groups of numbers, each linear over a semiring under every control."""
+
+    loop: Loop
+    control: tuple[str, ...]
+    states: tuple[Control, ...]
+    start: Control
+    rings: Mapping[str, Semiring]
+    groups: Mapping[str, tuple[str, ...]]
+    moves: Mapping[tuple[Control, str], Expression]
+    floor: Mapping[str, Mapping[str, Expression]]
+    rows: Mapping[tuple[Control, str], Mapping[str, Expression]]
+
+
+def machines(loop: Loop, live: Sequence[str]) -> Iterator[Machine]:
+    """Yield the ways in which a loop is linear, over one choice of semirings after the other."""
+    control, states = _control(loop, live)
+    numbers = [name for name in live if name not in control]
+    for name in numbers:
+        if loop.state[name] is BOOL:
+            raise NotFound(f"{name} is a condition on numbers of the state")
+    before = {state: _values(control, state) for state in states}
+    steps = {
+        (state, name): substituted(loop.step[name], before[state]) for state in states for name in live
+    }  # fmt: skip
+    groups = _groups(numbers, steps)
+    choices = [[(group, *each) for each in _linear(group, states, steps)] for group in groups]
+    for group, some in zip(groups, choices, strict=True):
+        if not some:
+            raise NotFound(f"{', '.join(group)} {'is' if len(group) == 1 else 'are'} linear over no semiring")
+    moves = {(state, name): steps[state, name] for state in states for name in control}
+    start = tuple(loop.initial[name].value for name in control)
+    for chosen in itertools.islice(itertools.product(*choices), MOST_CHOICES):
+        yield Machine(
+            loop, control, states, start, {name: ring for group, ring, _ in chosen for name in group},
+            {name: group for group, _, _ in chosen for name in group}, moves,
+            {name: each for group, ring, _ in chosen for name, each in _floor(loop, group, ring).items()},
+            {key: row for _, _, rows in chosen for key, row in rows.items()},
+        )  # fmt: skip
+
+
+def _floor(loop: Loop, group: tuple[str, ...], ring: Semiring) -> dict[str, dict[str, Expression]]:
+    """Return what the words of a group always are, at least, as rows: a state is the same with them added to it.
+
+    Where a maximum is kept that is never below what it was at first, the matrix of a part may say so, too: then words
+    begin where the loop's state begins, and no element leaves them there.
+    """
+    found = {name: {name: ring.one} for name in group}
+    if ring.names[0] in ("max", "min"):
+        for name, other in floors(loop, group, ring.names[0] == "max"):
+            found[name][other or UNIT] = ring.one if other else loop.initial[name]
+    return found
+
+
+def _values(names: Sequence[str], state: Control) -> dict[str, Expression]:
+    return {name: constant(value) for name, value in zip(names, state, strict=True)}
+
+
+def _control(loop: Loop, live: Sequence[str]) -> tuple[tuple[str, ...], tuple[Control, ...]]:
+    """Return the words that take few values together, and these."""
+    names = [name for name in live if not loop.initial[name].infinite]
+    while True:
+        closed = [name for name in names if not (loop.step[name].names & set(loop.state)) - set(names)]
+        if closed != names:
+            names = closed
+            continue
+        start = tuple(loop.initial[name].value for name in names)
+        seen, pending, bad = {start}, [start], ""
+        while pending and not bad:
+            state = pending.pop()
+            before, options = _values(names, state), list[list[Any]]()
+            for name in names:
+                values = _leaves(substituted(loop.step[name], before))
+                if values is None or len(values) > MOST_CONTROLS:
+                    bad = name
+                    break
+                options.append(sorted(values))
+            for after in () if bad else itertools.product(*options):
+                if after not in seen:
+                    seen.add(after)
+                    pending.append(after)
+            if not bad and len(seen) > MOST_CONTROLS:
+                counts = {name: len({each[place] for each in seen}) for place, name in enumerate(names)}
+                numbers = [name for name in names if loop.state[name] is not BOOL] or names
+                bad = max(numbers, key=counts.__getitem__)
+        if not bad:
+            return tuple(names), tuple(sorted(seen))
+        names.remove(bad)
+
+
+def _leaves(node: Expression) -> set[Any] | None:
+    """Return the constants that an expression may be; None where it may be anything."""
+    if node.constant:
+        return {node.value}
+    if node.truth:
+        return {False, True}
+    if node.operator == "select":
+        a, b = (_leaves(each) for each in node.arguments[1:])
+        return None if a is None or b is None else a | b
+    if node.operator == "%" and node.arguments[1].constant and 0 < node.arguments[1].value <= MOST_CONTROLS:
+        return set(range(node.arguments[1].value))
+    return None
+
+
+def _groups(numbers: Sequence[str], steps: Mapping[tuple[Control, str], Expression]) -> list[tuple[str, ...]]:
+    """Return the numbers that depend on each other."""
+    group = {name: {name} for name in numbers}
+    for (_, name), step in steps.items():
+        if name in group:
+            for other in step.names & group.keys():
+                merged = group[name] | group[other]
+                for each in merged:
+                    group[each] = merged
+    found = {id(each): each for each in group.values()}.values()
+    return [tuple(name for name in numbers if name in each) for each in found]
+
+
+def _linear(
+    group: tuple[str, ...], states: Sequence[Control], steps: Mapping[tuple[Control, str], Expression]
+) -> Iterator[tuple[Semiring, dict[tuple[Control, str], dict[str, Expression]]]]:
+    variables = frozenset(group)
+    for ring in SEMIRINGS:
+        try:
+            yield ring, {(q, name): row_of(steps[q, name], variables, ring) for q in states for name in group}
+        except (NotLinear, ArithmeticError):
+            continue

@@ -1,0 +1,316 @@
+"""The laws of an operator, each proved, refuted or unknown.
+
+What is proved of a carrier is enough for any way of going through an input in parts, by induction on the parts:
+
+1. *Step*: the words of one element give the loop's state after it, and the words of a part combined with those of one
+   element more give the state that the loop's step makes of the part's state.
+2. *Associative*: `combine(combine(a, b), c)` is `combine(a, combine(b, c))`. So every bracketing of the lifted
+   elements is the one from the left, whose state is, by 1, the loop's.
+3. *Identities*: `combine(e, a)` and `combine(a, e)` are `a`, so that parts may be empty.
+4. *Commutative*: `combine(a, b)` is `combine(b, a)`, so that parts may be taken in any order.
+
+A law is proved of all words, or, where that fails, of those that meet an invariant that lifted elements have and
+`combine` keeps: 'on the carrier'. An equation is proved by writing out its polynomials, which holds in every ring,
+words that wrap among them, or else by a solver. What is refuted comes with numbers: elements where there are such,
+since words that no input has prove nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec import Struct
+
+from swizzle.operators.carrier import Carrier, Values
+from swizzle.operators.equations import SECONDS, prove
+from swizzle.operators.invariants import inductive, orders
+from swizzle.operators.loop import BOOL, Domain, name_of
+from swizzle.operators.samples import random_parts
+from symbolic.expressions.expression import (
+    TRUE,
+    Expression,
+    both,
+    constant,
+    substituted,
+)
+from symbolic.expressions.formulas import Sort, Verdict
+from symbolic.expressions.numbers import value_of
+
+QUICK: Final = 0.3
+"""Seconds for an equation that is hardly to be proved, but for luck."""
+ELEMENTS: Final = 1.5
+"""Seconds for elements that refute one."""
+
+
+class LawProof(Struct, frozen=True):
+    """Whether a law holds: of all words, or on the carrier; with the numbers that refute it, in words."""
+
+    verdict: Verdict
+    on_carrier: bool = False
+    witness: str = ""
+    reason: str = ""
+
+
+class Proofs(Struct, frozen=True):
+    """The laws of an operator in a domain."""
+
+    domain: Domain
+    laws: Mapping[str, LawProof]
+    identity: Values | None = None
+    invariant: Sequence[Expression] = ()
+    needed: Sequence[str] = ("step", "associative")
+    """The laws without which the operator is none."""
+
+    @property
+    def status(self) -> Verdict:
+        """Whether all the laws are proved that are needed."""
+        verdicts = {self.laws[name].verdict for name in self.needed}
+        return "refuted" if "refuted" in verdicts else "unknown" if "unknown" in verdicts else "proved"
+
+    @property
+    def witness(self) -> str:
+        """What refutes it."""
+        return next((self.laws[name].witness for name in self.needed if self.laws[name].witness), "")
+
+
+@dataclass
+class Prover:
+    """Proves the laws of a carrier in a domain."""
+
+    carrier: Carrier
+    domain: Domain
+    thorough: bool = True
+    """Whether invariants are looked for."""
+
+    def __post_init__(self) -> None:
+        self.loop = self.carrier.loop
+        self._seconds = SECONDS if self.thorough else QUICK
+        self._samples = [words for words, _ in random_parts(self.carrier)]
+        self._invariant: list[Expression] | None = None if self.thorough else []
+
+    def proofs(self) -> Proofs:
+        """Return all laws."""
+        laws = {"step": self.step()}
+        if laws["step"].verdict == "refuted":
+            self._invariant = []  # not worth looking for
+        laws["associative"] = self.associative()
+        identity = self.identity()
+        laws |= {"left_identity": identity[1], "right_identity": identity[2]}
+        laws["commutative"] = self.commutative()
+        return Proofs(self.domain, laws, identity[0], self._invariant or [])
+
+    # -- what is asked -----------------------------------------------------------------------------------------
+
+    def _of(self, condition: Expression, side: str) -> Expression:
+        """Return a condition on words as one on those of a part."""
+        return substituted(condition, self.carrier.part(side))
+
+    def invariant(self) -> list[Expression]:
+        """Return what holds of all words that elements make."""
+        if self._invariant is None:
+            carrier = self.carrier
+            named = {word: name_of(word, dtype) for word, dtype in carrier.words.items()}
+            likely = orders(carrier.words, self._samples, named)
+            steps = [
+                (dict(carrier.lift), lambda _: TRUE),
+                (carrier.combined(carrier.part("a"), carrier.part("b")),
+                 lambda each: both(self._of(each, "a"), self._of(each, "b"))),
+            ]  # fmt: skip
+            premises = [self.loop.range.where, self._of(carrier.within, "a"), self._of(carrier.within, "b")]
+            sorts = carrier.sorts(self.domain, "ab")
+            self._invariant = inductive(likely, steps, sorts, premises, carrier.infinities("ab"))
+        return self._invariant
+
+    def law(self, claims: Sequence[tuple[Expression, Expression]], sides: str, *more: Expression) -> LawProof:
+        """Prove an equation of all words of some parts, or on the carrier."""
+        carrier = self.carrier
+        sorts, infinite = carrier.sorts(self.domain, sides), carrier.infinities(sides)
+        given = [*more, *(self._of(carrier.within, side) for side in sides)]
+        found = prove(claims, sorts, given, infinite, self._seconds)
+        if found.verdict == "proved":
+            return LawProof("proved", carrier.within is not TRUE)
+        if found.verdict == "unknown":
+            return LawProof("unknown", reason=found.reason)
+        known = self.invariant()
+        if known:
+            given += [self._of(each, side) for each in known for side in sides]
+            again = prove(claims, sorts, given, infinite, self._seconds)
+            if again.verdict == "proved":
+                return LawProof("proved", True)
+            found = again if again.verdict == "refuted" else found
+        return LawProof(
+            "unknown", reason="it does not hold of all words, and no invariant was found of those that occur"
+        )
+
+    # -- laws --------------------------------------------------------------------------------------------------
+
+    def step(self) -> LawProof:
+        """One element, and one element more."""
+        carrier, loop = self.carrier, self.loop
+        where = loop.range.where
+        once = loop.begun
+        lifted = [(substituted(each, carrier.lift), once[name]) for name, each in carrier.state.items()]
+        found = self._on_elements(lifted, 1, where)
+        if found.verdict != "proved":
+            return found
+        before = {name: substituted(each, carrier.part("a")) for name, each in carrier.state.items()}
+        words = carrier.combined(carrier.part("a"), carrier.lift)
+        claims = [
+            (substituted(each, words), substituted(loop.step[name], before)) for name, each in carrier.state.items()
+        ]
+        proved = self.law(claims, "a", where)
+        if proved.verdict == "proved":
+            return proved
+        two = self._after_two(where)
+        return two if two.verdict == "refuted" else proved
+
+    def _after_two(self, where: Expression) -> LawProof:
+        """Compare the loop after two and three elements with their words combined, to refute the law."""
+        for count in (2, 3):
+            elements = [self._element(place) for place in range(count)]
+            words = dict(self._lift(elements[0]))
+            state = {name: substituted(self.loop.step[name], {**self.loop.initial, **elements[0]})
+                     for name in self.loop.live}  # fmt: skip
+            for element in elements[1:]:
+                words = self.carrier.combined(words, self._lift(element))
+                state = {name: substituted(self.loop.step[name], {**state, **element}) for name in self.loop.live}
+            claims = [(substituted(each, words), state[name]) for name, each in self.carrier.state.items()]
+            found = self._on_elements(claims, count, where)
+            if found.verdict == "refuted":
+                return found
+        return found
+
+    def _element(self, place: int) -> dict[str, Expression]:
+        return {name: name_of(f"{name}[{place}]", dtype) for name, dtype in self.loop.elements.items()}
+
+    def _lift(self, element: Values) -> dict[str, Expression]:
+        return {word: substituted(each, element) for word, each in self.carrier.lift.items()}
+
+    def _on_elements(self, claims: Sequence[tuple[Expression, Expression]], count: int, where: Expression) -> LawProof:
+        """Prove an equation of elements, or refute it with some."""
+        own = self.loop.sorts(self.domain)
+        if count == 1:
+            sorts, given = own, [where]
+        else:
+            sorts = {f"{name}[{place}]": own[name] for name in self.loop.elements for place in range(count)}
+            given = [substituted(where, self._element(place)) for place in range(count)]
+        found = prove(claims, sorts, given, seconds=max(self._seconds, ELEMENTS))
+        if found.verdict == "refuted":
+            return LawProof("refuted", witness=self._two_ways(claims, found.values, sorts, count))
+        return LawProof(found.verdict, reason=found.reason)
+
+    def _two_ways(
+        self, claims: Sequence[tuple[Expression, Expression]], values: Mapping[str, Any], sorts: Mapping[str, Sort],
+        count: int,
+    ) -> str:  # fmt: skip
+        names = [
+            ", ".join(f"{name} = {values[name if count == 1 else f'{name}[{place}]']}" for name in self.loop.elements)
+            for place in range(count)
+        ]
+        sides = [[value_of(each, values, sorts) for each in some] for some in zip(*claims, strict=True)]
+        shown = [f"({', '.join(map(str, side))})" for side in sides]
+        return f"of the elements {'; '.join(names)}: {shown[0]} one way and {shown[1]} the other"
+
+    def associative(self) -> LawProof:
+        """Three parts, both ways."""
+        carrier = self.carrier
+        a, b, c = (carrier.part(side) for side in "abc")
+        left, right = _both_ways(carrier, a, b, c)
+        found = self.law(list(zip(left.values(), right.values(), strict=True)), "abc")
+        if found.verdict == "proved":
+            return found
+        left, right = _both_ways(carrier, *(self._lift(self._element(place)) for place in range(3)))
+        claims = list(zip(left.values(), right.values(), strict=True))
+        refuted = self._on_elements(claims, 3, self.loop.range.where)
+        return refuted if refuted.verdict == "refuted" else found
+
+    def commutative(self) -> LawProof:
+        """Two parts, in either order."""
+        carrier = self.carrier
+        one = carrier.combined(carrier.part("a"), carrier.part("b"))
+        other = carrier.combined(carrier.part("b"), carrier.part("a"))
+        claims = list(zip(one.values(), other.values(), strict=True))
+        first, second = (self._lift(self._element(place)) for place in range(2))
+        one, other = carrier.combined(first, second), carrier.combined(second, first)
+        lifted = list(zip(one.values(), other.values(), strict=True))
+        refuted = self._on_elements(lifted, 2, self.loop.range.where)
+        return refuted if refuted.verdict == "refuted" else self.law(claims, "ab")
+
+    def repeated(self, result: Values) -> LawProof:
+        """An element with itself, whose words are to be the result: the element's, or those of no element."""
+        once = self._lift({})
+        twice = self.carrier.combined(once, once)
+        return self._on_elements([(twice[word], result[word]) for word in once], 1, self.loop.range.where)
+
+    # -- the words of no element -------------------------------------------------------------------------------
+
+    def identity(self, said: Values | None = None) -> tuple[Values | None, LawProof, LawProof]:
+        """Find the words of no element, or take those that are said, and prove that they change nothing."""
+        none = LawProof("refuted", reason="no words change nothing")
+        best: tuple[Values | None, LawProof, LawProof] = (None, none, none)
+        for candidate in [said] if said is not None else itertools.islice(self._identities(), 6):
+            left = self._neutral(candidate, first=True)
+            right = self._neutral(candidate, first=False)
+            if left.verdict == right.verdict == "proved" or said is not None:
+                return candidate, left, right
+            if best[0] is None and "proved" in (left.verdict, right.verdict):
+                best = (candidate, left, right)
+        return best
+
+    def _neutral(self, identity: Values, *, first: bool) -> LawProof:
+        part = self.carrier.part("a")
+        words = self.carrier.combined(identity, part) if first else self.carrier.combined(part, identity)
+        found = self.law([(words[word], part[word]) for word in part], "a")
+        if found.verdict == "proved":
+            return found
+        none = tuple(each.value for each in identity.values())
+        for sample in self._samples:
+            together = self.carrier.joined(none, sample) if first else self.carrier.joined(sample, none)
+            if not _close(together, sample):
+                shown = ", ".join(map(str, none)), ", ".join(map(str, sample)), ", ".join(map(str, together))
+                one, other = shown[:2] if first else shown[1::-1]
+                return LawProof("refuted", witness=f"({one}) and ({other}) are ({shown[2]}) together")
+        return found
+
+    def _identities(self) -> Iterable[Values]:
+        """Yield words that change no sample on one side or the other."""
+        carrier, sorts = self.carrier, self.carrier.sorts(self.domain, "a")
+        options: list[list[Any]] = []
+        for word, dtype in carrier.words.items():
+            if dtype is BOOL:
+                options.append([False, True])
+                continue
+            sort = sorts[f"a.{word}"]
+            limits = list(sort.limits) if sort.kind == "word" else [float("-inf"), float("inf")]
+            firsts = [each.value for each in self.loop.initial.values() if not each.truth and not each.infinite]
+            own = self.loop.initial.get(word)
+            firsts = [own.value, *firsts] if own is not None and (sort.kind != "word" or not own.infinite) else firsts
+            seen = {sample[len(options)] for sample in self._samples}
+            options.append(list(dict.fromkeys([*firsts, 0, 1, *(sorted(seen) if len(seen) < 6 else []), -1, *limits])))
+        if carrier.infinite:
+            for place, word in enumerate(carrier.words):
+                if word in carrier.infinite:
+                    options[place].append(carrier.infinite[word] * float("inf"))
+        for chosen in itertools.islice(itertools.product(*options), 20_000):
+            try:
+                if all(_close(carrier.joined(chosen, sample), sample) for sample in self._samples[:12]):
+                    found = {word: constant(value) for word, value in zip(carrier.words, chosen, strict=True)}
+                    carrier.combined(found, carrier.part("a")), carrier.combined(carrier.part("a"), found)
+                    yield found
+            except (ArithmeticError, ValueError):
+                continue
+
+
+def _close(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Tell whether numbers are equal but for rounding."""
+    return all(x == y or (isinstance(x, float) and math.isclose(x, y, rel_tol=1e-9)) for x, y in zip(a, b, strict=True))
+
+
+def _both_ways(
+    carrier: Carrier, a: Values, b: Values, c: Values
+) -> tuple[dict[str, Expression], dict[str, Expression]]:
+    return carrier.combined(carrier.combined(a, b), c), carrier.combined(a, carrier.combined(b, c))

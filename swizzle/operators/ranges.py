@@ -1,0 +1,201 @@
+"""That no word overflows, from what is promised of a loop's data: so that words that wrap are as good as integers.
+
+Of every word that is an integer a bound is sought that grows with the number of elements at most: `-1000 * length <=
+here <= 1000 * length`. Bounds are guessed from the numbers that the loop's text names, and kept where a solver proves
+that lifted elements have them and that `combine` keeps them. Then every sum and product that is computed, of at most
+as many elements as are promised, must be within its type; what stands for an infinity is the type's own limit, which
+none of them may be.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from swizzle.operators.carrier import Carrier
+from swizzle.operators.invariants import inductive
+from swizzle.operators.loop import BOOL
+from swizzle.operators.samples import random_parts, random_rows
+from symbolic.algebra.law import limits
+from symbolic.expressions.expression import (
+    GREATEST,
+    LEAST,
+    ONE,
+    TRUE,
+    Expression,
+    add,
+    both,
+    constant,
+    either,
+    equal,
+    less_equal,
+    multiply,
+    number_name,
+    subexpressions,
+    substituted,
+)
+from symbolic.expressions.formulas import INTEGER, Verdict, decide
+from symbolic.expressions.text import compiled, text_of
+from symbolic.ir.program import DType
+
+LENGTH = "length"
+SECONDS = 5.0
+LARGEST = 1 << 200
+
+
+class Ranges(Struct, frozen=True):
+    """Whether no word overflows, the bounds that say so, or what may overflow."""
+
+    verdict: Verdict
+    bounds: Sequence[str] = ()
+    reason: str = ""
+
+
+def ranges_of(carrier: Carrier) -> Ranges:
+    """Prove that no word of a carrier overflows; its laws are proved of integers."""
+    whole = [word for word, dtype in carrier.words.items() if dtype is not BOOL and not dtype.is_float]
+    length = carrier.loop.range.length
+    bounds = _bounds(carrier, whole)
+    sorts = {**carrier.sorts("integers", "ab"), **{f"{side}.{LENGTH}": INTEGER for side in "ab"}}
+    given = [carrier.loop.range.where, *(substituted(carrier.within, carrier.part(side)) for side in "ab")]
+    given += [_on(carrier, each, side) for each in bounds for side in "ab"]
+    total = add(*(number_name(f"{side}.{LENGTH}") for side in "ab"))
+    given += [less_equal(ONE, number_name(f"{side}.{LENGTH}")) for side in "ab"]
+    if length is not None:
+        given.append(less_equal(total, constant(length)))
+    state = {name: substituted(each, carrier.part("a")) for name, each in carrier.state.items()}
+    computed: list[tuple[str, Expression, DType]] = []
+    for word, dtype in carrier.words.items():
+        computed += [(word, each, dtype) for each in (carrier.lift[word], carrier.combine[word])]
+    computed += [
+        (name, substituted(carrier.loop.step[name], state), carrier.loop.state[name]) for name in carrier.state
+    ]
+    claims: dict[Expression, str] = {}
+    reserved = bool(carrier.infinite) or any(each.infinite for each in (carrier.identity or {}).values())
+    for word, each, dtype in computed:
+        for node in _arithmetic(each, dtype):
+            claims.setdefault(_fits(node, dtype, infinite=reserved), word)
+    found = decide(
+        [(claim, TRUE) for claim in claims], sorts, given, infinite=carrier.infinities("ab"), timeout=SECONDS
+    )  # fmt: skip
+    if found.verdict == "proved":
+        return Ranges("proved", [text_of(each) for each in bounds])
+    if found.verdict == "unknown":
+        return Ranges("unknown", reason=f"whether a word overflows is not known: {found.reason}")
+    return _overflowing(carrier) or Ranges("unknown", reason=_missing(carrier, found.values, claims, bounds))
+
+
+def _missing(
+    carrier: Carrier, values: Mapping[str, Any], claims: Mapping[Expression, str], bounds: Sequence[Expression]
+) -> str:
+    holds = compiled(list(values), list(claims))(*values.values())
+    word = next(word for word, fits in zip(claims.values(), holds, strict=True) if not fits)
+    known = [text_of(each) for each in bounds if word in each.names]
+    length = carrier.loop.range.length
+    reason = " and ".join(known) if known else "no bound was found that grows with the length"
+    return f"{word} may overflow: {reason}, of {'any length' if length is None else f'at most {length} elements'}"
+
+
+def _overflowing(carrier: Carrier) -> Ranges | None:
+    """Return that a word overflows of an input that is one element over and over."""
+    loop = carrier.loop
+    length = loop.range.length or 1 << 40
+    for row in random_rows(loop, random.Random(4), 60):
+        try:
+            words, count, power = carrier.lifted(row), 1, carrier.lifted(row)
+            for place in range(length.bit_length()):
+                if place:
+                    power = carrier.joined(power, power)
+                if any(abs(value) > LARGEST for value in power if not isinstance(value, float)):
+                    break  # a floating-point word, which no type here limits
+                many = [(power, 1 << place)] if 1 << place <= length else []
+                if length - 1 >> place & 1:
+                    words, count = carrier.joined(words, power), count + (1 << place)
+                    many.append((words, count))
+                for some, elements in many:
+                    for (word, dtype), value in zip(carrier.words.items(), some, strict=True):
+                        if dtype is not BOOL and not dtype.is_float and not _in_type(value, dtype):
+                            shown = ", ".join(f"{name} = {each}" for name, each in zip(loop.elements, row, strict=True))
+                            size = f"{float(value):.3g}" if abs(value) > 10**15 else value
+                            return Ranges(
+                                "refuted", reason=f"of {elements} elements {shown}, {word} is {size}: no {dtype.value}"
+                            )
+        except (ArithmeticError, ValueError):
+            continue
+    return None
+
+
+def _in_type(value: Any, dtype: DType) -> bool:
+    low, high = limits(dtype)
+    return isinstance(value, float) or low <= value <= high
+
+
+def _on(carrier: Carrier, bound: Expression, side: str) -> Expression:
+    return substituted(bound, {**carrier.part(side), LENGTH: number_name(f"{side}.{LENGTH}")})
+
+
+def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
+    """Return bounds of words that every part has."""
+    loop = carrier.loop
+    texts = [loop.range.where, *loop.step.values(), *loop.initial.values(), *loop.result]
+    numbers = {abs(node.value) for each in texts for node in subexpressions(each)
+               if node.constant and not node.truth and isinstance(node.value, int)}  # fmt: skip
+    sizes = sorted({0, 1, *numbers})[:8]
+    length = number_name(LENGTH)
+    likely: list[Expression] = []
+    for word in whole:
+        name = number_name(word)
+        for size in sizes:
+            factors = [ONE, length] if size else [ONE]
+            for factor in factors:
+                for bound, sign in (
+                    (less_equal(name, multiply(constant(size), factor)), 1),
+                    (less_equal(multiply(constant(-size), factor), name), -1),
+                ):
+                    limit = LEAST if sign < 0 else GREATEST
+                    likely.append(either(bound, equal(name, limit)) if carrier.infinite.get(word) == sign else bound)
+    samples = [(words, count) for words, count in random_parts(carrier)]
+    check = compiled([*carrier.words, LENGTH], likely or [TRUE])
+    results = [check(*words, count) for words, count in samples]
+    likely = [each for place, each in enumerate(likely) if all(row[place] for row in results)]
+    sides = {side: number_name(f"{side}.{LENGTH}") for side in "ab"}
+    together = {**carrier.combined(carrier.part("a"), carrier.part("b")), LENGTH: add(*sides.values())}
+    steps = [
+        ({**carrier.lift, LENGTH: ONE}, lambda _: TRUE),
+        (together, lambda each: both(_on(carrier, each, "a"), _on(carrier, each, "b"))),
+    ]
+    sorts = {**carrier.sorts("integers", "ab"), **{f"{side}.{LENGTH}": INTEGER for side in "ab"}}
+    premises = [loop.range.where, *(less_equal(ONE, each) for each in sides.values())]
+    premises += [substituted(carrier.within, carrier.part(side)) for side in "ab"]
+    kept = inductive(likely, steps, sorts, premises, carrier.infinities("ab"))
+    return _sharpest(kept, whole)
+
+
+def _sharpest(kept: Sequence[Expression], whole: Sequence[str]) -> list[Expression]:
+    """Return the first bound of each word on each side: one that does not grow, if there is one."""
+    found: dict[tuple[str, bool], Expression] = {}
+    for each in sorted(kept, key=lambda bound: LENGTH in bound.names):
+        bound = next(node for node in subexpressions(each) if node.operator == "<=")
+        word = next(name for name in bound.names if name in whole)
+        found.setdefault((word, bound.arguments[0].names == {word}), each)
+    return list(found.values())
+
+
+def _arithmetic(node: Expression, dtype: DType) -> Iterator[Expression]:
+    """Yield the whole numbers that are computed for an expression of a type."""
+    if node.truth or dtype is BOOL or dtype.is_float:
+        return
+    for each in subexpressions(node):
+        if not each.truth and each.operator not in ("name", "constant"):
+            yield each
+    if node.constant:
+        yield node
+
+
+def _fits(node: Expression, dtype: DType, *, infinite: bool) -> Expression:
+    low, high = limits(dtype)
+    inside = both(less_equal(constant(low + infinite), node), less_equal(node, constant(high - infinite)))
+    return either(inside, equal(node, LEAST), equal(node, GREATEST)) if infinite else inside

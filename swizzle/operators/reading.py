@@ -1,0 +1,280 @@
+"""Reading a serial function as a loop.
+
+What stands before the loop runs once, on numbers; the loop's body runs once, on a state and an element that could be
+any; what stands behind it runs once, on any state. The interpreter is that of lifted functions (`symbolic.lifting`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from msgspec.structs import replace
+
+from swizzle.language.element_types import ElementType
+from swizzle.operators.loop import BOOL, Loop, Range, name_of
+from swizzle.operators.parts import assigned, first_use, own_statements, parts_of, read
+from symbolic.core.obligations import obligations
+from symbolic.core.value_types import Boolean, describe
+from symbolic.core.values import bitvector, boolean, integer
+from symbolic.errors import SwizzleError
+from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
+from symbolic.expressions.reading import Unreadable, expression_of
+from symbolic.ir.program import DType
+from symbolic.lifting.elementary import elementary_functions
+from symbolic.lifting.environment import Closure
+from symbolic.lifting.interpreter import Activation
+from symbolic.lifting.reading import code_of, parameters_of
+from symbolic.lifting.states import Dead
+from symbolic.lifting.values import inward, outward
+from symbolic.suggest import near
+from symbolic.values.guard import TRUE
+
+ELEMENT: Final = "the element"
+"""What the loop's body calls its element: no name that a text can have."""
+STOPPED: Final = "stopped"
+_BITS: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert, ast.LShift, ast.RShift)
+_KEYWORDS: Final = ("length", "where")
+
+
+def loop_of(closure: Closure, length: int | None = None, run: Callable[..., Any] | None = None) -> Loop:
+    """Return a serial function as a loop; SwizzleError with a place for what is none.
+
+    `length` promises at most so many elements; `run` is the function itself.
+    """
+    return _Reader(closure).loop(length, run)
+
+
+class _Reader:
+    """Reads one serial function."""
+
+    def __init__(self, closure: Closure) -> None:
+        self.closure = closure
+        self.code = closure.code
+        self.arrays = {each.arg: self._type(each) for each in parameters_of(self.code.parameters)}
+        if not self.arrays:
+            self._fail(self.code.node, f"{self.code.name} has no array", "a parameter for each", "def total(x: f32):")
+        self.parts = parts_of(self.code, list(self.arrays))
+        by_array = dict(zip(self.parts.arrays, self.parts.elements, strict=True))
+        self.elements = {by_array[array]: dtype for array, dtype in self.arrays.items()}
+        self._spelled: dict[str, str] = {}
+        nodes = [node for each in (*self.parts.body, *self.parts.behind) for node in ast.walk(each)]
+        words = any(not each.is_float and each is not BOOL for each in self.arrays.values())
+        self._has_bits = words and any(isinstance(getattr(node, "op", None), _BITS) for node in nodes)
+
+    def loop(self, length: int | None, run: Callable[..., Any] | None) -> Loop:
+        """Return the function as a loop."""
+        parts, node = self.parts, self.parts.node
+        changed = assigned(parts.body)
+        before = self._before()
+        state = [name for name in before if name in changed]
+        fixed = {name: value for name, value in before.items() if name not in changed}
+        if parts.counter is not None:
+            first = [] if parts.first is None else self._run([_returned([parts.first])], {}, "the first number")
+            before[parts.counter] = first[0] if first else 0
+            state = [parts.counter, *(name for name in state if name != parts.counter)]
+        late = (changed - set(state) - set(parts.elements)) & read(parts.behind)
+        if late:
+            name = min(late)
+            self._fail(node, f"{name} has no value where no element is", "one before the loop", f"{name} = 0")
+        initial = {name: self._constant(name, before[name]) for name in state}
+        types = self._state_types(initial, fixed)
+        step = self._step(types, fixed)
+        stopped = step.pop(STOPPED)
+        result = self._behind(types, fixed)
+        if any(isinstance(each, ast.Break) for each in own_statements(parts.body)):
+            types[STOPPED], initial[STOPPED] = BOOL, constant(False)
+            gone = name_of(STOPPED, BOOL)
+            step = {name: select(gone, name_of(name, types[name]), each) for name, each in step.items()}
+            step[STOPPED] = either(gone, stopped)
+        promised = Range(self._length(length), self._where())
+        place = self.code.text.place(self.code.node)
+        return Loop(self.code.name, place, self.elements, types, initial, step, result, promised, run)
+
+    # -- types -------------------------------------------------------------------------------------------------
+
+    def _type(self, parameter: ast.arg) -> DType:
+        node = parameter.annotation
+        found: Any = None
+        if isinstance(node, ast.Name | ast.Constant):
+            name = node.id if isinstance(node, ast.Name) else str(node.value)
+            try:
+                found = bool if name == "bool" else self.closure.environment.find(name)
+            except KeyError:
+                found = None
+        if found is bool:
+            return BOOL
+        if not isinstance(found, ElementType):
+            said = f"{parameter.arg} has no" if node is None else f"{ast.unparse(node)} is no"
+            known = "f16, f32, f64, i32, u32, i64, u64 or bool"
+            self._fail(parameter, f"{said} element type", known, f"{parameter.arg}: f32")
+        return found.dtype
+
+    def _state_types(self, initial: Mapping[str, Expression], fixed: Mapping[str, Any]) -> dict[str, DType]:
+        """Return the type of each word of the state: floating-point where it ever meets such a number."""
+        kinds = [each for each in self.arrays.values() if each is not BOOL]
+        real = next((each for each in kinds if each.is_float), None)
+        number = next((each for each in kinds if not each.is_float), DType.I32)
+        types = {name: BOOL if each.truth else number for name, each in initial.items()}
+        if real is None:
+            return types
+        for name, each in initial.items():
+            if not each.truth and not isinstance(each.value, int):
+                types[name] = real
+        step = self._step(types, fixed)
+        for _ in types:
+            all_types = {**self.elements, **types}
+            for name in types:
+                if types[name] is not BOOL and (_is_real(step[name], all_types) or _meets_real(name, step, all_types)):
+                    types[name] = real
+        return types
+
+    def _symbol(self, name: str, dtype: DType) -> Any:
+        if dtype is BOOL:
+            found: Any = boolean(name)
+        elif self._has_bits and not dtype.is_float:
+            found = bitvector(name, int(dtype.value[1:]), signed=dtype.value[0] == "i")
+        else:
+            found = integer(name)
+        self._spelled[found.formula.symbol_name()] = name
+        return found
+
+    # -- running the parts ---------------------------------------------------------------------------------------
+
+    def _run(self, body: Sequence[ast.stmt], names: Mapping[str, Any], what: str) -> tuple[Any, ...]:
+        """Return what statements return, run on these names."""
+        for each in body:
+            if not hasattr(each, "lineno"):
+                ast.copy_location(each, self.code.node)
+            ast.fix_missing_locations(each)
+        local = frozenset({*self.code.local, *names})
+        closure = replace(self.closure, code=replace(self.code, body=tuple(body), local=local))
+        with obligations() as found, elementary_functions():
+            try:
+                result = Activation(closure, TRUE).run({name: inward(value) for name, value in names.items()})
+            except Dead:
+                self._fail(self.code.node, f"{what} fails for every input", "one that does not", "")
+        for demand in found.made:
+            if demand.demanded and not demand.text.startswith("division by zero"):
+                raise SwizzleError(
+                    f"{demand.text}, for some inputs of {what}",
+                    place=demand.place,
+                    expected="what cannot fail",
+                    fix="a test before it",
+                )
+        returned = outward(result)
+        return returned if isinstance(returned, tuple) else (returned,)
+
+    def _before(self) -> dict[str, Any]:
+        """Return what the names hold before the loop, in the order in which they are assigned."""
+        before = self.parts.before
+        names = [name for name in assigned(before) if name in self.code.local]
+        ordered = sorted(names, key=lambda name: (first_use(before, name), name))
+        if not ordered:
+            return {}
+        values = self._run([*before, _names_returned(ordered)], {}, "the start")
+        return dict(zip(ordered, values, strict=True))
+
+    def _constant(self, name: str, value: Any) -> Expression:
+        if not isinstance(value, bool | int | float):
+            found = f"{name} is {describe(value)} before the loop"
+            self._fail(self.parts.node, found, "a number or a truth value", f"{name} = 0")
+        return constant(value)
+
+    def _step(self, types: Mapping[str, DType], fixed: Mapping[str, Any]) -> dict[str, Expression]:
+        """Return what the state becomes with an element, and whether the loop is left (`stopped`)."""
+        parts, node = self.parts, self.parts.node
+        state = {name: self._symbol(name, dtype) for name, dtype in types.items()}
+        given = tuple(self._symbol(name, self.elements[name]) for name in parts.elements)
+        stop, go_on = (ast.Assign([ast.Name(STOPPED, ast.Store())], ast.Constant(each)) for each in (True, False))
+        target = ast.Tuple([ast.Name(name, ast.Store()) for name in parts.elements], ast.Store())
+        once = ast.For(target, ast.Name(ELEMENT, ast.Load()), list(parts.body), [go_on])
+        words = [*(name for name in types if name != parts.counter), STOPPED]
+        body: list[ast.stmt] = [ast.copy_location(each, node) for each in (stop, once, _names_returned(words))]
+        values = self._run(body, {**fixed, **state, ELEMENT: (given,)}, "a round of the loop")
+        found = {name: self._read(node, name, each) for name, each in zip(words, values, strict=True)}
+        if parts.counter is not None:
+            found = {parts.counter: self._read(node, parts.counter, state[parts.counter] + 1), **found}
+        for name, dtype in types.items():
+            if found[name].truth != (dtype is BOOL):
+                kinds = ("a truth value", "a number") if dtype is BOOL else ("a number", "a truth value")
+                said = f"{name} is {kinds[0]} before the loop and {kinds[1]} in it"
+                self._fail(node, said, "one of them", f"{name} = {'0' if dtype is BOOL else 'False'}")
+        return found
+
+    def _behind(self, types: Mapping[str, DType], fixed: Mapping[str, Any]) -> tuple[Expression, ...]:
+        state = {name: self._symbol(name, dtype) for name, dtype in types.items()}
+        values = self._run(self.parts.behind, {**fixed, **state}, "the result")
+        return tuple(self._read(self.parts.behind[-1], "the result", value) for value in values)
+
+    def _read(self, node: ast.AST, name: str, value: Any) -> Expression:
+        try:
+            return expression_of(value, self._spelled)
+        except Unreadable as error:
+            self._fail(node, f"{name} becomes {error}", "numbers, conditions, and operators on them", "")
+
+    # -- what is promised ----------------------------------------------------------------------------------------
+
+    def _length(self, length: Any) -> int | None:
+        if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):
+            self._fail(self.code.node, f"length={length!r}", "how many elements there are at most", "length=1 << 20")
+        return length
+
+    def _where(self) -> Expression:
+        """Return the condition that `where=` states of an element, read from the decorator's text."""
+        assert isinstance(self.code.node, ast.FunctionDef)
+        calls = [each for each in self.code.node.decorator_list if isinstance(each, ast.Call)]
+        given = {keyword.arg: keyword.value for call in calls for keyword in call.keywords}
+        for name in given:
+            if name is not None and name not in _KEYWORDS:
+                fix = near(name, _KEYWORDS) or "leave it out"
+                self._fail(given[name], f"{name}= of @serial", "length= and where=", fix)
+        node = given.get("where")
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            return constant(True)
+        names = ", ".join(self.elements)
+        if not isinstance(node, ast.Lambda) or len(parameters_of(node.args)) != len(self.elements):
+            self._fail(node, f"where={ast.unparse(node)}", f"a lambda of {names}", f"where=lambda {names}: ...")
+        symbols = [self._symbol(name, dtype) for name, dtype in self.elements.items()]
+        parameters = [each.arg for each in parameters_of(node.args)]
+        closure = replace(self.closure, code=code_of(node, self.code.text))
+        with obligations(), elementary_functions():
+            found = outward(Activation(closure, TRUE).run(dict(zip(parameters, symbols, strict=True))))
+        if not isinstance(found, bool | Boolean):
+            self._fail(node.body, f"`{ast.unparse(node.body)}` is no condition", "what each element meets", "v >= 0")
+        return self._read(node, "where", found)
+
+    def _fail(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
+        raise SwizzleError(found, place=self.code.text.place(node), expected=expected, fix=fix)
+
+
+def _is_real(expression: Expression, types: Mapping[str, DType]) -> bool:
+    """Tell whether a number may be no whole one."""
+    if expression.truth:
+        return False
+    if expression.operator == "name":
+        return types[expression.value].is_float
+    if expression.constant:
+        return not isinstance(expression.value, int)
+    if expression.operator in ("/", "exp", "log"):
+        return True
+    return any(_is_real(each, types) for each in expression.arguments)
+
+
+def _meets_real(name: str, step: Mapping[str, Expression], types: Mapping[str, DType]) -> bool:
+    """Tell whether a whole number is ever computed with, or compared with, a real one."""
+    nodes = (node for each in step.values() for node in subexpressions(each) if name in node.names)
+    return any(
+        any(types[other].is_float for other in node.names)
+        for node in nodes
+        if node.operator not in ("select", "and", "or", "not", "name")
+    )
+
+
+def _names_returned(names: Sequence[str]) -> ast.Return:
+    return _returned([ast.Name(name, ast.Load()) for name in names])
+
+
+def _returned(values: Sequence[ast.expr]) -> ast.Return:
+    return ast.Return(ast.Tuple(list(values), ast.Load()))

@@ -1,0 +1,65 @@
+"""Random elements of loops: small numbers, those that the loop's text names, and what lies beside these."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from swizzle.operators.carrier import Carrier
+from swizzle.operators.loop import BOOL, Loop
+from symbolic.expressions.expression import Expression, subexpressions
+from symbolic.expressions.text import compiled
+
+
+def random_rows(loop: Loop, rng: random.Random, count: int) -> list[tuple[Any, ...]]:
+    """Return so many elements that meet what is promised of them, each a number for every array."""
+    choices, where = choices_of(loop)
+    meets = compiled(list(loop.elements), [where])
+    found: list[tuple[Any, ...]] = []
+    for _ in range(200 * count):
+        row = tuple(rng.choice(some) for some in choices)
+        if meets(*row)[0]:
+            found.append(row)
+        if len(found) == count:
+            return found
+    return found or [tuple(some[0] for some in choices)]
+
+
+@lru_cache(maxsize=64)
+def choices_of(loop: Loop) -> tuple[list[Sequence[Any]], Expression]:
+    """Return the numbers that each element is drawn from, and what is promised of them together."""
+    nodes = [node for each in (*loop.step.values(), *loop.result, loop.range.where) for node in subexpressions(each)]
+    named = {node.value for node in nodes if node.constant and isinstance(node.value, int) and not node.truth}
+    near = {number + more for number in named if abs(number) < 10**6 for more in (-1, 0, 1)}
+    some = sorted({*range(-3, 6), *near})
+    choices: list[Sequence[Any]] = []
+    for dtype in loop.elements.values():
+        if dtype is BOOL:
+            choices.append([False, True])
+        elif dtype.value[0] == "u":
+            choices.append([number for number in some if number >= 0])
+        else:
+            choices.append(some)
+    return choices, loop.range.where
+
+
+@lru_cache(maxsize=64)
+def random_states(loop: Loop, count: int = 120) -> list[tuple[Any, ...]]:
+    """Return states that random inputs lead to, the first one among them."""
+    rng = random.Random(2)
+    return [loop.start(), *(loop.after(random_rows(loop, rng, 1 + place % 7)) for place in range(count))]
+
+
+def random_parts(carrier: Carrier, count: int = 60) -> list[tuple[tuple[Any, ...], int]]:
+    """Return the words of random parts of an input, and how many elements each has."""
+    rng = random.Random(3)
+    found: list[tuple[tuple[Any, ...], int]] = []
+    for place in range(count):
+        rows = random_rows(carrier.loop, rng, 1 + place % 6)
+        words = carrier.lifted(rows[0])
+        for row in rows[1:]:
+            words = carrier.joined(words, carrier.lifted(row))
+        found.append((words, len(rows)))
+    return found

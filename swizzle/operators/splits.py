@@ -1,0 +1,160 @@
+"""Random inputs, each cut into two parts: what a search for operators is shown of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from swizzle.operators.helpers import Helper
+from swizzle.operators.loop import BOOL, Loop
+from swizzle.operators.samples import choices_of
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import NAME, Expression
+from symbolic.ir.program import DType
+
+SPLITS: Final = 3000
+LONGEST: Final = 5
+Array: TypeAlias = Any
+Columns: TypeAlias = dict[str, Array]
+
+
+def on_arrays(node: Expression, columns: Mapping[str, Array], known: dict[Expression, Array] | None = None) -> Array:
+    """Return an expression of arrays: numbers are floats, which hold infinities and every whole number used here."""
+    known = {} if known is None else known
+    if node not in known:
+        if node.operator == NAME:
+            known[node] = columns[node.value]
+        elif node.constant:
+            known[node] = np.bool_(node.value) if node.truth else np.float64(float(node.value))
+        else:
+            known[node] = _ON_ARRAYS[node.operator](*(on_arrays(each, columns, known) for each in node.arguments))
+    return known[node]
+
+
+def _reduced(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    def reduced(first: Array, *others: Array) -> Array:
+        for other in others:
+            first = function(first, other)
+        return first
+
+    return reduced
+
+
+_ON_ARRAYS: Final[Mapping[str, Callable[..., Array]]] = {
+    "+": _reduced(np.add), "*": _reduced(np.multiply), "max": _reduced(np.maximum), "min": _reduced(np.minimum),
+    "and": _reduced(np.logical_and), "or": _reduced(np.logical_or), "not": np.logical_not, "<": np.less,
+    "<=": np.less_equal, "==": np.equal, "select": np.where, "/": np.divide, "//": np.floor_divide, "%": np.mod,
+    "exp": np.exp, "log": np.log,
+}  # fmt: skip
+
+
+@dataclass
+class Splits:
+    """Random inputs, each cut into two parts: the words of both, and of the whole."""
+
+    loop: Loop
+    helpers: tuple[Helper, ...]
+    empty: bool
+    columns: Columns = field(default_factory=dict)
+    wanted: Columns = field(default_factory=dict)
+    words: dict[str, DType] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(11)
+        self.words = {name: self.loop.state[name] for name in self.loop.live}
+        self.words |= {helper.name: helper.dtype for helper in self.helpers}
+        least = 0 if self.empty else 1
+        self.first, self.second = (self._rows(rng, least) for _ in range(2))
+        with np.errstate(all="ignore"):
+            a = self._run(self.first, None)
+            b = self._run(self.second, None)
+            whole = self._run(self.second, a)
+        for word in self.words:
+            self.columns |= {f"a.{word}": a[word], f"b.{word}": b[word]}
+            self.wanted[word] = whole[word]
+
+    def _rows(self, rng: Any, least: int) -> tuple[Columns, Array]:
+        """Return elements by their names, (split, place), and how many of them count."""
+        choices, meets = choices_of(self.loop)
+        columns: Columns = {}
+        for name, some in zip(self.loop.elements, choices, strict=True):
+            narrow = rng.choice(np.array(_narrow(some)), size=(SPLITS, LONGEST))
+            wide = rng.choice(np.array(some), size=(SPLITS, LONGEST))
+            columns[name] = np.where(rng.random((SPLITS, 1)) < 0.6, narrow, wide)
+            if columns[name].dtype != bool:
+                columns[name] = columns[name].astype(np.float64)
+        fine = np.broadcast_to(on_arrays(meets, columns), (SPLITS, LONGEST))
+        for name in columns:  # a row that breaks the promise is one that keeps it
+            index = np.flatnonzero(fine.ravel())
+            flat = columns[name].ravel().copy()
+            if len(index):
+                flat[~fine.ravel()] = flat[index[np.arange((~fine).sum()) % len(index)]]
+            columns[name] = flat.reshape(SPLITS, LONGEST)
+        return columns, rng.integers(least, LONGEST, SPLITS)
+
+    def _run(self, rows: tuple[Columns, Array], start: Columns | None) -> Columns:
+        columns, lengths = rows
+        loop = self.loop
+        state: Columns = {}
+        for name, first in loop.initial.items():
+            value = np.bool_(first.value) if first.truth else np.float64(float(first.value))
+            state[name] = np.full(SPLITS, value) if start is None else start[name]
+        helped = {
+            helper.name: np.full(SPLITS, (helper.initial or e.ZERO).value, bool if helper.dtype is BOOL else float)
+            for helper in self.helpers
+        }
+        if start is not None:
+            helped = {name: start[name] for name in helped}
+        for place in range(LONGEST):
+            alive = place < lengths
+            element = {name: column[:, place] for name, column in columns.items()}
+            known: dict[Expression, Array] = {}
+            new = {name: full(on_arrays(step, {**state, **element}, known)) for name, step in loop.step.items()}
+            around = {**element, **{f"new.{name}": each for name, each in new.items()}}
+            for helper in self.helpers:
+                begun = start is not None or place > 0 or helper.initial is not None
+                own = on_arrays(helper.step if begun else helper.lift, {**around, helper.name: helped[helper.name]})
+                helped[helper.name] = np.where(alive, full(own), helped[helper.name])
+            state = {name: np.where(alive, each, state[name]) for name, each in new.items()}
+        return {**state, **helped}
+
+    def undetermined(self) -> dict[str, tuple[int, int]]:
+        """Return, of each word that the words of the parts do not determine, two splits that say so."""
+        key = np.stack([column.astype(np.float64) for column in self.columns.values()])
+        order = np.lexsort(key)
+        same = (key[:, order[1:]] == key[:, order[:-1]]).all(axis=0)
+        found = {}
+        for word, wanted in self.wanted.items():
+            differ = np.flatnonzero(same & (wanted[order[1:]] != wanted[order[:-1]]))
+            if len(differ):
+                found[word] = (int(order[differ[0]]), int(order[differ[0] + 1]))
+        return found
+
+    def shown(self, split: int) -> str:
+        """Return the elements of a split as a text."""
+        texts = []
+        for columns, lengths in (self.first, self.second):
+            count = int(lengths[split])
+            rows = [
+                tuple(shown(column[split, place]) for column in columns.values()) for place in range(count)
+            ]  # fmt: skip
+            texts.append("[" + ", ".join(row[0] if len(row) == 1 else f"({', '.join(row)})" for row in rows) + "]")
+        return " and ".join(texts)
+
+
+def _narrow(some: Sequence[Any]) -> list[Any]:
+    """Return a few of the numbers, of which short inputs are often alike."""
+    if isinstance(some[0], bool):
+        return list(some)
+    return sorted(some, key=abs)[:5]
+
+
+def full(column: Array) -> Array:
+    return column if getattr(column, "ndim", 0) else np.full(SPLITS, column)
+
+
+def shown(value: Any) -> str:
+    return str(bool(value)) if isinstance(value, np.bool_) else f"{value:g}"

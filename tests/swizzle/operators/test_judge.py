@@ -1,0 +1,192 @@
+"""Users' own operators: proved, or refuted with numbers; random ones against brute force on words of 3 bits."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from swizzle import f32, i32, operator, u32
+from swizzle.language.operators import TypedOperator
+from swizzle.operators import judged
+from symbolic.errors import SwizzleError
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import Expression, number_name, substituted
+from symbolic.expressions.formulas import Sort, decide
+from symbolic.expressions.numbers import value_of
+
+
+@operator
+def argmin(a: (f32, i32), b: (f32, i32)):  # type: ignore[no-untyped-def]
+    return a if a[0] <= b[0] else b
+
+
+@operator
+def affine(a: (f32, f32), b: (f32, f32)):  # type: ignore[no-untyped-def]
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+@operator
+def saturating(a: u32, b: u32):  # type: ignore[no-untyped-def]
+    return min(a + b, 255)
+
+
+@operator
+def difference(a: i32, b: i32):  # type: ignore[no-untyped-def]
+    return a - b
+
+
+@operator
+def discounted(a: f32, b: f32):  # type: ignore[no-untyped-def]
+    return a * 3 + b
+
+
+@operator
+def gaussian(a: (i32, i32), b: (i32, i32)):  # type: ignore[no-untyped-def]
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+@operator
+def every(a: bool, b: bool):  # type: ignore[no-untyped-def]
+    return a and b
+
+
+def laws(given: Any) -> tuple[str, dict[str, str]]:
+    found = judged(given)
+    assert found.proofs is not None
+    return found.status, {name: law.verdict for name, law in found.proofs.laws.items()}
+
+
+@pytest.mark.parametrize(
+    "given, status, commutes, repeats",
+    [
+        (argmin, "proved", "refuted", "proved"),
+        (affine, "proved", "refuted", "refuted"),
+        (gaussian, "proved", "proved", "refuted"),
+        (every, "proved", "proved", "proved"),
+        (saturating, "refuted", "proved", "refuted"),
+        (difference, "refuted", "refuted", "refuted"),
+        (discounted, "refuted", "refuted", "refuted"),
+    ],
+)
+def test_laws_of_typed_operators(given: Any, status: str, commutes: str, repeats: str) -> None:
+    """Tuples and single words, products that wrap, a saturation that wraps before it saturates."""
+    assert isinstance(given, TypedOperator)
+    found, verdicts = laws(given)
+    assert (found, verdicts["commutative"], verdicts["idempotent"]) == (status, commutes, repeats)
+    assert verdicts["associative"] == status
+
+
+def test_a_witness_is_one() -> None:
+    """The three words that refute saturation give two results, by plain arithmetic on 32 bits."""
+    witness = judged(saturating).witness
+    a, b, c = (int(part.split(" = ")[1].split(":")[0]) for part in witness.split("; "))
+
+    def pair(x: int, y: int) -> int:
+        return min((x + y) % (1 << 32), 255)
+
+    assert pair(pair(a, b), c) != pair(a, pair(b, c))
+
+
+def test_what_was_said_of_an_operator_is_proved() -> None:
+    """An identity, an order: of the operators that accumulators take, whose laws are otherwise tried on numbers."""
+
+    @operator(identity=0, order="parity", types=(i32, u32))
+    def gf(a, b):  # type: ignore[no-untyped-def]
+        return a ^ b
+
+    @operator(order="set", types=(i32,))
+    def larger(a, b):  # type: ignore[no-untyped-def]
+        return max(a, b)
+
+    for given in (gf, larger):
+        status, verdicts = laws(given)
+        assert status == "proved" and verdicts["commutative"] == "proved"
+    assert laws(larger)[1]["idempotent"] == "proved"
+
+
+def test_a_loop_of_unknown_length_is_undecided() -> None:
+    """What would need more rounds than are looked at is neither proved nor refuted."""
+
+    @operator
+    def gcd(a: i32, b: i32):  # type: ignore[no-untyped-def]
+        while b:
+            a, b = b, a % b
+        return a
+
+    found = judged(gcd)
+    assert found.status == "unknown" and "beyond the bound" in found.tried[0]
+
+
+def test_mistakes() -> None:
+    """Two types, a result of another shape."""
+    with pytest.raises(SwizzleError, match="takes values of several types"):
+
+        @operator
+        def mixed(a: f32, b: i32):  # type: ignore[no-untyped-def]
+            return a
+
+    @operator
+    def half(a: (f32, f32), b: (f32, f32)):  # type: ignore[no-untyped-def]
+        return a[0]
+
+    with pytest.raises(SwizzleError, match="half returns 1 values"):
+        judged(half)
+
+
+def random_expression(rng: random.Random, depth: int) -> Expression:
+    a, b = number_name("a"), number_name("b")
+    if depth == 0:
+        return rng.choice([a, b])
+    kind = rng.choice(["+", "*", "max", "min", "&", "|", "^", "-", "select"])
+    x, y = (random_expression(rng, depth - 1) for _ in range(2))
+    if kind == "select":
+        return e.select(rng.choice([e.less, e.less_equal, e.equal])(a, b), x, y)
+    return e.subtract(x, y) if kind == "-" else e.BUILDERS[kind](x, y)
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.slow)])
+def test_random_operators_against_brute_force(count: int) -> None:
+    """Associative, or not, on words of 3 bits: all 512 triples are tried, and numbers that refute do."""
+    rng, sort = random.Random(count), Sort("word", 3)
+    sorts = dict.fromkeys("abc", sort)
+    associative = 0
+    for _ in range(count):
+        op = random_expression(rng, rng.randrange(1, 4))
+        a, b, c = map(number_name, "abc")
+
+        def on(x: Expression, y: Expression, op: Expression = op) -> Expression:
+            return substituted(op, {"a": x, "b": y})
+
+        left, right = on(on(a, b), c), on(a, on(b, c))
+        table = {(x, y): value_of(op, {"a": x, "b": y}, {"a": sort, "b": sort})
+                 for x, y in itertools.product(range(-4, 4), repeat=2)}  # fmt: skip
+        wanted = all(
+            table[table[x, y], z] == table[x, table[y, z]] for x, y, z in itertools.product(range(-4, 4), repeat=3)
+        )
+        found = decide([(left, right)], sorts)
+        assert (found.verdict == "proved") == wanted and found.verdict != "unknown"
+        if not wanted:
+            x, y, z = (found.values[name] for name in "abc")
+            assert table[table[x, y], z] != table[x, table[y, z]]
+        associative += wanted
+    assert 0.05 * count < associative < 0.95 * count
+
+
+def test_what_was_said_wrongly_is_refuted() -> None:
+    """The laws are tried on numbers when an operator is made; what these miss, the proof finds."""
+
+    @operator(order="parity", identity=0, types=(i32,))
+    def odd(a, b):  # type: ignore[no-untyped-def]
+        return a ^ b
+
+    assert laws(odd)[1]["self_inverse"] == "proved"
+
+    @operator(types=(i32,))
+    def nearly(a, b):  # type: ignore[no-untyped-def]
+        return (a ^ b) ^ (1 if a == 123456789 else 0)
+
+    found = judged(nearly)
+    assert found.status == "refuted" and "123456789" in found.witness

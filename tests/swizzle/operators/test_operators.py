@@ -1,0 +1,100 @@
+"""Operators of serial loops: found, proved, and run on random splits against plain Python."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+
+from swizzle.operators import Found, operator_of
+from swizzle.operators.carrier import Carrier
+from swizzle.operators.samples import random_rows
+from swizzle.operators.serial import Serial
+from tests.swizzle.operators import loops
+
+WORDS = {
+    "total": 1, "product": 1, "least": 1, "average": 2, "segmented_sum": 2, "best_run": 4, "best_suffix": 2,
+    "best_prefix": 2, "atoi": 2, "ones": 1, "blocks": 3, "one_zeros_two": 4, "longest_run": 4, "polynomial": 2,
+    "recurrence": 2, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
+    "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "softmax": 2, "log_sum_exp": 1,
+}  # fmt: skip
+"""How many words of state each loop needs, at most."""
+
+
+def found_of(name: str) -> Found:
+    return operator_of(getattr(loops, name).loop)
+
+
+def in_parts(carrier: Carrier, rows: list[Any], rng: random.Random) -> Any:
+    """Return the words of elements, combined in a random bracketing."""
+    if len(rows) == 1:
+        return carrier.lifted(rows[0])
+    cut = rng.randrange(1, len(rows))
+    return carrier.joined(in_parts(carrier, rows[:cut], rng), in_parts(carrier, rows[cut:], rng))
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_an_operator_is_found_and_proved(name: str) -> None:
+    """As few words as are known to be enough; step and associativity proved; 300 random bracketings give the loop's."""
+    found, serial, rng = found_of(name), getattr(loops, name), random.Random(name)
+    assert isinstance(serial, Serial) and found.carrier is not None and found.proofs is not None
+    assert found.status == "proved", found
+    assert len(found.carrier.words) <= WORDS[name]
+    for count in range(300):
+        rows = random_rows(serial.loop, rng, 1 + count % 9)
+        wanted = serial(*(list(column) for column in zip(*rows, strict=True)))
+        result = found.carrier.finished(in_parts(found.carrier, rows, rng))
+        assert result == pytest.approx(wanted if isinstance(wanted, tuple) else (wanted,), rel=1e-9)
+    laws, words = found.proofs.laws, in_parts(found.carrier, rows, rng)
+    identity = tuple(each.value for each in (found.proofs.identity or {}).values())
+    if laws["left_identity"].verdict == "proved":
+        assert found.carrier.joined(identity, words) == pytest.approx(words)
+    if laws["right_identity"].verdict == "proved":
+        assert found.carrier.joined(words, identity) == pytest.approx(words)
+
+
+def test_words_that_wrap_are_refuted_with_numbers() -> None:
+    """(max, +) is not associative where sums wrap: the elements that say so are checked by hand here."""
+    serial = loops.best_run_of_any
+    found = operator_of(serial.loop)
+    assert found.status == "refuted" and found.witness
+    assert "promise a range" in found.next_step
+    if "of the elements" in found.witness:  # within the time that it gets on a busy machine
+        first, second = (int(part.split(" = ")[1].split(":")[0]) for part in found.witness.split("; "))
+        assert not -(1 << 31) <= first + second < 1 << 31  # it is the sum that wraps
+    assert operator_of(serial.loop, "integers").status == "proved"
+
+
+def test_a_promise_that_is_not_enough_is_refuted_with_an_input() -> None:
+    """Four million elements of a thousand are no 32 bits."""
+    serial = Serial(loops.best_run.closure, 1 << 22)
+    found = operator_of(serial.loop)
+    assert found.status == "refuted" and "of 4194304 elements" in found.witness
+
+
+def test_no_operator_has_a_reason() -> None:
+    """A majority vote: two splits whose parts have the same words, checked with the loop itself."""
+    found = operator_of(loops.majority.loop)
+    assert found.status == "refuted" and found.carrier is None and len(found.tried) == 3
+    inputs = re.findall(r"\[[^]]*\]", found.witness)
+    a, b, c, d = (json.loads(text) for text in inputs)
+    state = loops.majority.loop.after
+    assert state([(v,) for v in a]) == state([(v,) for v in c]) and state([(v,) for v in b]) == state([(v,) for v in d])
+    assert state([(v,) for v in a + b]) != state([(v,) for v in c + d])
+
+
+def test_commutative_means_any_order() -> None:
+    """Whose operator is proved commutative may take its elements in any order; who is refuted, may not."""
+    for name, commutes in [("total", True), ("ones", True), ("recurrence", False), ("segmented_sum", False)]:
+        found, rng = found_of(name), random.Random(name)
+        assert found.carrier is not None and found.proofs is not None
+        assert found.proofs.laws["commutative"].verdict == ("proved" if commutes else "refuted")
+        results = set()
+        rows = random_rows(getattr(loops, name).loop, rng, 4)
+        for order in itertools.permutations(rows):
+            results.add(found.carrier.finished(in_parts(found.carrier, list(order), rng)))
+        assert (len(results) == 1) == commutes

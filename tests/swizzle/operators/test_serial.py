@@ -1,0 +1,114 @@
+"""`@serial`: loops as data against the functions that they were, and what is no such loop."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swizzle.operators.samples import random_rows
+from swizzle.operators.serial import Serial
+from swizzle.sketches.loading import load_names
+from symbolic.errors import SwizzleError
+from tests.swizzle.operators import loops
+
+LOOPS = {name: value for name, value in vars(loops).items() if isinstance(value, Serial)}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_as_data_is_the_function(name: str) -> None:
+    """The state, the step and the result, run on numbers, give what Python gives."""
+    serial, rng = LOOPS[name], random.Random(name)
+    loop = serial.loop
+    for count in range(12):
+        rows = random_rows(loop, rng, count) if count else []
+        by_name = dict(zip(loop.elements, zip(*rows, strict=True), strict=True)) if rows else {}
+        wanted = serial(*(list(by_name.get(each, ())) for each in loop.elements))
+        found = loop.finished(loop.after(rows))
+        close = pytest.approx(wanted if isinstance(wanted, tuple) else (wanted,), rel=1e-9)
+        assert found == close
+
+
+HEAD = "from swizzle import f32, i32, serial\n"
+SUM = "    s = 0\n    for v in x:\n        s += v\n"
+BODY = "    s = 0\n    for v in x:\n        "
+
+
+def read(tmp_path: Path, text: str) -> Any:
+    """Return the loop of a text in a file of its own."""
+    file = tmp_path / "loops.py"
+    file.write_text(HEAD + text)
+    (found,) = (each for each in load_names(file).values() if isinstance(each, Serial))
+    return found
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (f"@serial\ndef f(x):\n{SUM}    return s\n", "3:7: error: x has no element type"),
+        ("@serial\ndef f(x: i32):\n    return 0\n", "3:1: error: f has no loop over its arrays"),
+        (f"@serial\ndef f(x: i32):\n{SUM}    for v in x:\n        s += v\n    return s\n",
+         "7:5: error: f goes over its arrays 2 times"),
+        (f"@serial\ndef f(x: i32, y: i32):\n{SUM}    return s\n", "a loop over `x`"),
+        (f"@serial\ndef f(x: i32):\n{BODY}if v:\n            return s\n    return s\n",
+         "7:13: error: `return` inside a serial loop"),
+        (f"@serial\ndef f(x: i32):\n{BODY}s += x[0]\n    return s\n", "6:14: error: x outside of its loop"),
+        (f"@serial\ndef f(x: i32):\n{BODY}t = v\n    return t\n", "t has no value where no element is"),
+        (f"@serial\ndef f(x: i32):\n{BODY}s = v > 0\n    return s\n",
+         "s is a number before the loop and a truth value in it"),
+        (f"@serial(lenght=3)\ndef f(x: i32):\n{SUM}    return s\n", "unexpected keyword"),
+        (f"@serial(length=0)\ndef f(x: i32):\n{SUM}    return s\n", "length=0"),
+        (f"@serial(where=lambda a, b: a < b)\ndef f(x: i32):\n{SUM}    return s\n", "expected: a lambda of v"),
+        (f"@serial\ndef f(x: i32):\n{BODY}assert v > 0\n        s += v\n    return s\n",
+         "6:9: error: AssertionError: v > 0"),
+        (f"@serial\ndef f(x: i32):\n{SUM}", "f returns nothing"),
+    ],
+)  # fmt: skip
+def test_what_is_no_serial_loop(tmp_path: Path, text: str, said: str) -> None:
+    """Each mistake is said with its place and a way out."""
+    with pytest.raises(SwizzleError) as caught:
+        read(tmp_path, text)
+    assert said in str(caught.value)
+
+
+def test_what_a_serial_loop_may_hold(tmp_path: Path) -> None:
+    """Counters, `continue`, `break`, inner loops, helper functions, several arrays."""
+    text = """
+def twice(v):
+    return v + v
+
+@serial
+def f(x: i32, y: i32):
+    s, t = 1, 0
+    for i, (v, w) in enumerate(zip(x, y), 3):
+        if v == 2:
+            continue
+        if w > 4:
+            break
+        for k in range(3):
+            s += k * v
+        t = max(t, twice(w) + i)
+    return s, t
+"""
+    _same_on_random_rows(read(tmp_path, text))
+    _same_on_random_rows(read(tmp_path, """
+@serial
+def f(x: i32, y: i32):
+    s, t = 0, 0
+    for i in range(len(x)):
+        s += x[i] * y[i]
+        if x[i] > t:
+            t = i
+    return s, t
+"""))  # fmt: skip
+
+
+def _same_on_random_rows(serial: Serial) -> None:
+    """Compare a loop of two arrays with its function."""
+    rng = random.Random(5)
+    for count in range(40):
+        rows = [(rng.randrange(0, 4), rng.randrange(-3, 6)) for _ in range(count % 8)]
+        wanted = serial([v for v, _ in rows], [w for _, w in rows])
+        assert serial.loop.finished(serial.loop.after(rows)) == wanted
