@@ -41,11 +41,12 @@ class CondChoice(Struct, frozen=True):
 
     @property
     def weight(self) -> tuple[Any, ...]:
-        """Order conditions by how they read: constants, then comparisons without a number, of one variable, ..."""
+        """Order conditions by their terms; of equally long ones, comparisons without a number come first."""
         constant = self.left == self.right and self.sign < 0
         single = self.left == self.right and self.sign > 0
         shown = self.threshold + (self.threshold == -1 and self.relation == "<=")
-        return (not constant, shown != 0, not single, self.relation == "==", self.sign, abs(shown), self.negated)
+        long = 0 if constant else 1 if single or (self.sign < 0 and shown == 0) else 2  # of 1, 3 and 5 terms
+        return (long, shown != 0, not single, self.relation == "==", self.sign, abs(shown), self.negated)
 
 
 _TESTS_OF_SPACE_1: tuple[tuple[Literal["<=", "=="], bool, int], ...] = (
@@ -81,7 +82,9 @@ class Cond(Template):
                 for relation, negated, bound in _TESTS_OF_SPACE_1
             ]
             functions.sort(key=lambda function: function.weight)
-            self.components = (distinct(functions, lambda f: tuple(f.holds(p) for p in points)),)
+            shortest = distinct(functions, lambda f: tuple(f.holds(p) for p in points))
+            by_form = sorted(shortest, key=lambda function: (function.weight[0] > 0, *function.weight[1:]))
+            self.components = (tuple(by_form),)  # how long solvers take depends on the order
         else:
             reach = [_linear(form, p) for form in kept for p in points] or [0]
             self.components = (

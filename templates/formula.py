@@ -5,66 +5,119 @@ Factors above half the modulus are written negative: `(lane - k) % 32`, not `(la
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import reduce
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
 
 from symbolic.errors import Place
 from symbolic.ir.index import lanes_of
-from symbolic.ir.program import Binary, BinaryOp, Const, DType, Expr, Hole, HoleCall, Program, Unary, Var
+from symbolic.ir.program import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    DType,
+    Expr,
+    Hole,
+    HoleCall,
+    Logic,
+    Program,
+    Select,
+    Unary,
+    Var,
+)
 from symbolic.ir.text import python_text
-from symbolic.ir.walk import rewrite_program
+from symbolic.ir.walk import rewrite_expression, rewrite_program, subexpressions
 from templates.chooser import Choice
+from templates.holes import kind_of
 from templates.template import Template
 
 _NOWHERE = Place("", 0, 0)
 
 
-def fill(program: Program, templates: Sequence[Template], choices: Sequence[Choice]) -> Program:
-    """Return the program with every hole replaced by the expression of its chosen function."""
+def plain(hole: Hole, template: Template, choice: Choice) -> Expr:
+    """Return the formula by which a chosen function is what it is wherever it may be asked.
+
+    The hole's arguments stand in it as the variables `0`, `1`, ..., those that are numbers as numbers.
+    """
+    return template.expression(choice, parameters(hole.arguments), _NOWHERE)
+
+
+def parameters(arguments: Sequence[str]) -> list[Expr]:
+    """Return what stands for a hole's arguments in its formula."""
+    return [
+        number(int(text), _NOWHERE) if _is_number(text) else Var(str(place), DType.INDEX, _NOWHERE)
+        for place, text in enumerate(arguments)
+    ]
+
+
+def fill(program: Program, formulas: Sequence[Expr]) -> Program:
+    """Return the program with every hole replaced by its formula."""
 
     def rule(node: Expr) -> Expr:
-        if isinstance(node, HoleCall):
-            return expression(templates[node.hole], choices[node.hole], node.args, node.place)
-        return node
+        return applied(formulas[node.hole], node.args, node.place) if isinstance(node, HoleCall) else node
 
     return replace(rewrite_program(program, rule), holes=())
 
 
-def fill_some(program: Program, chosen: Mapping[int, tuple[Template, Choice]]) -> Program:
+def fill_some(program: Program, formulas: Mapping[int, Expr]) -> Program:
     """Return the program with the holes of these numbers replaced; the others keep their names and their order."""
-    kept = [number for number in range(len(program.holes)) if number not in chosen]
+    kept = [number for number in range(len(program.holes)) if number not in formulas]
     renumbered = {old: new for new, old in enumerate(kept)}
 
     def rule(node: Expr) -> Expr:
         if not isinstance(node, HoleCall):
             return node
-        if node.hole in chosen:
-            return expression(*chosen[node.hole], node.args, node.place)
+        if node.hole in formulas:
+            return applied(formulas[node.hole], node.args, node.place)
         return replace(node, hole=renumbered[node.hole])
 
     return replace(rewrite_program(program, rule), holes=tuple(program.holes[number] for number in kept))
 
 
-def formula(hole: Hole, template: Template, choice: Choice) -> str:
-    """Return the chosen function as Python text over the sketch's own spelling of the arguments."""
-    arguments = tuple(_spelt(text, hole.place) for text in hole.arguments)
-    return python_text(expression(template, choice, arguments, hole.place))
+def formula_text(hole: Hole, formula: Expr) -> str:
+    """Return a formula as Python text over the sketch's own spelling of the arguments."""
+    return python_text(applied(formula, [_spelt(text, hole.place) for text in hole.arguments], hole.place))
 
 
-def printed_values(template: Template, choice: Choice, arguments: Sequence[Any]) -> Any:
-    """Return what the printed formula gives for lanes of arguments, worked out by itself and not by the template."""
-    names = [Var(str(number), DType.INDEX, _NOWHERE) for number in range(len(arguments))]
-    printed = expression(template, choice, names, _NOWHERE)
-    return lanes_of(printed, {str(number): argument for number, argument in enumerate(arguments)})
+def nameless(hole: Hole) -> Hole:
+    """Return a hole whose arguments are spelt `a0`, `a1`, ...: its formulas have one text in every sketch."""
+    texts = [text if _is_number(text) else f"a{place}" for place, text in enumerate(hole.arguments)]
+    return replace(hole, arguments=tuple(texts))
 
 
-def expression(template: Template, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
-    """Return the chosen function applied to arguments, as an index expression; a number where all of them are."""
-    found = template.expression(choice, arguments, place)
+def formula_of_text(hole: Hole, text: str) -> Expr:
+    """Return the formula that has a text; ValueError where it is none over the hole's arguments."""
+    spelt = {ast.dump(_syntax(argument)): number for number, argument in reversed(list(enumerate(hole.arguments)))}
+    return (_condition if kind_of(hole).gives is DType.BOOL else _index)(_syntax(text), spelt)
+
+
+def values_of(formula: Expr, arguments: Sequence[Any]) -> Any:
+    """Return what a formula gives for lanes of arguments, worked out by itself and not by a template."""
+    return lanes_of(formula, {str(number): argument for number, argument in enumerate(arguments)})
+
+
+def terms_of(formula: Expr) -> int:
+    """Return how long a formula is: its operators, arguments and numbers, each counted once.
+
+    `k` has 1, `lane + k` 3, `(lane + k) % 32` 5 and `0 if lane >= k else 1` 6: a choice counts as one operator.
+    """
+    return sum(1 for _ in subexpressions(formula))
+
+
+def applied(formula: Expr, arguments: Sequence[Expr], place: Place) -> Expr:
+    """Return a formula applied to arguments, as an index expression; a number where all of them are."""
+
+    def rule(node: Expr) -> Expr:
+        return arguments[int(node.name)] if isinstance(node, Var) else replace(node, place=place)
+
+    found = rewrite_expression(formula, rule)
     if isinstance(found, Const) or not all(isinstance(argument, Const) for argument in arguments):
         return found
     value = np.asarray(lanes_of(found, {})).item()
@@ -73,7 +126,85 @@ def expression(template: Template, choice: Choice, arguments: Sequence[Expr], pl
 
 def _spelt(text: str, place: Place) -> Expr:
     """Return an argument as the sketch spells it: a number or a name, whatever it stands for."""
-    return number(int(text), place) if re.fullmatch(r"-?\d+", text) else Var(text, DType.INDEX, place)
+    return number(int(text), place) if _is_number(text) else Var(text, DType.INDEX, place)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+", text) is not None
+
+
+# ---- texts read back -------------------------------------------------------------------------------------------
+
+_LARGEST: Final = 1 << 31
+_OPERATORS: Final[Mapping[type[ast.operator], BinaryOp]] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+_COMPARISONS: Final[Mapping[type[ast.cmpop], CompareOp]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+def _syntax(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"the formula {text!r} of the hole is no expression") from None
+
+
+_Spelt: TypeAlias = Mapping[str, int]  # the number of each argument, by its syntax tree
+
+
+def _condition(node: ast.expr, spelt: _Spelt) -> Expr:
+    match node:
+        case ast.Constant(value=bool(value)):
+            return Const(value, DType.BOOL, _NOWHERE)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+            return Compare(_COMPARISONS[type(op)], _index(left, spelt), _index(right, spelt), _NOWHERE)
+        case ast.BoolOp(op=joint, values=values):
+            word: Literal["and", "or"] = "and" if isinstance(joint, ast.And) else "or"
+            return reduce(lambda a, b: Logic(word, a, b, _NOWHERE), [_condition(value, spelt) for value in values])
+    raise ValueError(f"the formula of the hole has {ast.unparse(node)!r}, which is no condition")
+
+
+def _index(node: ast.expr, spelt: _Spelt) -> Expr:
+    argument = spelt.get(ast.dump(node))
+    if argument is not None and not isinstance(node, ast.Constant):
+        return Var(str(argument), DType.INDEX, _NOWHERE)
+    match node:
+        case ast.Constant(value=value) if type(value) is int and value < _LARGEST:
+            return number(value, _NOWHERE)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            found = _index(operand, spelt)
+            return _positive(found) if isinstance(found, Const) else Unary("-", found, DType.INDEX, _NOWHERE)
+        case ast.BinOp(left=left, op=way, right=right) if type(way) in _OPERATORS:
+            made = binary(_OPERATORS[type(way)], _index(left, spelt), _index(right, spelt))
+            if made.op in ("//", "%", "<<", ">>") and not _divides(made.right, made.op):
+                raise ValueError(f"the formula of the hole has {ast.unparse(right)!r} on the right of {made.op}")
+            return made
+        case ast.IfExp(test=test, body=then, orelse=otherwise):
+            parts = _condition(test, spelt), _index(then, spelt), _index(otherwise, spelt)
+            return Select(*parts, DType.INDEX, _NOWHERE)
+    raise ValueError(f"the formula of the hole has {ast.unparse(node)!r}, which is neither an argument nor a number")
+
+
+def _divides(node: Expr, op: BinaryOp) -> bool:
+    """Say whether an operand is a number that may stand on the right of `//`, `%`, `<<` or `>>`."""
+    limits = (1, _LARGEST) if op in ("//", "%") else (0, 31)
+    return isinstance(node, Const) and limits[0] <= node.value < limits[1]
 
 
 # ---- what expressions are built with ---------------------------------------------------------------------------
@@ -83,7 +214,7 @@ def number(value: int, place: Place) -> Const:
     return Const(value, DType.INDEX, place)
 
 
-def binary(op: BinaryOp, left: Expr, right: Expr) -> Expr:
+def binary(op: BinaryOp, left: Expr, right: Expr) -> Binary:
     return Binary(op, left, right, DType.INDEX, left.place)
 
 

@@ -138,24 +138,23 @@ def _known(name: str) -> TemplateFamily | None:
 
 # ---- from constants back to functions --------------------------------------------------------------------------
 
-ANY_SHIFT: Final[tuple[Point, ...]] = ((0, -1),)
+_SOME_POINT: Final[tuple[Point, ...]] = ((0, -1),)
 
 
-def function_of(hole: Hole, constants: Mapping[str, Any], plain_k: bool = False) -> tuple[Template, Choice]:
-    """Return a hole's function, given its constants, and whether `k` alone is in range where it is the formula.
+def function_of(hole: Hole, constants: Mapping[str, Any]) -> tuple[Template, Choice]:
+    """Return a hole's function, given its constants.
 
     Raises ValueError for constants that are no function of the hole.
     """
     own = FAMILIES[HOLE_KINDS[hole.kind].spaces["1"][0]]
     family = _family_of(hole.kind, constants)
-    points = () if plain_k else ANY_SHIFT
     try:
-        made = _reading(hole.kind, hole.size, len(hole.arguments), points, family)
+        made = _reading(hole.kind, hole.size, len(hole.arguments), _SOME_POINT, family)
         return made, made.parse(constants)
     except ValueError as error:
         found = [extension("families", name) for name in constants] if family is own else []
         if register([some for some in found if isinstance(some, TemplateFamily)]):
-            return function_of(hole, constants, plain_k)
+            return function_of(hole, constants)
         raise ValueError(str(error).replace("the hole", hole.name)) from None
 
 

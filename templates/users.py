@@ -19,12 +19,13 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DType, Expr
 from symbolic.user_places import definition_place, users_code
 from templates.chooser import Choice, Chooser, OneChoice
-from templates.formula import printed_values
+from templates.formula import parameters, values_of
 from templates.functions import Functions
 from templates.holes import HOLE_KINDS, Point, Space
 from templates.template import Template, TemplateFamily
 
 T = TypeVar("T")
+_NOWHERE: Final = Place("", 0, 0)
 CHOICES: Final = 16  # that are compared
 POINTS: Final = 16
 REQUIRED: Final = ("at", "apply", "expression", "constants", "parse", "words")
@@ -159,16 +160,19 @@ class UsersTemplate(Template):
                 self._refuse("parse", choice, f"{error}", "the choice that `constants` was asked for")
             said: dict[str, Callable[[], Any]] = {
                 "apply": partial(self.apply, choice, lanes),
-                "expression": partial(printed_values, self, choice, lanes),
+                "expression": partial(self._printed, choice, lanes),
                 "parse": partial(self.apply, again, lanes),
             }
-            for name, values_of in said.items():
+            for name, says in said.items():
                 with self._in(name):
-                    found = np.broadcast_to(np.asarray(values_of()), len(some)).tolist()
+                    found = np.broadcast_to(np.asarray(says()), len(some)).tolist()
                 for point, value, other in zip(some, wanted, found, strict=True):
                     if value != other:
                         both = f"{other!r} at {point}, and `at` {value!r}"
                         self._refuse(name, choice, both, "one function, however it is said")
+
+    def _printed(self, choice: Choice, lanes: Sequence[Any]) -> Any:
+        return values_of(self.expression(choice, parameters([""] * len(lanes)), _NOWHERE), lanes)
 
     def _some_choices(self) -> list[Choice]:
         """Return a few choices: each component goes through its constants at a pace of its own."""

@@ -50,7 +50,6 @@ class Xform(Template):
         shifts = sorted({shift(p) for p in points}) or [0]
         indices = sorted({p[0] for p in points})
         extent = max(shifts) + 1
-        self.k_is_index = min(shifts) >= 0 and extent <= n
         shapes: list[tuple[int, int, int, bool]] = []
         for gs in [n] + ([g for g in range(n - 1, 0, -1) if n % g == 0] if whole else []):
             for d_f in [gs] + ([d for d in range(gs - 1, 0, -1) if gs % d == 0] if whole else []):
@@ -155,8 +154,6 @@ class Xform(Template):
             value = total([start, turned], place)
         elif named.c_f == 1 and named.d_f == gs and not any(amount) and offset == 0:
             value = inner
-        elif whole and not any(spread) and named.c_r == 1 and not named.d_r and offset == 0 and self.k_is_index:
-            value = k
         else:
             value = remainder(total([*spread, *amount], place, offset), gs)
         if whole:

@@ -15,9 +15,10 @@ import numpy as np
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.vectors import Vector, arrays_in_memory, vector_accesses
 from symbolic.errors import Place
-from symbolic.ir.program import DeclareArray, DType, For, Load, Parameter, Program, Stmt, Store
-from symbolic.machine.accesses import WarpAccess, bytes_of
+from symbolic.ir.program import DeclareArray, DType, For, Load, Parameter, Program, Shuffle, Stmt, Store
+from symbolic.machine.accesses import WORD, WarpAccess, bytes_of
 from symbolic.machine.machine import Machine
+from symbolic.values.data import DataVector
 from symbolic.values.vector import Lanes
 from symbolic.values.vector import Vector as Steering
 
@@ -42,6 +43,11 @@ def printed_accesses(program: Program) -> list[WarpAccess]:
                     WarpAccess(array, memory, writes, declared.shape, bytes_of(declared.dtype), own, width)  # type: ignore[arg-type]
                 )
     return found
+
+
+def printed_shuffles(program: Program) -> int:
+    """Return how many words all warps shuffle, as a program without holes is printed; 8 bytes are two words."""
+    return _run(program).shuffled
 
 
 def printed_widths(program: Program) -> dict[Spot, int]:
@@ -88,6 +94,7 @@ class _Listener(Machine):
         super().__init__(program, _NoData(), inputs)
         self.far: dict[str, Parameter | DeclareArray] = arrays_in_memory(program)
         self.heard: list[tuple[Spot, int, Lanes]] = []
+        self.shuffled = 0
         self._vectors = vector_accesses(program)
         self._vector: Vector | None = None
 
@@ -110,3 +117,9 @@ class _Listener(Machine):
             width = self._vector.width if self._vector is not None else 1
             self.heard.append(((node.array, isinstance(node, Store), node.place), width, cells))
         return address
+
+    def _shuffle(self, node: Shuffle, mask: Steering) -> DataVector:
+        assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
+        warps = len(np.unique(self.shape.warp_base[mask]))
+        self.shuffled += warps * max(1, bytes_of(node.dtype) // WORD)
+        return super()._shuffle(node, mask)

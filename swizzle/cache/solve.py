@@ -24,19 +24,21 @@ from swizzle.search.metasketch import solve as search
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed, solve_filled
-from swizzle.solution.refill import is_plain_k, refill
+from swizzle.solution.refill import formula_again, refill
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
+from symbolic.ir.program import Expr, Hole
 from symbolic.values.guard import OutOfTime
 from symbolic.values.vector import Lanes
 from templates.chooser import Choice
-from templates.formula import printed_values
+from templates.formula import formula_text, nameless, values_of
 from templates.holes import SPACES
 from templates.registry import function_of
 from templates.template import Template
 
-Kept: TypeAlias = "tuple[Mapping[str, int], list[tuple[Mapping[str, Any], bool]]]"  # a cost; constants of each hole
+Holes: TypeAlias = list[tuple[Mapping[str, Any], str]]  # the constants of each, and its formula
+Kept: TypeAlias = tuple[Mapping[str, int], Holes]  # a solution's cost, and its holes, whose formulas are nameless
 
 
 def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] | None) -> Result:
@@ -96,20 +98,26 @@ def _content(sketch: Sketch, result: Result) -> dict[str, Any]:
         "reason": result.reason,
         "certificate": dict(result.certificate),
         "solutions": [
-            {"cost": dict(solution.cost), "holes": [_hole(sketch, n, h) for n, h in enumerate(_own(solution))]}
+            {
+                "cost": dict(solution.cost),
+                "holes": _kept(sketch, solution),
+            }
             for solution in result.solutions
         ],
     }
 
 
-def _own(solution: Solution) -> list[HoleFormula]:
-    """Return the holes that were searched for: the others are part of the question."""
-    return [hole for hole in solution.holes if not hole.found_in]
+def _kept(sketch: Sketch, solution: Solution) -> list[dict[str, Any]]:
+    """Return what is kept of the holes that were searched for: the others are part of the question."""
+    own = [hole for hole in solution.holes if not hole.found_in]
+    return [
+        {"constants": dict(became.constants), "formula": _nameless_text(hole, became)}
+        for hole, became in zip(sketch.program.holes, own, strict=True)
+    ]
 
 
-def _hole(sketch: Sketch, number: int, hole: HoleFormula) -> dict[str, Any]:
-    plain = is_plain_k(sketch.program.holes[number], hole.formula)
-    return {"constants": dict(hole.constants), "plain_k": plain}
+def _nameless_text(hole: Hole, became: HoleFormula) -> str:
+    return formula_text(nameless(hole), formula_again(hole, became.constants, became.formula))
 
 
 def _restored(
@@ -121,10 +129,10 @@ def _restored(
     interpreted = time.monotonic()
     try:
         kept: list[Kept] = [
-            (solution["cost"], [(hole["constants"], hole["plain_k"]) for hole in solution["holes"]])
+            (solution["cost"], [(hole["constants"], str(hole["formula"])) for hole in solution["holes"]])
             for solution in content["solutions"]
         ]
-        refilled = [refill(sketch.program, holes, cost) for cost, holes in kept]
+        refilled = [refill(sketch.program, _with_names(sketch, holes), cost) for cost, holes in kept]
         solutions = tuple(completed(solution, sketch) for solution in refilled)
         status, space, optimal = content["status"], content["space"], content["optimal"]
         fits = status == ("sat" if solutions else "unsat") and isinstance(optimal, bool)
@@ -142,10 +150,19 @@ def _restored(
     )
 
 
+def _with_names(sketch: Sketch, holes: Holes) -> Holes:
+    """Return constants and formulas in the names of a sketch."""
+    return [
+        (constants, formula_text(hole, formula_again(nameless(hole), constants, text)))
+        for hole, (constants, text) in zip(sketch.program.holes, holes, strict=True)
+    ]
+
+
 def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning, goal: Goal) -> bool:
     """Verify solutions for all inputs on the concrete machine, and count what they cost.
 
-    The first one runs as its own program, the others as the sketch whose holes give what their formulas do.
+    The first one runs as its own program, the others as the sketch whose holes give what their formulas do; and all of
+    them as the sketch whose holes give what their constants do.
     """
     if not solutions:
         return True
@@ -153,23 +170,33 @@ def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning,
     right = not run.violations and not compare(solutions[0].program, run, meaning.wanted)
     sketch = solutions[0].sketch
     assert sketch is not None
-    functions = [
-        [function_of(hole, *each) for hole, each in zip(sketch.holes, holes, strict=True)] for _, holes in kept[1:]
+    functions: list[list[Expr]] = [
+        [formula_again(nameless(hole), *each) for hole, each in zip(sketch.holes, holes, strict=True)]
+        for _, holes in kept
+    ]
+    constants = [
+        [function_of(hole, some) for hole, (some, _) in zip(sketch.holes, holes, strict=True)] for _, holes in kept
     ]
 
-    def answer(some: Sequence[tuple[Template, Choice]], number: int, lanes: Sequence[Lanes]) -> Any:
-        return printed_values(*some[number], lanes)
+    def by_formula(some: Sequence[Expr], number: int, lanes: Sequence[Lanes]) -> Any:
+        return values_of(some[number], lanes)
+
+    def by_constants(some: Sequence[tuple[Template, Choice]], number: int, lanes: Sequence[Lanes]) -> Any:
+        made, choice = some[number]
+        return made.apply(choice, lanes)
 
     of_copies = goal.lowered.of_copies
     found = [of_copies(run, 1)[0] if right else None]
-    found += costs(sketch, meaning, functions, partial(by_function, answer), of_copies)
+    found += costs(sketch, meaning, functions[1:], partial(by_function, by_formula), of_copies)
+    if costs(sketch, meaning, constants, partial(by_function, by_constants), of_copies) != found:
+        return False
     return all(
-        lowered is not None and cost == goal.by_name((lowered, *_counted(solution, meaning, goal)))
-        for lowered, solution, (cost, _) in zip(found, solutions, kept, strict=True)
+        lowered is not None and cost == goal.by_name((lowered, *_counted(solution, formulas, meaning, goal)))
+        for lowered, solution, formulas, (cost, _) in zip(found, solutions, functions, kept, strict=True)
     )
 
 
-def _counted(solution: Solution, meaning: Meaning, goal: Goal) -> list[int]:
+def _counted(solution: Solution, formulas: Sequence[Expr], meaning: Meaning, goal: Goal) -> list[int]:
     """Return the costs of a solution that are counted on what is printed."""
-    filled = Filled(solution.program, lambda program: run_canonical(program, meaning.terms))
+    filled = Filled(solution.program, formulas, lambda program: run_canonical(program, meaning.terms))
     return [counted(cost, filled) for cost in goal.counted]

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from swizzle.problem.problem import Problem
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Program
+from symbolic.ir.program import Expr, Program
 from symbolic.machine.accesses import WarpAccess
 from symbolic.machine.run import Run
 from symbolic.user_places import definition_place, users_code
@@ -25,10 +25,10 @@ from symbolic.values.vector import Encoding
 class Filled:
     """A kernel whose holes are filled, as a cost sees it; each part is computed when it is first asked for."""
 
-    def __init__(self, program: Program, run: Callable[[Program], Run]) -> None:
-        """`program` is the kernel with its holes' simplest formulas in their places, before any pass rewrites it; `run`
-        gives what the machine leaves behind of it."""
-        self.program = program
+    def __init__(self, program: Program, formulas: Sequence[Expr], run: Callable[[Program], Run]) -> None:
+        """`program` is the kernel with its holes' shortest `formulas` in their places, before any pass rewrites it;
+        `run` gives what the machine leaves behind of it."""
+        self.program, self.formulas = program, tuple(formulas)
         self._run = run
 
     @cached_property
@@ -49,6 +49,13 @@ class Filled:
         from cuda_out.passes.accesses import printed_accesses
 
         return printed_accesses(self.program)
+
+    @cached_property
+    def shuffles(self) -> int:
+        """How many shuffles all warps of the grid execute, as they are printed."""
+        from cuda_out.passes.accesses import printed_shuffles
+
+        return printed_shuffles(self.program)
 
 
 class Cost:

@@ -26,6 +26,7 @@ from swizzle.search.engine import Engine
 from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
+from swizzle.search.shorter import with_shorter_formulas
 from swizzle.search.state import SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.sketches.sketch import Sketch
@@ -95,6 +96,9 @@ class _Search(SearchState):
                 if not done:
                     break
                 optimal = self.best is not None
+            paper = self.limits.canonical and not problem.naive
+            if self.best is not None and not self.every and paper and not self.reason:
+                self.best = with_shorter_formulas(self.reading, self.best, self.goal.lowered)
         except OutOfTime as stopped:
             self.reason = str(stopped) or f"timeout after {self.limits.timeout:g} s"
             optimal = False

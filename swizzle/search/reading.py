@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,24 @@ from swizzle.solution.filling import completed
 from swizzle.solution.solution import Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import run_canonical, verify
-from symbolic.ir.program import Program
+from symbolic.ir.program import Expr, Program
 from symbolic.solve.engines import SolverName
 from templates.chooser import Choice
-from templates.formula import fill, formula, printed_values
+from templates.formula import fill, formula_text, plain, values_of
 from templates.functions import Simplest
-from templates.holes import Point, Space
+from templates.holes import Point, Space, kind_of
+from templates.shortest import Shortest
 from templates.template import Template
 
-Chosen = tuple[Template, Choice]
 TOGETHER = 64  # solutions that are verified in one run
+
+
+class Chosen(NamedTuple):
+    """A function of a hole, and the formula by which it is printed."""
+
+    template: Template
+    choice: Choice
+    formula: Expr
 
 
 class Reading:
@@ -36,10 +44,12 @@ class Reading:
     def __init__(self, sketch: Sketch, problem: Problem, solver: SolverName | None, goal: Goal = DEFAULT) -> None:
         """`solver` decides whether data is equal; if it is None, canonical terms do."""
         self.sketch, self.problem, self.solver, self.goal = sketch, problem, solver, goal
+        self._read: dict[Candidate, list[Chosen]] = {}
         self._counted: dict[Candidate, tuple[int, ...]] = {}
         self._templates: dict[Space, list[Template]] = {}
         self._many = Many(problem)
         self._simplest_of: dict[Template, Simplest] = {}
+        self._shortest: dict[int, Shortest] = {}
 
     def solutions(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Sequence[Solution], Mapping[str, Any]]]:
         """Yield candidates as solutions, first one and then several at once, and what was verified of them."""
@@ -55,45 +65,81 @@ class Reading:
             return ()
         if candidate not in self._counted:
             chosen = self._chosen(candidate)
-            self._count(candidate, fill(self.sketch.program, [t for t, _ in chosen], [c for _, c in chosen]))
+            self._count(candidate, fill(self.sketch.program, [each.formula for each in chosen]), chosen)
         return self._counted[candidate]
 
-    def _count(self, candidate: Candidate, program: Program) -> tuple[int, ...]:
-        """Count the costs of a candidate, whose program is known, once."""
+    def _count(self, candidate: Candidate, program: Program, chosen: Sequence[Chosen]) -> tuple[int, ...]:
+        """Count the costs of a candidate, whose program and formulas are known, once."""
         if candidate not in self._counted:
-            filled = Filled(program, lambda whole: run_canonical(whole, self.problem.terms))
+            formulas = [each.formula for each in chosen]
+            filled = Filled(program, formulas, lambda whole: run_canonical(whole, self.problem.terms))
             self._counted[candidate] = tuple(counted(cost, filled) for cost in self.goal.counted)
         return self._counted[candidate]
 
-    def _chosen(self, candidate: Candidate) -> list[Chosen]:
-        """Return, of each of a candidate's functions, the template and the choice with the simplest formula."""
-        if candidate.space not in self._templates:
-            self._templates[candidate.space] = self.problem.templates(candidate.space)
-        templates, choices = self._templates[candidate.space], candidate.choices
-        if candidate.values is None or self.problem.branches:  # else no point is free
-            answers = self.problem.answers(templates, choices)
-            choices = tuple(
-                self._simplest(some, points, dict(answered)) if points else choice
-                for some, choice, points, answered in zip(templates, choices, self.problem.points, answers, strict=True)
-            )
-        return list(zip(templates, choices, strict=True))
+    def formulas(self, candidate: Candidate) -> list[Expr]:
+        """Return the formulas by which a candidate's functions are printed."""
+        return [each.formula for each in self._chosen(candidate)]
 
-    def _simplest(self, template: Template, points: Sequence[Point], answers: Mapping[Point, Any]) -> Choice:
-        """Return the choice with the simplest formula that gives a hole's answers; at other points it is free."""
-        if template not in self._simplest_of:
-            self._simplest_of[template] = Simplest(template, points)
-        found = self._simplest_of[template].of([answers.get(point) for point in points])
+    def choice_of(self, space: Space, number: int, values: Sequence[Any]) -> Choice | None:
+        """Return the simplest choice in a space that has these values at a hole's points, if there is one."""
+        return self._simplest_in(self._templates_of(space)[number], self.problem.points[number]).of(values)
+
+    def _chosen(self, candidate: Candidate) -> list[Chosen]:
+        """Return, of each of a candidate's functions, the template, the simplest choice and the shortest formula."""
+        if candidate not in self._read:
+            self._read[candidate] = self._newly_chosen(candidate)
+        return self._read[candidate]
+
+    def _newly_chosen(self, candidate: Candidate) -> list[Chosen]:
+        templates, choices = self._templates_of(candidate.space), candidate.choices
+        if candidate.values is not None and not self.problem.branches:  # then no point is free
+            values = [some.tolist() for some in candidate.values]
+        else:
+            answers = [dict(some) for some in self.problem.answers(templates, choices)]
+            values = [[a.get(p) for p in some] for a, some in zip(answers, self.problem.points, strict=True)]
+            choices = tuple(
+                self._simplest(some, points, wanted) if points else choice
+                for some, choice, points, wanted in zip(templates, choices, self.problem.points, values, strict=True)
+            )
+        return [
+            Chosen(made, choice, self._formula(number, made, choice, wanted))
+            for number, (made, choice, wanted) in enumerate(zip(templates, choices, values, strict=True))
+        ]
+
+    def _formula(self, number: int, template: Template, choice: Choice, values: Sequence[Any]) -> Expr:
+        """Return the shortest formula of a function, which has these values at a hole's points; None is free."""
+        hole, points = self.problem.program.holes[number], self.problem.points[number]
+        own = plain(hole, template, choice)
+        if not kind_of(hole).moves or self.problem.naive or not points:
+            return own
+        if number not in self._shortest:
+            self._shortest[number] = Shortest(hole.size, hole.arguments, points)
+        return self._shortest[number].of(own, values)
+
+    def _simplest(self, template: Template, points: Sequence[Point], values: Sequence[Any]) -> Choice:
+        """Return the choice with the simplest formula that has these values at a hole's points; None is free."""
+        found = self._simplest_in(template, points).of(values)
         assert found is not None, "a chosen function is not in its own space"
         return found
+
+    def _simplest_in(self, template: Template, points: Sequence[Point]) -> Simplest:
+        if template not in self._simplest_of:
+            self._simplest_of[template] = Simplest(template, points)
+        return self._simplest_of[template]
+
+    def _templates_of(self, space: Space) -> list[Template]:
+        if space not in self._templates:
+            self._templates[space] = self.problem.templates(space)
+        return self._templates[space]
 
     def _solution(self, candidate: Candidate, chosen: Sequence[Chosen]) -> Solution:
         program = self.sketch.program
         holes = tuple(
-            HoleFormula(h.name, h.kind, h.place, formula(h, t, c), t.constants(c))
-            for h, (t, c) in zip(program.holes, chosen, strict=True)
+            HoleFormula(h.name, h.kind, h.place, formula_text(h, each.formula), each.template.constants(each.choice))
+            for h, each in zip(program.holes, chosen, strict=True)
         )
-        whole = fill(program, [t for t, _ in chosen], [c for _, c in chosen])
-        cost = self.goal.by_name((candidate.cost, *self._count(candidate, whole)))
+        whole = fill(program, [each.formula for each in chosen])
+        cost = self.goal.by_name((candidate.cost, *self._count(candidate, whole, chosen)))
         return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
 
     # -- verification ---------------------------------------------------------------------------------------
@@ -129,7 +175,7 @@ class Reading:
 
     def _as_printed(self, chosen: Sequence[Chosen]) -> Values:
         """Return what the printed formulas give."""
-        return self._many.values(lambda number, arguments: printed_values(*chosen[number], arguments))
+        return self._many.values(lambda number, arguments: values_of(chosen[number].formula, arguments))
 
     def _equal_by_solver(self, solution: Solution) -> bool:
         from swizzle.audit.paper.uncanonical import difference

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.solution.hole_values import HoleValues
+from swizzle.solution.refill import formula_again
 from swizzle.solution.solution import Solution
 from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import DType
 from symbolic.values.vector import Vector
+from templates.formula import values_of
 from templates.holes import kind_of
 from templates.registry import FilledHole
 
@@ -47,4 +49,18 @@ def hole_values(solution: Solution) -> dict[str, HoleValues]:
         applied = np.asarray(filling.apply(list(points.T)))
         values: npt.NDArray[Any] = np.broadcast_to(applied, len(points)).astype(kind)
         found[filling.hole.name] = HoleValues(filling.hole.arguments, points, values)
+    return found
+
+
+def misprinted(solution: Solution) -> set[str]:
+    """Return the names of the holes whose formulas are not what their constants say, somewhere where they are asked."""
+    found = set()
+    for filling, (name, asked), became in zip(
+        fillings_of(solution), hole_values(solution).items(), solution.holes, strict=True
+    ):
+        formula = formula_again(filling.hole, became.constants, became.formula)
+        if not np.array_equal(
+            np.broadcast_to(values_of(formula, list(asked.points.T)), len(asked.points)), asked.values
+        ):
+            found.add(name)
     return found

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.refill import is_plain_k
+from swizzle.solution.refill import plain_formula
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from symbolic.errors import Place, SwizzleError
-from templates.formula import fill_some, formula
-from templates.registry import function_of
+from templates.formula import fill_some, formula_text
 
 Listener = Callable[[Progress], None]
 Solver = Callable[[Sketch, Limits, Listener | None], Result]
@@ -27,6 +26,8 @@ Spot = tuple[str, int, int]
 
 def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
     """Return the sketch with those of its holes filled that a solution of another sketch has filled.
+
+    They are written as their constants say, as they may be asked at other points here than there.
 
     Raises SwizzleError for a hole that has another size there, or constants that belong to no template.
     """
@@ -40,7 +41,7 @@ def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
         try:
             if sizes.get(_spot(hole.place), hole.size) != hole.size:
                 raise ValueError(f"it has the size {sizes[_spot(hole.place)]} there and {hole.size} in {sketch.name}")
-            function = function_of(hole, found.constants, is_plain_k(hole, found.formula))
+            filling = plain_formula(hole, found.constants)
         except ValueError as error:
             raise SwizzleError(
                 f"the solution of {name} does not fill {hole.name} of {sketch.name}: {error}",
@@ -48,8 +49,8 @@ def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
                 expected="a solution by the paper's templates, at the same size of the hole",
                 fix=f"solve {name} with the parameters that {sketch.name} has",
             ) from None
-        chosen[number] = function
-        text, origin = formula(hole, *function), found.found_in or name
+        chosen[number] = filling
+        text, origin = formula_text(hole, filling), found.found_in or name
         filled.append(HoleFormula(hole.name, hole.kind, hole.place, text, dict(found.constants), origin))
     program, opened = fill_some(sketch.program, chosen), sketch.opened or sketch.program
     return replace(sketch, program=program, filled=tuple(filled), opened=opened)

@@ -1,4 +1,4 @@
-"""From the constants of a hole's function back to the function: how saved and cached solutions are restored."""
+"""From the constants and the formula of each hole back to a solution: what saved and cached ones are made of."""
 
 from __future__ import annotations
 
@@ -7,25 +7,36 @@ from typing import Any
 
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Solution
-from symbolic.ir.program import Hole, Program
-from templates.formula import fill, formula
-from templates.holes import kind_of
+from symbolic.ir.program import Expr, Hole, Program
+from templates.formula import fill, formula_of_text, formula_text, plain
 from templates.registry import function_of
 
 
-def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], bool]], cost: Mapping[str, int]) -> Solution:
-    """Fill a sketch's holes, given the constants of each, and whether `k` alone is in range where it is the formula.
+def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], str]], cost: Mapping[str, int]) -> Solution:
+    """Fill a sketch's holes, given the constants of each and its formula.
 
-    Raises ValueError for constants that are no function of their hole.
+    Whether a formula has the values that its constants say is another question (`solution/answered.py`).
+    Raises ValueError for constants that are no function of their hole, and for a text that is no formula.
     """
-    chosen = [function_of(hole, *each) for hole, each in zip(program.holes, holes, strict=True)]
-    formulas = tuple(
-        HoleFormula(hole.name, hole.kind, hole.place, formula(hole, *function), dict(constants))
-        for hole, function, (constants, _) in zip(program.holes, chosen, holes, strict=True)
+    formulas = [formula_again(hole, *each) for hole, each in zip(program.holes, holes, strict=True)]
+    became = tuple(
+        HoleFormula(hole.name, hole.kind, hole.place, formula_text(hole, formula), dict(constants))
+        for hole, formula, (constants, _) in zip(program.holes, formulas, holes, strict=True)
     )
-    return Solution(fill(program, [of for of, _ in chosen], [choice for _, choice in chosen]), formulas, cost, program)
+    return Solution(fill(program, formulas), became, cost, program)
 
 
-def is_plain_k(hole: Hole, text: str) -> bool:
-    """Tell whether a hole's formula is its `k` as it stands, which then is in range wherever it is asked."""
-    return kind_of(hole).moves and text in hole.arguments[1:2]
+def formula_again(hole: Hole, constants: Mapping[str, Any], text: str) -> Expr:
+    """Return the formula that has a text; ValueError where it has none, or the constants are no function."""
+    own = plain_formula(hole, constants)
+    if text == formula_text(hole, own):
+        return own
+    try:
+        return formula_of_text(hole, text)
+    except ValueError as error:
+        raise ValueError(str(error).replace("the hole", hole.name)) from None
+
+
+def plain_formula(hole: Hole, constants: Mapping[str, Any]) -> Expr:
+    """Return the formula that a hole's function has wherever it may be asked; ValueError for constants of none."""
+    return plain(hole, *function_of(hole, constants))

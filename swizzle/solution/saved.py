@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from swizzle.language.operators import HandedIn, find_operator, handed_in, handi
 from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.sketches.loading import load, operators_called
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.refill import is_plain_k, refill
+from swizzle.solution.answered import misprinted
+from swizzle.solution.refill import plain_formula, refill
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
 from swizzle.solution.words import proved_by_name
@@ -26,6 +27,7 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension
 from symbolic.ir.program import Program
 from symbolic.ir.walk import operators_of
+from templates.formula import formula_text
 from templates.registry import register, users_family
 
 FORMAT = "swizzle solution 1"
@@ -59,6 +61,9 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
 def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Solution]:
     """Read a solution file, read its sketch again and fill the holes; `overrides` win over the saved parameters.
 
+    With other parameters a hole may be asked at points where its formula is not the function that its constants are:
+    then it is written as they say.
+
     Raises SwizzleError if the file is not a solution, if its sketch now has other holes, if a hole's formula is not
     what its constants say, or if a hole's family of templates is not installed.
     """
@@ -78,15 +83,18 @@ def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Soluti
             expected="the sketch that was solved",
             fix=f"solve it again: swizzle solve {sketch_file}",
         )
-    constants = [
-        (entry["constants"], is_plain_k(hole, entry["formula"])) for hole, entry in zip(open_holes, saved, strict=True)
-    ]
     try:
-        solution = refill(sketch.program, constants, content["cost"])
+        constants = [entry["constants"] for entry in saved]
+        own = [formula_text(h, plain_formula(h, some)) for h, some in zip(open_holes, constants, strict=True)]
+        texts = [entry["formula"] for entry in saved]
+        solution = refill(sketch.program, list(zip(constants, texts, strict=True)), content["cost"])
+        if texts != own and (wrong := misprinted(solution)):
+            if sketch.parameters == content["parameters"]:
+                raise _contradiction(path, solution, wrong, own)
+            texts = [t if h.name not in wrong else o for h, t, o in zip(open_holes, texts, own, strict=True)]
+            solution = refill(sketch.program, list(zip(constants, texts, strict=True)), content["cost"])
     except ValueError as error:
         raise _no_solution(path, str(error)) from None
-    if sketch.parameters == content["parameters"]:
-        _compare_formulas(path, solution, saved)
     sources = [str(entry.get("found_in", "")) for entry in saved]
     holes = [replace(hole, found_in=source) for hole, source in zip(solution.holes, sources, strict=True)]
     return sketch, replace(solution, holes=tuple(holes))
@@ -136,16 +144,15 @@ def _require_family(path: Path, hole: str, family: Any) -> None:
         ) from None
 
 
-def _compare_formulas(path: Path, solution: Solution, saved: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a file of which one half was edited: it is the constants that count, and the formulas that are read."""
-    for hole, entry in zip(solution.holes, saved, strict=True):
-        if entry["formula"] != hole.formula:
-            raise SwizzleError(
-                f"{path} says {hole.name} = {entry['formula']}, and its constants say {hole.name} = {hole.formula}",
-                place=hole.place,
-                expected="a formula that is the constants in words; a solution is read from its constants",
-                fix=f'write "formula": {json.dumps(hole.formula)}, or solve it again',
-            )
+def _contradiction(path: Path, solution: Solution, wrong: Collection[str], own: Sequence[str]) -> SwizzleError:
+    """Refuse a file of which one half was edited: constants and formula are one function where the kernel asks it."""
+    hole, says = next((h, says) for h, says in zip(solution.holes, own, strict=True) if h.name in wrong)
+    return SwizzleError(
+        f"{path} says {hole.name} = {hole.formula}, and its constants say {hole.name} = {says}",
+        place=hole.place,
+        expected="a formula with the values that the constants give, wherever the kernel asks the hole",
+        fix=f'write "formula": {json.dumps(says)}, or solve it again',
+    )
 
 
 def _content(path: Path) -> dict[str, Any]:

@@ -1,18 +1,21 @@
 """A chosen function, read as a formula, is the same function."""
 
 import itertools
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
-from templates.chooser import OneChoice
-from templates.formula import formula
+from templates.chooser import Choice, OneChoice
+from templates.formula import formula_of_text, formula_text, plain, values_of
 from templates.holes import Point, Space
 from templates.registry import template
+from templates.template import Template
 
 HERE = Place("test", 1, 1)
 GRID = list(itertools.product(range(6), range(4)))
@@ -33,6 +36,10 @@ CASES: list[tuple[Hole, list[Point]]] = [
     (hole("part", 1, "i", "k"), GRID),
     (hole("xform", 6, "i + 0", "k * 1"), GRID),
 ]
+
+
+def formula(some: Hole, made: Template, choice: Choice) -> str:
+    return formula_text(some, plain(some, made, choice))
 
 
 @settings(max_examples=300, deadline=None)
@@ -76,18 +83,39 @@ def test_the_simplest_formula_reads_well(some: Hole, points: list[Point], functi
     assert formula(some, made, choice) == text
 
 
-@pytest.mark.parametrize("extent", [2, 3, 4, 5])
-@pytest.mark.parametrize("low", [-1, 0, 1])
-def test_an_argument_that_is_an_index_needs_no_remainder(low: int, extent: int) -> None:
-    """`k` alone is read where it lies in 0..n-1 at every point, `k % n` where it does not."""
-    points = [(i, k) for i in range(4) for k in range(low, extent)]
-    some = hole("xform", 4, "i", "k")
-    made = template(some, points, "1")
-    for choice in itertools.product(*made.components):
-        if all(made.at(OneChoice(choice), (i, k)) == k % 4 for i, k in points):
-            text = formula(some, made, choice)
-            assert [eval(text, {"i": i, "k": k}) for i, k in points] == [k % 4 for _, k in points]
-            if text in ("k", "k % 4"):
-                assert text == ("k" if all(0 <= k < 4 for _, k in points) else "k % 4")
-                return
-    assert extent - low == 1  # then it is read as a number
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_text_is_read_back(data: st.DataObject) -> None:
+    """What is printed is read as a formula with the same text and the same values."""
+    some, points = data.draw(st.sampled_from(CASES))
+    made = template(some, points, data.draw(st.sampled_from(["1", "2", "3"])))
+    own = plain(some, made, tuple(data.draw(st.sampled_from(c)) for c in made.components))
+    text = formula_text(some, own)
+    again = formula_of_text(some, text)
+    assert formula_text(some, again) == text
+    lanes = [np.array(column) for column in zip(*points, strict=True)]
+    assert np.array_equal(values_of(again, lanes), values_of(own, lanes))
+
+
+@pytest.mark.parametrize(
+    ("some", "text", "complaint"),
+    [
+        (CASES[0][0], "i +", "is no expression"),
+        (CASES[0][0], "i + j", "'j', which is neither an argument nor a number"),
+        (CASES[0][0], "__import__('os')", "which is neither an argument nor a number"),
+        (CASES[0][0], "i >= k", "'i >= k', which is neither"),
+        (CASES[0][0], "i + (k < 2)", "'k < 2', which is neither"),
+        (CASES[0][0], "i % k", "'k' on the right of %"),
+        (CASES[0][0], "i // 0", "'0' on the right of //"),
+        (CASES[0][0], "1 << 40", "'40' on the right of <<"),
+        (CASES[0][0], "99999999999", "neither an argument nor a number"),
+        (CASES[0][0], "True", "neither an argument nor a number"),
+        (CASES[3][0], "i + k", "'i + k', which is no condition"),
+        (CASES[3][0], "i < k < 3", "which is no condition"),
+        (CASES[3][0], "1", "which is no condition"),
+    ],
+)
+def test_what_is_no_formula(some: Hole, text: str, complaint: str) -> None:
+    """A file may say anything; what is read is arithmetic over the hole's arguments."""
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        formula_of_text(some, text)

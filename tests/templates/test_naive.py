@@ -17,7 +17,6 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Hole
 from symbolic.ir.text import python_text
 from templates.chooser import OneChoice
-from templates.formula import expression
 from templates.naive import Leaf, NaiveXform, Node, naive_xform, weight
 from templates.registry import function_of
 from templates.template import Template
@@ -62,7 +61,7 @@ def test_it_is_equation_1(depth: Any) -> None:
     columns = [np.array(c) for c in zip(*PAIRS, strict=True)]
     for values, choice in found.items():
         assert tuple(np.broadcast_to(made.apply(choice, columns), 6).tolist()) == values
-        text = python_text(expression(made, choice, _arguments(), PLACE))
+        text = python_text(made.expression(choice, _arguments(), PLACE))
         assert tuple(eval(text, {"i": i, "k": k}) for i, k in PAIRS) == values
         again = made.simplest(PAIRS, list(values))
         assert again is not None
@@ -141,7 +140,7 @@ def test_an_expression_survives_being_written(depth: Any) -> None:
         constants = made.constants(choice)
         read, again = function_of(hole(3), constants)
         assert np.broadcast_to(read.apply(again, columns), len(PAIRS)).tolist() == list(values)
-        assert expression(read, again, _arguments(), PLACE) == expression(made, choice, _arguments(), PLACE)
+        assert read.expression(again, _arguments(), PLACE) == made.expression(choice, _arguments(), PLACE)
         assert read.words(again, "ik") == made.words(choice, "ik") and read.constants(again) == constants
         found = made.parse(constants)
         assert tuple(made.at(OneChoice(found), p) for p in PAIRS) == values

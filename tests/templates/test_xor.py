@@ -20,7 +20,7 @@ from symbolic.solve.verdict import Possible
 from symbolic.values.guard import Guards
 from templates.chooser import OneChoice, Open
 from templates.either import Either
-from templates.formula import formula, printed_values
+from templates.formula import formula_text, plain, values_of
 from templates.holes import Point
 from templates.registry import function_of, template
 from templates.second.xor import XorHole
@@ -158,12 +158,14 @@ def test_random_matrices_are_found_again(n: int, extent: int) -> None:
         choice = made.simplest(points, values)
         assert choice is not None
         assert np.broadcast_to(made.apply(choice, lanes), len(points)).tolist() == values
-        text = formula(hole(n), made, choice)
+        text = formula_text(hole(n), plain(hole(n), made, choice))
         said = eval(text, {"lane": lanes[0], "k": lanes[1]})
         assert np.broadcast_to(said, len(points)).tolist() == values
-        assert np.broadcast_to(printed_values(made, choice, lanes), len(points)).tolist() == values
+        assert np.broadcast_to(values_of(plain(hole(n), made, choice), lanes), len(points)).tolist() == values
         read, again = function_of(hole(n), made.constants(choice))
-        assert formula(hole(n), read, again) == text and made.parse(made.constants(choice)) == choice
+        assert (
+            formula_text(hole(n), plain(hole(n), read, again)) == text and made.parse(made.constants(choice)) == choice
+        )
         step = element(made.words(choice, ("lane", "k")), n)
         assert all(step(i, k) == value for (i, k), value in zip(points[:200], values, strict=False))
 
@@ -236,7 +238,7 @@ def test_maps_that_read_well(function: Any, extent: int, text: str, words: str) 
     made = template_at(32, points)
     choice = made.simplest(points, [function(*point) for point in points])
     assert choice is not None
-    assert (formula(hole(32), made, choice), made.words(choice, ("lane", "k"))) == (text, words)
+    assert (formula_text(hole(32), plain(hole(32), made, choice)), made.words(choice, ("lane", "k"))) == (text, words)
     step = element(words, 32)
     assert all(step(*point) == function(*point) for point in points)
 
@@ -246,7 +248,7 @@ def test_what_the_points_leave_open_is_light() -> None:
     points = [(i, 0) for i in range(0, 32, 2)]
     made = template_at(32, points)
     choice = made.simplest(points, [i for i, _ in points])
-    assert choice is not None and formula(hole(32), made, choice) == "lane"
+    assert choice is not None and formula_text(hole(32), plain(hole(32), made, choice)) == "lane"
 
 
 @pytest.mark.parametrize(
@@ -310,9 +312,9 @@ def test_a_hole_of_space_4_is_either() -> None:
         (lambda i, k: i ^ k, "lane ^ k", "xor"),
     ):
         choice = made.simplest(points, [function(*p) for p in points])
-        assert choice is not None and formula(hole(8), made, choice) == text
+        assert choice is not None and formula_text(hole(8), plain(hole(8), made, choice)) == text
         constants = made.constants(choice)
-        assert family in constants and formula(hole(8), *function_of(hole(8), constants)) == text
+        assert family in constants and formula_text(hole(8), plain(hole(8), *function_of(hole(8), constants))) == text
         assert made.constants(made.parse(constants)) == constants
         assert all(made.at(OneChoice(choice), p) == function(*p) for p in points)
     for n, some in ((6, grid(6, 4)), (8, [(i, k - 1) for i, k in points]), (1, [(0, 0)])):

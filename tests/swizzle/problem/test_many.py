@@ -11,10 +11,8 @@ from swizzle.problem.many import Many
 from swizzle.problem.problem import Problem
 from swizzle.search.cegis import Cegis
 from swizzle.sketches.sketch import Sketch
-from symbolic.ir.index import lanes_of
-from symbolic.ir.program import DType, Var
 from templates.chooser import Choice
-from templates.formula import expression
+from templates.formula import plain, values_of
 from templates.template import Template
 from tests.sketches import kernel
 
@@ -89,9 +87,7 @@ def test_formulas_give_what_templates_do(sketch: Sketch) -> None:
     problem, rng = Problem.of(sketch.program, sketch.spec), random.Random(2)
     for template, hole, points in zip(problem.templates("2"), problem.program.holes, problem.points, strict=True):
         columns = [np.array(c) for c in zip(*points, strict=True)]
-        names = [str(position) for position in range(len(columns))]
         for _ in range(50 if columns else 0):
             choice = tuple(rng.choice(c) for c in template.components)
-            printed = expression(template, choice, [Var(n, DType.INDEX, hole.place) for n in names], hole.place)
-            found = lanes_of(printed, dict(zip(names, columns, strict=True)))
+            found = values_of(plain(hole, template, choice), columns)
             assert np.array_equal(np.broadcast_to(found, len(points)), template.apply(choice, columns))

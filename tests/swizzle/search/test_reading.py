@@ -69,7 +69,7 @@ def test_a_formula_that_is_not_the_function_is_caught(
     def wrong(*_: Any) -> int:
         return 0
 
-    monkeypatch.setattr("swizzle.search.reading.printed_values", wrong)
+    monkeypatch.setattr("swizzle.search.reading.values_of", wrong)
     with pytest.raises(AssertionError, match="a solution fails its own verification"):
         read(*found)
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
+from pathlib import Path
+
 import pytest
 
-from swizzle import solve
-from swizzle.solution.refill import is_plain_k, refill
+from swizzle import SwizzleError, solve
+from swizzle.commands.cli import execute
+from swizzle.solution.refill import refill
+from swizzle.solution.saved import load_saved
 from tests.sketches import kernel, sketch_of
 
 TURNING = """
@@ -22,13 +28,31 @@ def turn(x, y):
 
 @pytest.mark.parametrize(("rounds", "expected"), [(4, "k"), (8, "k % 4")])
 def test_k_alone_where_it_stays_in_range(rounds: int, expected: str) -> None:
-    """The points of a hole are not kept: whether its formula may be `k` alone is."""
+    """The points of a hole are not kept: its formula is."""
     sketch = sketch_of(TURNING.format(size=4, rounds=rounds))
     best = solve(sketch).best
     (hole,) = best.holes
     assert hole.formula == expected
-    plain = is_plain_k(sketch.program.holes[0], hole.formula)
-    assert refill(sketch.program, [(hole.constants, plain)], best.cost) == best
+    assert refill(sketch.program, [(hole.constants, hole.formula)], best.cost) == best
+
+
+def test_other_parameters_may_ask_at_other_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A saved `k` is `k % 4` again where k may be larger; a formula that its constants contradict is refused."""
+    monkeypatch.chdir(tmp_path)
+    text = "R = parameter('R', 4, domain=(4, 8))\n" + TURNING.replace("{rounds}", "R").format(size=4)
+    (tmp_path / "turn.swz").write_text(text, encoding="utf-8")
+    assert execute(["solve", "turn.swz", "-o", "out", "-q"], io.StringIO(), io.StringIO()) == 0
+    saved = tmp_path / "out" / "turn.json"
+    assert [load_saved(saved, given)[1].holes[0].formula for given in ({}, {"R": 8})] == ["k", "k % 4"]
+    content = json.loads(saved.read_text())
+    content["holes"][0]["formula"] = "3 - k"
+    saved.write_text(json.dumps(content))
+    with pytest.raises(SwizzleError, match=r"says xform1 = 3 - k, and its constants say xform1 = k % 4"):
+        load_saved(saved, {})
+    content["holes"][0]["formula"] = "__import__('os').getcwd()"
+    saved.write_text(json.dumps(content))
+    with pytest.raises(SwizzleError, match="which is neither an argument nor a number"):
+        load_saved(saved, {})
 
 
 @pytest.mark.parametrize(
@@ -44,6 +68,6 @@ def test_constants_that_are_no_function(constants: dict[str, object], complaint:
     """Whatever a file says, only a function of the hole's template fills it."""
     sketch = kernel("y[cuda.laneid] = x[?sw_xform(cuda.laneid, 8)]")
     right = dict.fromkeys(("gs", "d_f"), 8) | dict.fromkeys(("c_f", "wrap", "c_r", "d_r", "c"), 0)
-    assert refill(sketch.program, [(right, True)], {}).holes[0].formula == "0"
+    assert refill(sketch.program, [(right, "0")], {}).holes[0].formula == "0"
     with pytest.raises(ValueError, match=complaint):
-        refill(sketch.program, [(right | constants if constants else {}, True)], {})
+        refill(sketch.program, [(right | constants if constants else {}, "0")], {})
