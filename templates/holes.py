@@ -107,7 +107,7 @@ _COND: Final = HoleKind(
     arguments=(HoleArgument("v", "indices"),),
     gives=DType.BOOL,
     largest=2,
-    spaces=dict.fromkeys(SPACES, ("cond",)),
+    spaces=dict.fromkeys(SPACES, ("cond",)) | {"4": ("cond", "remainder", "scaled", "both")},
     size=2,
 )
 HOLE_KINDS: Final[Mapping[str, HoleKind]] = {each.kind: each for each in (_XFORM, _PART, _COND)}

@@ -15,7 +15,7 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
 from symbolic.suggest import near
-from templates import cond, naive, part, xform, xor
+from templates import both, cond, naive, part, remainder, scaled, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
@@ -24,7 +24,17 @@ from templates.users import made_by, read_by
 from templates.words import atom
 
 FAMILIES: Final[dict[str, TemplateFamily]] = {
-    family.name: family for family in (xform.FAMILY, part.FAMILY, cond.FAMILY, xor.FAMILY, naive.FAMILY)
+    family.name: family
+    for family in (
+        xform.FAMILY,
+        part.FAMILY,
+        cond.FAMILY,
+        xor.FAMILY,
+        remainder.FAMILY,
+        scaled.FAMILY,
+        both.FAMILY,
+        naive.FAMILY,
+    )
 }
 
 

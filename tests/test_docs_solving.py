@@ -27,6 +27,7 @@ from templates.part import Part
 from templates.registry import template
 from templates.template import Template
 from templates.xform import Xform
+from tests.templates.conditions import every_condition
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "solving.md").read_text(encoding="utf-8")
@@ -133,7 +134,8 @@ def test_the_spaces_have_as_many_functions() -> None:
         ]
         assert row == [space, *map(str, made)]
     in_space_4 = [len(every_function(points)) for points in (lanes, pairs)]
-    assert last == ["4", *papers[-1][1:3], *map(str, in_space_4)]
+    conditions = [len(every_condition(points)) for points in (lanes, pairs)]
+    assert last == ["4", *map(str, [*conditions, *in_space_4])]
 
 
 def every_function(points: list[Point]) -> set[bytes]:
@@ -224,7 +226,7 @@ def test_every_key_of_the_json_object_is_explained() -> None:
 
 def test_the_links_lead_somewhere() -> None:
     """Every link of the page names a file beside it, or a heading of its own."""
-    assert re.findall(r"\]\(#([^)]+)\)", PAGE) == ["costs", "formulas", "the-cache", "costs"]
+    assert re.findall(r"\]\(#([^)]+)\)", PAGE) == ["conditions-in-space-4", "costs", "formulas", "the-cache", "costs"]
     assert "\n### The cache\n" in PAGE and "\n### Formulas\n" in PAGE
     assert [
         link for link in re.findall(r"\]\(([^)]+)\)", PAGE) if not (ROOT / "docs" / link.split("#")[0]).exists()

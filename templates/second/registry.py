@@ -9,11 +9,14 @@ from typing import Any, Literal, Protocol
 from symbolic.ir.program import Hole
 from symbolic.second.forward import NotCovered
 from symbolic.user_places import users_code
+from templates.second.both import both_of
 from templates.second.cond import CondHole
 from templates.second.either import EitherHole
 from templates.second.groups import Description, Point
 from templates.second.naive import NaiveHole
 from templates.second.part import PartHole
+from templates.second.remainder import RemainderHole
+from templates.second.scaled import ScaledHole
 from templates.second.xform import XformHole
 from templates.second.xor import XorHole
 
@@ -55,6 +58,9 @@ def hole_of(
                 parts.append(XorHole(hole.size, points))
         case "cond":
             parts.append(CondHole(arity, points, space))
+            if space == "4" and arity and points:
+                some = RemainderHole(arity, points), ScaledHole(arity, points), both_of(arity, points)
+                parts += [part for part in some if part is not None and part.groups[0].rows]
         case "part":
             parts.append(PartHole(hole.size, arity, points, space))
         case _:
