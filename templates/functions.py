@@ -130,7 +130,7 @@ class Rows(Struct, frozen=True):
     def _fits(self, rows: Columns, place: int, line: Allowed) -> Allowed:
         """Say which rows have an allowed value at a point."""
         column = self.template.at(rows, self.points[place])
-        found: Allowed = np.array([line[int(v)] for v in column.values], np.bool_)[column.codes]
+        found: Allowed = np.array([v < len(line) and line[int(v)] for v in column.values], np.bool_)[column.codes]
         return found
 
     def given(self, places: Places, allowed: Allowed) -> Allowed:

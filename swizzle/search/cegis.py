@@ -22,6 +22,7 @@ from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Excluded, Possible
 from symbolic.values.guard import Guard, Guards
 from templates.chooser import Choice
+from templates.either import Either
 from templates.holes import Space
 from templates.template import matching
 
@@ -127,7 +128,8 @@ class Cegis:
             if not some:
                 continue
             points, values = zip(*some, strict=True)
-            same = matching(made, points, values) if made.size() <= MATCHING_LIMIT else None
+            few = made.size() <= MATCHING_LIMIT and not isinstance(made, Either)  # of which all parts would be combined
+            same = matching(made, points, values) if few else None
             if same is not None and len(same) <= len(points):
                 different.append(-self.holes.open[number].among(same))
             else:
