@@ -17,7 +17,7 @@ from templates.functions import Functions
 from templates.primitives import fan, rot, xform
 from templates.template import Point, Template, TemplateFamily, by_size, distinct, integers, weight_of
 from templates.words import grouped, near, sum_of
-from templates.xform_functions import MOST_SETS, WORD, Xforms, shift
+from templates.xform_functions import MOST_LONG_SETS, MOST_SETS, WORD, Xforms, shift
 
 T = TypeVar("T")
 _NAMES = ("gs", "c_f", "d_f", "wrap", "c_r", "d_r", "c")
@@ -117,7 +117,7 @@ class Xform(Template):
     def functions(self, points: Sequence[Point]) -> Functions | None:
         shapes, rates, _ = map(len, self.components)
         shifts = len({shift(p) for p in points})
-        most = MOST_SETS if self.n <= WORD else MOST_SETS // 5
+        most = MOST_SETS if self.n <= WORD else MOST_LONG_SETS
         small = shapes * max(rates * shifts, len(points)) <= most
         return Xforms.everything(self, points) if small else None
 

@@ -18,7 +18,8 @@ from templates.chooser import Choice
 from templates.functions import Allowed, Places
 from templates.holes import Point
 
-MOST_SETS = 10_000_000
+MOST_SETS = 50_000_000  # shapes, rates and shifts, multiplied: 23 million for a struct of 64 words, one a lane
+MOST_LONG_SETS = 2_000_000
 WORD = 64
 AT_ONCE = 200_000  # sets computed in one step
 LARGE, PART = 8_000, 4  # sets, of which a part gives all that is asked as a rule: every fourth shape and rate

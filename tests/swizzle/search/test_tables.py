@@ -9,8 +9,10 @@ from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.many import Many
 from swizzle.problem.problem import Problem
 from swizzle.search.cegis import Cegis
+from swizzle.search.metasketch import solve
 from swizzle.search.tables import Tables, TooManyNodes
 from swizzle.sketches.loading import load
+from swizzle.solution.solution import Limits
 from templates.chooser import Choice
 from templates.holes import Space
 from templates.template import Template
@@ -82,6 +84,21 @@ def test_sizes_that_share_a_factor_with_the_warp_in_a_way_no_template_has() -> N
     """Structures of six words cannot be transposed by column, row and column shuffles of any space."""
     with Tables(problem("aos_store.py", "crc", struct_size=6), None, quiet) as tables:
         assert list(tables.candidates("3")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "status"),
+    [
+        ("rcr", 48, "unsat"),
+        ("rcr", 64, "sat"),
+        pytest.param("crc", 48, "unsat", marks=pytest.mark.slow),
+        pytest.param("crc", 64, "sat", marks=pytest.mark.slow),
+    ],
+)
+def test_large_structures_are_decided(name: str, size: int, status: str) -> None:
+    """Tables hold the functions of 64 words; a solver was asked before, and came to no end."""
+    (sketch,) = load(str(CASES / "aos_store.py"), name, {"struct_size": size})
+    assert solve(sketch, Limits(timeout=100)).status == status
 
 
 def test_what_was_learnt_in_one_space_says_nothing_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
