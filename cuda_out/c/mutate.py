@@ -1,14 +1,17 @@
 """Mutants of a printed kernel: its text with one swizzle deleted or altered, to try the checks on.
 
 What is altered is read off the text alone, so that any printed kernel can be mutated: each shuffle's source lane and
-the shuffle itself, each subscript, each comparison, each named index, each barrier, each accumulate. Indices stay
-within their array, so that what gives a mutant away is the wrong value and not a crash, wherever that can be seen.
+the shuffle itself, each subscript, each comparison, each named index, each barrier and its mask, each accumulate, each
+constant. Indices stay within their array, so that what gives a mutant away is the wrong value and not a crash, wherever
+that can be seen. Some mutants are wrong at a remainder or at blocks that no run is likely to have (`rare`). Mutants of
+the host function are made apart (`host_mutants`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -22,15 +25,23 @@ _BARRIER = re.compile(r"__sync(?:threads|warp)\([^;]*\);")
 _SHUFFLE = re.compile(r"__shfl(?:_up|_down|_xor)?_sync\(")
 _COMPARISON = re.compile(r"(?<=[\w)\]] )(<=|>=|==|!=|<|>)(?= [\w(\-])")
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+_CONSTANT = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?)(f?)(?![\w.])")
+_BLOCK = re.compile(r"\bblockIdx\.[xyz]\b")
+_WIDE = re.compile(r"\bconst long long \w+ = ([^;]+);")
+_LEFT = re.compile(r"\bconst int (\w+) = (\w+ - \w+ < (\d+) \? [^;]+);")
+_HOST_NUMBER = re.compile(r"(?<![\w.])(\d+)(?![\w.])")
+_HOST_ERROR = re.compile(r"if \([^;{}]*\) return \w+;")
 _WORD = re.compile(r"\b([A-Za-z_]\w*)\[")
 
 
 class Mutant(Struct, frozen=True):
-    """A printed text with one change, said with the line (of the original) that it stands on."""
+    """A printed text with one change, said with the line (of the original) that it stands on; a `rare` one is wrong at
+    few lengths or blocks only, so that a run does not show it."""
 
     line: int
     change: str
     text: str
+    rare: bool = False
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.change}"
@@ -39,11 +50,64 @@ class Mutant(Struct, frozen=True):
 def mutants(text: str, entry: str, sizes: Sequence[int]) -> tuple[Mutant, ...]:
     """Return the mutants of the kernel `entry`; `sizes` are the elements of its pointers, in order."""
     found: dict[str, Mutant] = {}
-    for start, end, new, change in _changes(text, entry, sizes):
-        mutated = text[:start] + new + text[end:]
-        if text[start:end] != new and mutated not in found:
-            found[mutated] = Mutant(text.count("\n", 0, start) + 1, change, mutated)
+    for rare, changes in ((False, _changes(text, entry, sizes)), (True, _rare_changes(text, entry))):
+        for start, end, new, change in changes:
+            mutated = text[:start] + new + text[end:]
+            if text[start:end] != new and mutated not in found:
+                found[mutated] = Mutant(text.count("\n", 0, start) + 1, change, mutated, rare)
     return tuple(found.values())
+
+
+def host_mutants(text: str, launcher: str) -> tuple[Mutant, ...]:
+    """Return the mutants of the function that launches a kernel: numbers, comparisons, errors, stream and arguments."""
+    body = blanked(text)
+    start = body.find(f"{launcher}(")
+    if start < 0:
+        return ()
+    first = body.index("{", closing(body, body.index("(", start)))
+    last = closing(body, first)
+    found: list[tuple[int, int, str, str]] = []
+    for number in _HOST_NUMBER.finditer(body, first, last):
+        found.append((*number.span(), str(int(number[1]) + 1), f"{number[1]} is {int(number[1]) + 1}"))
+    for comparison in _COMPARISON.finditer(body, first, last):
+        found.append((*comparison.span(1), _OPPOSITE[comparison[1]], f"{comparison[1]} is {_OPPOSITE[comparison[1]]}"))
+    for either in re.finditer(r"\|\|", body[first:last]):
+        found.append((first + either.start(), first + either.end(), "&&", "|| is &&"))
+    for error in _HOST_ERROR.finditer(body, first, last):
+        found.append((*error.span(), "", f"without `{error[0]}`"))
+    for old, new in ((", stream>>>", ", nullptr>>>"), ("return cudaGetLastError();", "return cudaSuccess;")):
+        if (at := body.find(old, first, last)) >= 0:
+            found.append((at, at + len(old), new, f"{old} is {new}"))
+    if launch := re.search(r"<<<[^;]*>>>(?=\()", body[first:last]):
+        opening = first + launch.end()
+        parts = arguments(body, opening + 1, closing(body, opening))
+        types = [" ".join(each.split()[:-1]) for each in _declared(body, start)]
+        for place, (here, there) in enumerate(pairwise(parts)):
+            if types[place] == types[place + 1]:
+                a, b = body[slice(*here)], body[slice(*there)]
+                found.append((here[0], there[1], f"{b}, {a}", f"{a} and {b} change places"))
+    return tuple(
+        Mutant(text.count("\n", 0, begin) + 1, change, text[:begin] + new + text[end:])
+        for begin, end, new, change in found
+    )
+
+
+def _declared(body: str, start: int) -> list[str]:
+    opening = body.index("(", start)
+    return [body[slice(*part)] for part in arguments(body, opening + 1, closing(body, opening))]
+
+
+def _rare_changes(text: str, entry: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield changes that are wrong at one remainder, or behind some block."""
+    begin, end = kernel_extent(text, entry)
+    body = blanked(text[:end])
+    for block in _BLOCK.finditer(body, begin):
+        yield *block.span(), f"({block[0]} & 0xfffff)", f"{block[0]} has 20 bits"
+    for wide in _WIDE.finditer(body, begin):
+        yield *wide.span(1), f"int({wide[1]})", f"`{wide[1]}` has 32 bits"
+    for left in _LEFT.finditer(body, begin):
+        cut = 5 * int(left[3]) // 8
+        yield *left.span(2), f"({left[2]}) - (({left[2]}) == {cut})", f"{left[1]} is one less where it is {cut}"
 
 
 def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int, int, str, str]]:
@@ -77,6 +141,16 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
         yield *statement.span(), "", f"without `{shown}`"
     for barrier in _BARRIER.finditer(body, first):
         yield *barrier.span(), "", f"without `{barrier[0]}`"
+        if "warp" in barrier[0]:
+            yield (
+                *barrier.span(),
+                "__syncwarp(threadIdx.x & 1 ? 0xaaaaaaaau : 0x55555555u);",
+                "odd and even lanes wait apart",
+            )
+    for constant in _CONSTANT.finditer(body, first):
+        value = float(constant[1])
+        near = "1.0" if value == 0 else repr(value * (1 + (2.0**-22 if constant[2] else 2.0**-50)))
+        yield *constant.span(), near + constant[2], f"{constant[0]} is {near + constant[2]}"
 
 
 def _shuffles(body: str, first: int) -> Iterator[tuple[int, int, str, str]]:

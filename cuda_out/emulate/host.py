@@ -103,6 +103,29 @@ def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ..
     return Call(addresses, lengths, stream, (x, y, z), SUCCESS)
 
 
+def wrong_mutants(source: CudaSource, text: str, variants: Sequence[str], tried: Sequence[Call]) -> list[bool]:
+    """Run mutants of a text's host function, all in one program; tell which of them do something wrong."""
+    end = text.rindex("#endif")
+    functions, names = [], []
+    for number, variant in enumerate(variants):
+        name = f"{source.launcher}_{number}"
+        functions.append(_host_function(variant, source.launcher).replace(f"{source.launcher}(", f"{name}(", 1))
+        names.append(name)
+    every = text[:end] + "\n".join(functions) + "\n" + text[end:]
+    runs = [(name, call) for name in names for call in tried]
+    lines = _run(source, every, runs)
+    wrong = [bool(_difference(source, call, said)) for (_, call), said in zip(runs, lines, strict=True)]
+    return [any(wrong[n * len(tried) : (n + 1) * len(tried)]) for n in range(len(names))]
+
+
+def _host_function(text: str, launcher: str) -> str:
+    """Return the function that launches, from its first word to its brace."""
+    body = blanked(text)
+    at = body.index(f"{launcher}(")
+    opening = body.index("{", closing(body, body.index("(", at)))
+    return text[body.rindex("\n", 0, at) + 1 : closing(body, opening) + 1]
+
+
 def wrong_calls(source: CudaSource, text: str, tried: Sequence[Call]) -> list[str]:
     """Run the host function of a text, in either form, on some calls; return what is wrong of each that is.
 
@@ -110,7 +133,7 @@ def wrong_calls(source: CudaSource, text: str, tried: Sequence[Call]) -> list[st
     nothing at all.
     """
     found = []
-    for call, said in zip(tried, _run(source, text, tried), strict=True):
+    for call, said in zip(tried, _run(source, text, [(source.launcher, call) for call in tried]), strict=True):
         if why := _difference(source, call, said):
             found.append(f"{source.launcher}, {call}: {why}")
     return found
@@ -139,11 +162,11 @@ def _difference(source: CudaSource, call: Call, said: str) -> str:
     return "" if status == call.status else f"it returns {status}, and must return {call.status}"
 
 
-def _run(source: CudaSource, text: str, tried: Sequence[Call]) -> list[str]:
+def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, Call]]) -> list[str]:
     """Return for each call what was launched and returned."""
     main = "".join(
-        f"  swizzle_host::call(cudaError_t({_result(call)}), [] {{ return {_spelled(source, call)}; }});\n"
-        for call in tried
+        f"  swizzle_host::call(cudaError_t({_result(call)}), [] {{ return {_spelled(source, name, call)}; }});\n"
+        for name, call in tried
     )
     unit = (
         '#include "emulate.h"\n#undef __CUDACC_RTC__\n#undef __CUDA_ARCH__\n#include "host.h"\n'
@@ -161,7 +184,8 @@ def _run(source: CudaSource, text: str, tried: Sequence[Call]) -> list[str]:
             raise NotRun(f"{source.launcher} still runs after {_PATIENCE} seconds") from None
     lines = done.stdout.splitlines()
     if done.returncode or len(lines) != len(tried):
-        raise NotRun(f"{source.launcher}, {tried[min(len(lines), len(tried) - 1)]}, ends with status {done.returncode}")
+        name, call = tried[min(len(lines), len(tried) - 1)]
+        raise NotRun(f"{name}, {call}, ends with status {done.returncode}")
     return lines
 
 
@@ -169,10 +193,10 @@ def _result(call: Call) -> int:
     return call.status if call.blocks is not None and call.status is not None else SUCCESS
 
 
-def _spelled(source: CudaSource, call: Call) -> str:
+def _spelled(source: CudaSource, name: str, call: Call) -> str:
     words = [*call.addresses, *map(_word, call.lengths), *([] if call.stream is None else [call.stream])]
     given = ", ".join(f"swizzle_host::Argument{{{word}ull}}" for word in words)
-    return f"{source.namespace}::{source.launcher}({given})"
+    return f"{source.namespace}::{name}({given})"
 
 
 def _word(number: int) -> int:

@@ -127,6 +127,8 @@ class PtxMachine:
             instruction = code[place]
             on = at if instruction.guard is None else at[self._predicate(instruction, instruction.guard, at)]
             head = instruction.op[0]
+            if "uni" in instruction.op:
+                self._together(instruction, at, on)
             if head == "bra":
                 counter[at] += 1
                 counter[on] = self._target(instruction)
@@ -164,6 +166,14 @@ class PtxMachine:
             raise NotInterpreted(str(instruction))
         return self.kernel.labels[target.text]
 
+    def _together(self, instruction: Instruction, at: Lanes, on: Lanes) -> None:
+        """Raise Broken where a warp parts at a branch that says that it does not."""
+        warps = self.shape.warp_base
+        off = np.setdiff1d(at, on)
+        if parted := np.intersect1d(warps[on], warps[off]).tolist():
+            who = self.shape.describe(int(off[warps[off] == parted[0]][0]))
+            raise Broken(f"{instruction}: {who} does not go where others of its warp go, and .uni says that all do")
+
     def _synchronises(self, instruction: Instruction) -> bool:
         return instruction.op[0] in ("shfl", "bar", "barrier")
 
@@ -197,7 +207,8 @@ class PtxMachine:
         raise Broken(f"{instruction}: {self.shape.describe(first)} waits here for {who}, which never comes")
 
     def _predicate(self, instruction: Instruction, name: Name, at: Lanes) -> Any:
-        bits = self.registers.known(instruction, self.registers.read(name, "pred", at), at, "a branch or predicate")
+        value = self.registers.read(Name(name.text), "pred", at)
+        bits = self.registers.known(instruction, value, at, "a branch or predicate")
         return (bits != 0) ^ name.negated
 
     def _execute(self, instruction: Instruction, place: int, at: Lanes) -> None:

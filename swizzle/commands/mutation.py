@@ -15,11 +15,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.c.mutate import Mutant, mutants, together
+from cuda_out.c.mutate import Mutant, host_mutants, mutants, together
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.emulate import EmulationError, emulate
+from cuda_out.emulate.host import calls, wrong_mutants
 from swizzle.commands.compare import arguments, on_ptx
 from swizzle.commands.sizes import Size
 from swizzle.commands.trial import Array, Arrays, first_difference
@@ -72,12 +73,27 @@ def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None =
         validation = validator.validate(ptx, name)
         if validation.verdict == "equal" and not difference:
             same.append(mutant)
-        elif validation.verdict == "different" and difference:
+        elif (validation.verdict == "different" and difference) or (mutant.rare and validation.verdict != "equal"):
             killed += 1
         else:
             said = "; ".join(validation.findings[:1]) or "equal"
             unseen.append((mutant, f"translation validation: {said}; emulation: {difference or 'equal'}"))
+    for mutant, wrong in _host_mutants(source, at_most):
+        if wrong:
+            killed += 1
+        else:
+            unseen.append((mutant, "the host function does what it must at all calls"))
     return Tally(killed, tuple(same), tuple(unseen))
+
+
+def _host_mutants(source: CudaSource, at_most: int | None) -> Iterator[tuple[Mutant, bool]]:
+    """Yield the mutants of the host function, each with whether it does something wrong."""
+    variants = host_mutants(source.text, source.launcher) if not missing_compiler() else ()
+    if at_most is not None and len(variants) > at_most:
+        variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
+    if variants:
+        found = wrong_mutants(source, source.text, [each.text for each in variants], list(calls(source)))
+        yield from zip(variants, found, strict=True)
 
 
 def _differences(

@@ -61,6 +61,10 @@ class Rounding:
             found[parameter.name] = np.array(errors).reshape(parameter.shape)
         return found
 
+    def spreads(self) -> bool:
+        """Tell whether a NaN in an input reaches the outputs: there are no extremes, which may leave it out."""
+        return not any(op in ("min", "max") for op, _ in self.meaning.terms.nodes)
+
     def divisor(self) -> int:
         """Return what all inputs should be a multiple of, so that quotients by whole constants are whole."""
         nodes, found = self.meaning.terms.nodes, 1

@@ -3,7 +3,7 @@
 Several kinds of data for floats: small whole numbers, on which sums, products and quotients by constants are exact in
 any order, so that the comparison is exact; arbitrary numbers of three magnitudes, compared with the specification in
 double precision within a bound of the rounding errors of each output (`swizzle.commands.rounding`); and whole numbers
-with infinities among them. Integers are compared exactly.
+with infinities and NaNs among them. Integers are compared exactly.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ SCALES = {"small numbers": -1, "large numbers": 1}
 
 SLACK = 1.01
 """What bounds of rounding errors are taken with, as they leave out products of errors."""
+NOT_A_NUMBER = 0.02
+"""How many of the inputs are no numbers, beside the infinities."""
 LARGEST = {DType.F16: 3, DType.F32: 8}
 """The largest whole number to draw, small enough for exact sums; 100 for the other types."""
 
@@ -95,9 +97,14 @@ def _trial(
         for parameter, array in zip(program.parameters, arguments, strict=True):
             if parameter.dtype.is_float and parameter.role in ("in", "inout"):
                 array *= rounding.divisor()
+    if rounding is not None and kind == "infinities" and rounding.spreads():
+        for parameter, array in zip(program.parameters, arguments, strict=True):
+            if parameter.dtype.is_float and parameter.role != "out":
+                array[rng.random(parameter.shape) < NOT_A_NUMBER] = np.nan
     named = list(zip(program.parameters, arguments, strict=True))
     inputs = {p.name: array for p, array in named if p.role != "out"}
     bounds = None if rounding is None else rounding.bounds(inputs)
+    spreads = rounding is not None and rounding.spreads()
     exact = bounds is None and kind == "whole numbers" and stays_whole(program)
     if not exact:
         inputs = {name: _widened(array) for name, array in inputs.items()}
@@ -116,7 +123,8 @@ def _trial(
             with np.errstate(all="ignore"):
                 bound = SLACK * bounds[parameter.name]
                 near = (wide == want) | (np.abs(wide - want) <= bound) | (np.isposinf(bound) & (kind != "infinities"))
-            different = ~(near | (np.isnan(want) if kind == "infinities" else False))
+            none = np.isnan(want) & (np.isnan(wide) | (not spreads)) if kind == "infinities" else np.False_
+            different = ~(near | none)
             allowed = bounds[parameter.name][np.isfinite(bounds[parameter.name])]
             tolerance = max(tolerance, float(np.max(allowed, initial=0.0)) / (largest or 1.0))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuda_out.c.mutate import kernel_extent, mutants, together
+from cuda_out.c.mutate import host_mutants, kernel_extent, mutants, together
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from tests.cuda_out.examples import EXAMPLES, conv1d
@@ -50,6 +50,7 @@ EXPECTED = """
 17: < is >=
 17: without `if (lane < 7) out += __shfl_sync(0xffffffffu, r[2], (lane + 1) % 32, 16);`
 15: without `__syncthreads();`
+16: 0.0f is 1.0f
 """
 
 
@@ -86,3 +87,40 @@ def test_the_extent_of_a_kernel() -> None:
     text = print_cuda(conv1d()).text
     begin, end = kernel_extent(text, "conv1d")
     assert text[begin:].startswith('extern "C"') and text[:end].endswith("}") and "<<<" in text[end:]
+
+
+TILED = """extern "C" __global__ void k(const float* x, float* y, long long n, long long m) {
+  const long long begin = blockIdx.x * 64ll;
+  const int left = n - begin < 64 ? int(n - begin) : 64;
+  __syncwarp();
+  y[0] = x[0] / 9.0f;
+}
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+inline cudaError_t launch_k(const float* x, float* y, long long n, long long m, cudaStream_t stream = nullptr) {
+  if (n < 0 || m < 0) return cudaErrorInvalidValue;
+  k<<<dim3(n, 1, 1), dim3(64, 1, 1), 0, stream>>>(x, y, n, m);
+  return cudaGetLastError();
+}
+#endif
+"""
+
+
+def test_what_few_lengths_show_is_altered_too() -> None:
+    """Blocks' numbers, widths and remainders; constants to the next number, barriers to some lanes."""
+    found = mutants(TILED, "k", [64, 64])
+    assert {m.change for m in found if m.rare} == {
+        "blockIdx.x has 20 bits", "`blockIdx.x * 64ll` has 32 bits", "left is one less where it is 40",
+    }  # fmt: skip
+    assert {"9.0f is 9.000002145767212f", "odd and even lanes wait apart"} <= {m.change for m in found if not m.rare}
+
+
+def test_host_functions_are_altered() -> None:
+    """Each number, comparison, error, the stream, and arguments of one type; nothing outside the function."""
+    found = host_mutants(TILED, "launch_k")
+    assert {f"{m.line}: {m.change}" for m in found} == {
+        "9: 0 is 1", "9: < is >=", "9: || is &&", "9: without `if (n < 0 || m < 0) return cudaErrorInvalidValue;`",
+        "10: 1 is 2", "10: 64 is 65", "10: 0 is 1", "10: , stream>>> is , nullptr>>>", "10: n and m change places",
+        "11: return cudaGetLastError(); is return cudaSuccess;",
+    }  # fmt: skip
+    assert len({m.text for m in found} | {TILED}) == len(found) + 1
+    assert host_mutants(TEXT, "launch_k") == ()

@@ -91,6 +91,11 @@ WANTED = 100 * (np.arange(32) ^ 1) + np.where(np.arange(32) < 8, 5, 9)
         ("st.shared.u32 [%r5], %r2;", "cvt.u64.u32 %rd4, %r5; cvta.shared.u64 %rd4, %rd4; st.u32 [%rd4], %r2;"),
         ("ld.global.u32 %r2, [%rd1];", "ld.global.s32 %rd4, [%rd1]; cvt.u32.u64 %r2, %rd4;"),
         ("ld.global.u32 %r2, [%rd1];", "ld.u32 %r2, [%rd1+0];"),
+        ("selp.b32 %r7, 5, 9, %p1;", "mov.u32 %r7, 9; @%p1 mov.u32 %r7, 5;"),
+        ("selp.b32 %r7, 5, 9, %p1;", "mov.u32 %r7, 5; @!%p1 mov.u32 %r7, 9;"),
+        ("selp.b32 %r7, 5, 9, %p1;", "mov.u32 %r7, 5; @%p1 bra on; mov.u32 %r7, 9; on:"),
+        ("selp.b32 %r7, 5, 9, %p1;", "mov.u32 %r7, 9; @!%p1 bra on; mov.u32 %r7, 5; on:"),
+        ("ret;", "setp.lt.u32 %p1, %r0, 99; @!%p1 bra.uni on; ret.uni; on: exit;"),
         ("ld.global.u32 %r2, [%rd1];", "{ .reg .b32 %r2; mov.b32 %r2, 7; } ld.global.nc.u32 %r2, [%rd1];"),
     ],
 )  # fmt: skip
@@ -152,6 +157,7 @@ def test_what_changes_nothing(old: str, new: str) -> None:
         ("ld.shared.u32 %r6, [%r5]", "ld.global.u32 %r6, [tile]", r"tile is in \.shared"),
         ("cvta.to.global.u64 %rd1, %rd1", "cvta.to.shared.u64 %rd1, %rd1", "no address|looks for"),
         ("mov.u32 %r3, tile", "mov.f32 %f1, tile", "the address tile"),
+        ("selp.b32 %r7, 5, 9, %p1;", "mov.u32 %r7, 5; @%p1 bra.uni on; mov.u32 %r7, 9; on:", r"\.uni says that all do"),
         # Cells that are said to be constant.
         ("st.global.u32 [%rd2], %r7", "st.global.u32 [%rd2], %r7; ld.global.nc.u32 %r7, [%rd2]", "no thread writes"),
         ("ld.global.u32 %r2, [%rd1]", "ld.global.nc.u32 %r2, [%rd2]", r"read as what no thread writes"),

@@ -1,0 +1,134 @@
+"""Mutants of what is printed for the case studies, and harmless edits of it: `python bench/printed_mutants.py`.
+
+Every mutant must be refused: of the text and of the host function (`swizzle check --emitted --mutate`), of the PTX
+(words that would hide something, other state spaces, suffixes, names, lost stores), and texts that ask which compiler
+reads them. What is edited without harm (comments, spaces, names, brackets) must stay equal. `--only stencil` takes the
+case studies whose name contains that; `--at-most 12` tries so many mutants of each text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cuda_out.c.directives import asks_for_its_reader
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.toolchain import compile_to_ptx
+from swizzle import solve
+from swizzle.commands.mutation import try_mutants
+from swizzle.commands.sizes import most_ragged, sizes_to_try
+from swizzle.commands.target import FilledKernel
+from swizzle.commands.validator import SizesValidator
+from swizzle.emit.emitters import cuda_source
+from swizzle.emit.sizes import sizes_of
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch
+from swizzle.specs.specification import Remembered
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = (
+    "conv1d", "conv2d", "stencil1d", "stencil2d", "transpose", "aos_sum:crc", "aos_sum:rcr", "aos_store:crc",
+    "mult32:register", "mult32:shared",
+)  # fmt: skip
+PTX: tuple[tuple[str, str, str], ...] = (
+    ("a pragma hides what follows", r"(\tst\.global)", r'.pragma "//"; \1'),
+    ("a word between declarations", r"(\.visible \.entry)", r"nothing \1"),
+    ("a cluster", r"(\.maxntid [\d, ]+)", r"\1 .reqnctapercluster 2, 1, 1"),
+    ("a store to local memory", r"st\.global\.", "st.local."),
+    ("a store to shared memory", r"st\.global\.", "st.shared."),
+    ("a load from constant memory", r"ld\.global(\.nc)?\.", "ld.const."),
+    ("a load from shared memory", r"ld\.global(\.nc)?\.", "ld.shared."),
+    ("half of a parameter", r"ld\.param\.[ub]64", "ld.param.u32"),
+    ("saturation", r"add\.s32", "add.sat.s32"),
+    ("an undeclared register", r"(add\.s64[ \t]+)%rd\d+", r"\1%rd99999"),
+    ("another register", r"(st\.global\.\w+[ \t]+\[%rd\d+(?:\+\d+)?\], )%\w+;", r"\1%clock;"),
+    ("a lost store", r"\tst\.global\.[^;]*;", ""),
+    ("a lost shuffle", r"\tshfl\.sync\.[^;]*;", ""),
+    ("a shuffle's mask", r"(\tmov\.[bu]32[ \t]+%r\d+, )-1;", r"\g<1>65535;"),
+    ("a lost barrier", r"\t(bar|barrier)\.sync[^;]*;", ""),
+    ("a block's number is masked", r"(mov\.u32[ \t]+(%r\d+), %ctaid\.x;)", r"\1 and.b32 \2, \2, 1048575;"),
+    ("a block more threads", r"\.maxntid \d+", ".maxntid 1"),
+)
+ASKED = (
+    ("__CUDA_ARCH__", r"(\n  const )", r"\n  if (__CUDA_ARCH__ > 1200) return;\1"),
+    ("#ifdef", r"(\n  const )", r"\n#ifdef __NVCC__\n  return;\n#endif\1"),
+    ("#define in the host function", r"(\ninline cudaError_t)", r"\n#define launch 1\1"),
+)
+HARMLESS = (
+    ("a comment", r"(\n  const )", r"\n  // nothing /* changes */ #if here\1"),
+    ("spaces", r"; ", " ;  "),
+    ("a renamed variable", r"\blane\b", "my_lane"),
+    ("a renamed length", r"\bbegin\b", "first_of_block"),
+    ("brackets", r"(?<=[\w\]] )= ([^;{}=]+);(?=\n)", r"= (\1);"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--only", default="", help="case studies whose name contains this")
+    options.add_argument("--at-most", type=int, default=None, help="mutants of each text (default: all)")
+    given = options.parse_args(arguments)
+    survivors = 0
+    for name in CASES:
+        if given.only in name:
+            begin = time.process_time()
+            tried, lines = try_case(name, given.at_most)
+            survivors += len(lines)
+            print(f"{name}: {tried}, {len(lines)} defects, {time.process_time() - begin:.0f} s")
+            print("".join(f"  {line}\n" for line in lines), end="", flush=True)
+    return 1 if survivors else 0
+
+
+def try_case(name: str, at_most: int | None = None) -> tuple[str, list[str]]:
+    """Return what was tried of a case study, and what got through, or was refused and is harmless."""
+    filled = solved(name)
+    source = cuda_source(filled.program, filled.head, filled.sizes)
+    sizes = sizes_to_try(filled, source)
+    ragged = most_ragged(sizes, source)
+    tally = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged), at_most)
+    lines = [f"unseen: {mutant} ({why})" for mutant, why in tally.unseen]
+    validator = SizesValidator(sizes, source.tiling)
+    ptx, of_ptx = compile_to_ptx(source.text), 0
+    for what, mutant in changed(ptx, PTX):
+        of_ptx += 1
+        if validator.validate(mutant, source.entry).verdict == "equal":
+            lines.append(f"PTX, {what}: equal")
+    asking = changed(source.text, ASKED)
+    lines += [f"{what}: not seen" for what, text in asking if not asks_for_its_reader(text, source.entry)]
+    harmless = [(what, refused(source, validator, text)) for what, text in changed(source.text, HARMLESS, every=True)]
+    lines += [f"harmless, {what}: refused ({why})" for what, why in harmless if why]
+    killed = f"{tally.killed} mutants of the text refused, {len(tally.same)} proved to change nothing"
+    return f"{killed}, {of_ptx} of the PTX, {len(harmless)} harmless edits", lines
+
+
+def solved(name: str) -> FilledKernel:
+    """Solve a case study, or find its solution in the cache."""
+    file, _, of_file = name.partition(":")
+    (sketch,) = load(ROOT / "case_studies" / f"{file}.py", of_file or None, {})
+    assert isinstance(sketch, Sketch)
+    program, spec = solve(sketch).best.program, Remembered(sketch.spec)
+    return FilledKernel(program, spec, (), sizes_of(program, sketch, spec))
+
+
+def changed(text: str, kinds: Sequence[tuple[str, str, str]], *, every: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the text with each change that it has a place for: at its first one, or at every one."""
+    for what, old, new in kinds:
+        mutant, count = re.subn(old, new, text, count=0 if every else 1)
+        if count:
+            yield what, mutant
+
+
+def refused(source: CudaSource, validator: SizesValidator, text: str) -> str:
+    """Return why a text is not equal, '' where it is."""
+    if asked := asks_for_its_reader(text, source.entry):
+        return asked.why
+    found = validator.validate(compile_to_ptx(text), source.entry)
+    return "" if found.verdict == "equal" else "; ".join(found.findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
