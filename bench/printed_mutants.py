@@ -31,7 +31,7 @@ from swizzle.specs.specification import Remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = (
-    "conv1d", "conv2d", "stencil1d", "stencil2d", "transpose", "aos_sum:crc", "aos_sum:rcr", "aos_store:crc",
+    "conv1d", "conv2d", "stencil1d", "stencil2d", "transpose", "aos_sum:crc", "aos_store:crc", "aos_store:rcr",
     "mult32:register", "mult32:shared",
 )  # fmt: skip
 PTX: tuple[tuple[str, str, str], ...] = (
