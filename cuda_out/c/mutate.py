@@ -29,7 +29,7 @@ _CONSTANT = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?)(f?)(?![\w.])")
 _BLOCK = re.compile(r"\bblockIdx\.[xyz]\b")
 _WIDE = re.compile(r"\bconst long long \w+ = ([^;]+);")
 _LEFT = re.compile(r"\bconst int (\w+) = (\w+ - \w+ < (\d+) \? [^;]+);")
-_HOST_NUMBER = re.compile(r"(?<![\w.])(\d+)(?![\w.])")
+_HOST_NUMBER = re.compile(r"(?<![\w.])(?<!- )(\d+)(?![\w.])")  # n - 2 rounds up as n - 1 does, of even numbers
 _HOST_ERROR = re.compile(r"if \([^;{}]*\) return \w+;")
 _WORD = re.compile(r"\b([A-Za-z_]\w*)\[")
 
