@@ -76,19 +76,21 @@ class Names(Struct, frozen=True):
 
 
 class Expansion(Struct, frozen=True):
-    """What a call of a grammar stands for: the expression that it returns, and what its parameters are in it: an
-    expression of the caller, or a number that is known."""
+    """What a call of a grammar stands for: the expression that it returns, what its parameters are in it (an expression
+    of the caller, or a number that is known), and by which way its own unknowns are found."""
 
     returned: ast.expr
     parameters: Mapping[str, ast.expr]
+    instance: tuple[object, ...]
 
 
 class Sketch(Struct, eq=False):
     """The unknowns of a function: for each place of `hole()` and `choose()`, and way through grammars to it, what was
-    made there; and how each call of a grammar was expanded."""
+    made there; how each call of a grammar was expanded; and which calls in a choice are expanded together."""
 
     unknowns: dict[tuple[object, ...], Any] = field(default_factory=dict)
     expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict)
+    slots: dict[ast.AST, dict[ast.Call, ast.Call]] = field(default_factory=dict)
 
 
 class Closure(Struct, frozen=True, eq=False):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import pairwise
 from types import FunctionType, MethodType
@@ -24,6 +25,7 @@ from symbolic.lifting.environment import Closure, Expansion, closure_of
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import for_all, spread
 from symbolic.lifting.reading import code_of, parameters_of
+from symbolic.lifting.sharing import Shared, Sharing, slots
 from symbolic.lifting.states import UNSET, Dead, Site, State
 from symbolic.lifting.values import Alternatives, Items, inward, outward
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -57,6 +59,8 @@ class Expressions(ABC):
         if function.grammar and caller is not None:
             self.sketch, self.instance = caller.sketch, (*caller.instance, expanded)
         self._outside: dict[str, Any] = {}
+        self._sharing: Sharing | None = None
+        self.plain: dict[str, Any] = {}
 
     @abstractmethod
     def run(self, names: dict[str, Any]) -> Any:
@@ -434,7 +438,28 @@ class Expressions(ABC):
     def enter(
         self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
     ) -> Any:
-        """Call a lifted function."""
+        """Call a lifted function; of a grammar, what its call in the text stands for."""
+        if not function.grammar or not isinstance(node, ast.Call):
+            return self._entered(site, node, function, arguments, keywords)[0]
+        slot, shared = node, self._sharing
+        if shared is None or node not in shared.slots:
+            result, inner = self._entered(site, node, function, arguments, keywords)
+        else:
+            slot = shared.slots[node]
+            if slot not in shared.calls:
+
+                def call(path: Guard) -> tuple[Any, Expressions]:
+                    return self._entered(Site(path, site.where), slot, function, arguments, keywords)
+
+                shared.calls[slot] = Shared.run(shared.path, call)
+            result, inner = shared.calls[slot].used(site.path)
+        self.sketch.expansions[(*self.instance, node)] = inner.expansion(node)
+        return result
+
+    def _entered(
+        self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
+    ) -> tuple[Any, Expressions]:
+        """Run a lifted function; return its result, and the run."""
         place = site.where()
         names = bound_names(function, arguments, keywords, place)
         inner = type(self)(function, site.path, caller=self, called_from=place, expanded=node)
@@ -452,29 +477,43 @@ class Expressions(ABC):
                 )
             site.require(FALSE, f"beyond the bound: {what}", demanded=function.beyond == "assert")
             raise Dead
-        result = inner.run(names)
-        if function.grammar and isinstance(node, ast.Call):
-            self.sketch.expansions[inner.instance] = inner.expansion(node, names)
-        return result
+        inner.plain = {name: value for name, value in names.items() if isinstance(value, int | str | None)}
+        return inner.run(names), inner
 
-    def expansion(self, node: ast.Call, names: Mapping[str, Any]) -> Expansion:
-        """Return what this call of a grammar stands for."""
+    def expansion(self, node: ast.Call) -> Expansion:
+        """Return what a call of this grammar, as it was run here, stands for."""
         if len(self.returns) != 1 or self.returns[0] is None:
             raise self.error(
                 self.code.node, f"the grammar {self.code.name} returns at {len(self.returns)} places",
                 "tests of numbers that are known, such as a depth", "choose(...)",
             )  # fmt: skip
-        (returned,) = self.returns
-        assert returned is not None
-        positional = [*self.code.parameters.posonlyargs, *self.code.parameters.args]
-        given = {parameter.arg: each for parameter, each in zip(positional, node.args, strict=False)}
-        given |= {each.arg: each.value for each in node.keywords if each.arg is not None}
-        plain = {
-            name: ast.parse(repr(value), mode="eval").body
-            for name, value in names.items()
-            if isinstance(value, int | str | None)
-        }
-        return Expansion(returned, {**given, **plain})
+        plain = {name: ast.parse(repr(value), mode="eval").body for name, value in self.plain.items()}
+        return Expansion(self.returns[0], {**self.code.arguments(node), **plain}, self.instance)
+
+    @contextmanager
+    def sharing(self, choice: ast.Call, state: State) -> Iterator[None]:
+        """Let the alternatives of a choice share the calls of grammars in them."""
+        if self._sharing is not None:  # one within another: what they share is known
+            yield
+            return
+        found = self.sketch.slots.get(choice)
+        if found is None:
+            found = self.sketch.slots[choice] = slots(choice, self._named)
+        self._sharing = Sharing(state.path, found)
+        try:
+            yield
+            self._sharing.settle()
+        finally:
+            self._sharing = None
+
+    def _named(self, node: ast.Call) -> Any:
+        """Return the function that a call names, as far as that is known without running it."""
+        if not isinstance(node.func, ast.Name) or node.func.id in self.code.local:
+            return None
+        with suppress(KeyError):
+            found = self.function.environment.find(node.func.id)
+            return getattr(found, "closure", found)
+        return None
 
     def depth(self) -> int:
         """Return how many calls of this function are within each other, each on fewer paths than the one around it."""

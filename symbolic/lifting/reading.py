@@ -57,6 +57,12 @@ class Code(Struct, frozen=True, eq=False):
     def parameters(self) -> ast.arguments:
         return self.node.args
 
+    def arguments(self, call: ast.Call) -> dict[str, ast.expr]:
+        """Return what a call gives, by parameter."""
+        positional = [*self.parameters.posonlyargs, *self.parameters.args]
+        given = {parameter.arg: each for parameter, each in zip(positional, call.args, strict=False)}
+        return given | {each.arg: each.value for each in call.keywords if each.arg is not None}
+
 
 def read(function: Any) -> Code:
     """Return a Python function's code; SwizzleError where it has none, or says what is not in the language."""

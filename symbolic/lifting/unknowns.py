@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -33,6 +34,9 @@ class Machine(Protocol):
 
     def site(self, node: ast.AST, state: State) -> Site:
         """Return where a node is met."""
+
+    def sharing(self, choice: ast.Call, state: State) -> AbstractContextManager[None]:
+        """Let the alternatives of a choice share the calls of grammars in them."""
 
 
 class Choice(Struct, frozen=True):
@@ -83,7 +87,10 @@ def _choose(machine: Machine, node: ast.Call, state: State) -> Any:
         machine.sketch.unknowns[key] = Choice.among(len(node.args))
     choice: Choice = machine.sketch.unknowns[key]
     parts = list(zip(choice.guards, node.args, strict=True))
-    return for_all(machine.site(node, state), parts, lambda at, each: machine.value(each, State(at.path, state.names)))
+    with machine.sharing(node, state):
+        return for_all(
+            machine.site(node, state), parts, lambda at, each: machine.value(each, State(at.path, state.names))
+        )
 
 
 UNKNOWN: Final[dict[Any, Callable[[Machine, ast.Call, State], Any]]] = {
