@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from symbolic.core.holes import boolean_hole, choose, hole
     from symbolic.core.obligations import assert_, assume, obligations
     from symbolic.core.outcome import Outcome
-    from symbolic.core.query import optimize, solve, synthesize, verify
+    from symbolic.core.query import optimize, solve, verify
     from symbolic.core.session import Session, unsat_core
+    from symbolic.core.synthesis import synthesize
     from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, integer, lookup, select
     from symbolic.errors import SwizzleError
     from symbolic.lifting.functions import cost, grammar, lifted
@@ -26,8 +27,9 @@ _HOME: Final = {
     "core.holes": ("boolean_hole", "choose", "hole"),
     "core.obligations": ("assert_", "assume", "obligations"),
     "core.outcome": ("Outcome",),
-    "core.query": ("optimize", "solve", "synthesize", "verify"),
+    "core.query": ("optimize", "solve", "verify"),
     "core.session": ("Session", "unsat_core"),
+    "core.synthesis": ("synthesize",),
     "core.values": ("all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "select"),
     "errors": ("SwizzleError",),
     "lifting.functions": ("cost", "grammar", "lifted"),

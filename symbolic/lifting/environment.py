@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 from msgspec.structs import replace
+from pysmt.fnode import FNode
 
 from symbolic.lifting.reading import Code, read
 
@@ -84,13 +85,25 @@ class Expansion(Struct, frozen=True):
     instance: tuple[object, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Root:
+    """A call of a grammar from a function that is none: what it was given, and the formula of its value."""
+
+    instance: tuple[object, ...]
+    function: Closure
+    names: Mapping[str, Any]
+    result: FNode
+
+
 class Sketch(Struct, eq=False):
     """The unknowns of a function: for each place of `hole()` and `choose()`, and way through grammars to it, what was
-    made there; how each call of a grammar was expanded; and which calls in a choice are expanded together."""
+    made there; how each call of a grammar was expanded; which calls in a choice are expanded together; and from where
+    grammars were called."""
 
     unknowns: dict[tuple[object, ...], Any] = field(default_factory=dict)
     expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict)
     slots: dict[ast.AST, dict[ast.Call, ast.Call]] = field(default_factory=dict)
+    roots: dict[object, Root] = field(default_factory=dict)
 
 
 class Closure(Struct, frozen=True, eq=False):

@@ -21,13 +21,13 @@ from symbolic.core.value_types import BitVector, Boolean, Integer, describe
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, unknowns
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Closure, Expansion, closure_of
+from symbolic.lifting.environment import Closure, Expansion, Root, closure_of
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import for_all, spread
 from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.sharing import Shared, Sharing, slots
 from symbolic.lifting.states import UNSET, Dead, Site, State
-from symbolic.lifting.values import Alternatives, Items, inward, outward
+from symbolic.lifting.values import Alternatives, Items, as_integer, inward, outward
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
 
@@ -392,9 +392,8 @@ class Expressions(ABC):
         special = builtins.SPECIAL.get(function) if _hashable(function) else None
         if special is not None and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             return special(self, node, node.args[0], state)
-        unknown = unknowns.UNKNOWN.get(function) if _hashable(function) else None
-        if unknown is not None:
-            return unknown(self, node, state)
+        if _hashable(function) and function in unknowns.UNKNOWN:
+            return self.unknown(function, node, state)
         arguments = [self.value(each, state) for each in node.args]
         keywords = {each.arg: self.value(each.value, state) for each in node.keywords if each.arg is not None}
         if len(keywords) != len(node.keywords):
@@ -402,6 +401,10 @@ class Expressions(ABC):
         return spread(
             self.site(node, state), lambda at, each: self._called(at, node, each, arguments, keywords, state), function
         )
+
+    def unknown(self, function: Any, node: ast.Call, state: State) -> Any:
+        """Return the hole or choice of a place."""
+        return unknowns.UNKNOWN[function](self, node, state)
 
     def _called(
         self, site: Site, node: ast.AST, function: Any, arguments: list[Any], keywords: dict[str, Any], state: State
@@ -453,7 +456,12 @@ class Expressions(ABC):
 
                 shared.calls[slot] = Shared.run(shared.path, call)
             result, inner = shared.calls[slot].used(site.path)
-        self.sketch.expansions[(*self.instance, node)] = inner.expansion(node)
+        self.sketch.expansions[(*self.instance, node)] = expansion = inner.expansion(node)
+        value = as_integer(result)
+        if not self.function.grammar and isinstance(value, Integer | BitVector | Boolean):
+            names = bound_names(function, arguments, keywords, None)
+            root = Root(expansion.instance, function, names, value.formula)
+            self.sketch.roots[root.instance, root.result] = root
         return result
 
     def _entered(

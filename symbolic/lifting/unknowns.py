@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
+from pysmt.fnode import FNode
 
 from symbolic.core.holes import boolean_hole, choose, hole
 from symbolic.core.value_types import Boolean
@@ -43,16 +44,21 @@ class Choice(Struct, frozen=True):
     """One place where an expression is chosen: each alternative has the guard that it is the one."""
 
     guards: tuple[Guard, ...]
+    holes: tuple[FNode, ...]
 
     @staticmethod
     def among(count: int) -> Choice:
         """Return a new choice: the first alternative whose hole is true, else the last."""
         table, guards, none = conditions(), [], TRUE
-        for _ in range(count - 1):
-            chosen = table.guard(boolean_hole().formula)
+        holes = tuple(boolean_hole().formula for _ in range(count - 1))
+        for chosen in map(table.guard, holes):
             guards.append(table.both(none, chosen))
             none = table.both(none, -chosen)
-        return Choice((*guards, none))
+        return Choice((*guards, none), holes)
+
+    def choosing(self, number: int) -> dict[FNode, bool]:
+        """Return what the holes are that choose an alternative."""
+        return {hole: place == number for place, hole in enumerate(self.holes[: number + 1])}
 
     def made(self, model: Model) -> int:
         """Return which alternative a model chooses."""

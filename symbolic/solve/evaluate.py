@@ -32,7 +32,7 @@ def evaluate(formula: FNode, lookup: Callable[[FNode], Value], known: dict[FNode
             pending.extend(needed)
             continue
         pending.pop()
-        known[node] = lookup(node) if node.is_symbol() else _apply(node, [known.get(a) for a in node.args()])
+        known[node] = lookup(node) if node.is_symbol() else meaning(node, [known.get(a) for a in node.args()])
     return known[formula]
 
 
@@ -74,7 +74,8 @@ def as_signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) else value
 
 
-def _apply(node: FNode, arguments: list[Any]) -> Value:
+def meaning(node: FNode, arguments: list[Any]) -> Value:
+    """Return what a constant is, or an operation gives for the values of its arguments."""
     kind = node.node_type()
     if kind in _BIT_VECTORS:
         width = node.arg(0).bv_width()
