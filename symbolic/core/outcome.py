@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import count
 from typing import Any, Literal, NoReturn, Protocol
 from weakref import WeakSet
@@ -13,7 +14,7 @@ from typing_extensions import assert_never
 
 from symbolic.core.obligations import Obligation
 from symbolic.core.structures import mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import as_signed
@@ -25,7 +26,8 @@ class Outcome(Struct, frozen=True, eq=False):
     """What a query found out.
 
     'sat': there is an answer, read it by `outcome[value]`. 'unsat': it was proved that there is none. 'unknown':
-    see `reason`. `optimal` says, for `optimize`, that a sat answer was proved to be the best.
+    see `reason`. `optimal` says, for `optimize`, that a sat answer was proved to be the best, and `proved` of which of
+    its objectives.
     """
 
     status: Literal["sat", "unsat", "unknown"]
@@ -34,6 +36,7 @@ class Outcome(Struct, frozen=True, eq=False):
     model: Model | None = None
     asked: tuple[Obligation, ...] = ()
     claim: FNode | None = None
+    proved: tuple[bool, ...] = ()
 
     def show(self) -> str:
         """Return, as source, every lifted function that the query had unknowns of, filled.
@@ -64,7 +67,7 @@ class Outcome(Struct, frozen=True, eq=False):
         return {symbol for formula in formulas for symbol in get_env().fvo.get_free_variables(formula)}
 
     def __getitem__(self, value: Any) -> Any:
-        """Return what a value is: an int, a bool for a Boolean; tuples, lists and records of such; a filled program.
+        """Return what a value is: an int, a bool of a Boolean, a Fraction of a Real; what holds such; a filled program.
 
         Raises SwizzleError where the outcome is not sat.
         """
@@ -138,6 +141,10 @@ def evaluated(value: Any, model: Model) -> Any:
     match value:
         case Boolean() | Integer():
             return model.value(value.formula)
+        case Real():
+            number = model.value(value.formula)
+            assert isinstance(number, int | Fraction)
+            return Fraction(number)
         case BitVector():
             found = model.value(value.formula)
             assert isinstance(found, int)

@@ -71,6 +71,12 @@ def synthesize(
     stated = list(zip(now.assumptions, now.premises(), strict=True))
     about_inputs = [premise for assumed, premise in stated if symbols(assumed.formula) & forall]
     about_holes = [assumed.formula for assumed, _ in stated if not symbols(assumed.formula) & forall]
+    for symbol in symbols(goal, *about_inputs, *about_holes):
+        if symbol.symbol_type().is_function_type():
+            raise SwizzleError(
+                f"synthesize with the uninterpreted function {symbol.symbol_name()}", expected="holes that are values",
+                fix="a grammar for the function, or solve",
+            )  # fmt: skip
     premise = manager().And(about_inputs)
     claim = manager().Implies(premise, goal)
     holes = symbols(claim, *about_holes) - forall
@@ -79,7 +85,7 @@ def synthesize(
     if about_inputs:
         witness = {symbol: manager().FreshSymbol(symbol.symbol_type(), "witness!%d") for symbol in forall}
         candidates.formulas.append(premise.substitute(witness))
-    if not any(symbol.symbol_type().is_int_type() for symbol in forall):  # how large should an integer be?
+    if all(s.symbol_type().is_bool_type() or s.symbol_type().is_bv_type() for s in forall):  # others have no size
         for example in _examples(forall):
             candidates.learn(example)
     enumeration = getattr(minimize, "enumeration", None)
@@ -207,4 +213,6 @@ def constant(symbol: FNode, value: Any) -> FNode:
     kind, m = symbol.symbol_type(), manager()
     if kind.is_bool_type():
         return m.Bool(value)
+    if kind.is_real_type():
+        return m.Real(value)
     return m.BV(value, kind.width) if kind.is_bv_type() else m.Int(value)

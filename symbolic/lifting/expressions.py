@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from symbolic.core.structures import fields_of, is_record
-from symbolic.core.value_types import BitVector, Boolean, Integer, describe
+from symbolic.core.value_types import Boolean, Number, describe
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, unknowns
 from symbolic.lifting.conditions import conditions
@@ -245,7 +245,7 @@ class Expressions(ABC):
             try:
                 return inward(getattr(each, name), operations.THEIRS)
             except AttributeError as error:
-                if isinstance(each, Boolean | Integer | BitVector):
+                if isinstance(each, Boolean | Number):
                     raise self.error(node, str(error), "what symbolic values have: docs/core.md") from None
                 site.fail(f"AttributeError: {error}")
 
@@ -458,7 +458,7 @@ class Expressions(ABC):
             result, inner = shared.calls[slot].used(site.path)
         self.sketch.expansions[(*self.instance, node)] = expansion = inner.expansion(node)
         value = as_integer(result)
-        if not self.function.grammar and isinstance(value, Integer | BitVector | Boolean):
+        if not self.function.grammar and isinstance(value, Number | Boolean):
             names = bound_names(function, arguments, keywords, None)
             root = Root(expansion.instance, function, names, value.formula)
             self.sketch.roots[root.instance, root.result] = root

@@ -19,7 +19,7 @@ from pysmt.typing import PySMTType
 from symbolic.core.holes import choose
 from symbolic.core.obligations import obligations
 from symbolic.core.structures import mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.core.value_types import BitVector, Boolean, Integer, Number
 from symbolic.errors import SwizzleError
 from symbolic.lifting.environment import Closure, Sketch
 from symbolic.lifting.expressions import Expressions, bound_names
@@ -201,7 +201,7 @@ def rules_of(function: Closure, calls: Sequence[Mapping[str, Any]]) -> tuple[Rul
 
 
 def _is_symbolic(value: Any) -> bool:
-    return isinstance(value, Integer | BitVector | Boolean)
+    return isinstance(value, Number | Boolean)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -238,7 +238,7 @@ def choices(rules: Rules, derivation: Any, sketch: Sketch, instance: Instance) -
 
 def _key(value: Any) -> object:
     match value:
-        case Integer() | BitVector() | Boolean():
+        case Number() | Boolean():
             return type(value), value.formula
         case tuple():
             return tuple(map(_key, value))
@@ -264,7 +264,7 @@ def _rules(found: list[tuple[Any, int, list[Slot]]], choice: ast.Call | None) ->
         values = [Boolean(manager().Bool(value)) if isinstance(value, bool) else value for value in values]
         like = values[0]
     kinds = {(type(value), getattr(value, "width", 0), getattr(value, "signed", False)) for value in values}
-    if len(kinds) > 1 or not isinstance(like, Integer | BitVector | Boolean):
+    if len(kinds) > 1 or not isinstance(like, Number | Boolean):
         raise NoRules
     return Rules(
         tuple(
