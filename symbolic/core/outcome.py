@@ -83,6 +83,11 @@ class Outcome(Struct, frozen=True, eq=False):
         model = self._model()
         return [each for each in self.asked if each.demanded and not model.value(each.condition.formula)]
 
+    def __iter__(self) -> NoReturn:
+        raise SwizzleError(
+            "an outcome cannot be iterated over", expected="the values that are wanted", fix="outcome[x, y]"
+        )
+
     def __bool__(self) -> NoReturn:
         raise SwizzleError(
             f"an outcome has no truth value: this one is {self.status}, and what that means depends on the query",

@@ -14,6 +14,7 @@ from pysmt.fnode import FNode
 from symbolic.core.asking import Clock
 from symbolic.core.obligations import known
 from symbolic.core.outcome import Outcome, outcome_of
+from symbolic.core.value_types import Boolean, Number, describe
 from symbolic.core.values import BitVector, BooleanLike, Integer, Symbolic, all_of
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
@@ -193,7 +194,11 @@ def symbols(*formulas: FNode) -> set[FNode]:
 
 def input_symbols(inputs: Sequence[Symbolic]) -> set[FNode]:
     """Return the symbols that inputs are; SwizzleError where one is none."""
+    if not isinstance(inputs, list | tuple):
+        raise SwizzleError(f"inputs that are {describe(inputs)}", expected="a list of symbols", fix="inputs=[x]")
     for value in inputs:
+        if not isinstance(value, Number | Boolean):
+            raise SwizzleError(f"{describe(value)} among the inputs", expected="symbols, like integer('x')")
         if not value.formula.is_symbol():
             raise SwizzleError(
                 f"{value.formula} is an expression", expected="inputs that are symbols, like integer('x')"

@@ -59,9 +59,19 @@ class Boolean(Refusals):
     def __ne__(self, other: object) -> Boolean:  # type: ignore[override]
         return self ^ cast(BooleanLike, other)
 
+    def _number(self, *_: object) -> NoReturn:
+        refuse("a symbolic Boolean is no number: it has no arithmetic and no order", "select(p, 1, 0), or sum of such")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _number
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _number
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pos__ = __abs__ = _number
+
 
 _ORDER: dict[str, Callable[[int, int], bool]] = {"==": operators.eq, "<": operators.lt, "<=": operators.le}
 N = TypeVar("N", bound="Number")
+GREATEST_POWER = 1024
+WIDEST = 1 << 16
+"""As many bits a bit-vector may have."""
 
 
 class Number(Refusals):
@@ -134,9 +144,14 @@ class Number(Refusals):
         return self.like(manager().Ite((self < 0).formula, (-self).formula, self.formula))
 
     def __pow__(self: N, exponent: int) -> N:
-        if not isinstance(exponent, int) or isinstance(exponent, bool) or exponent < 0:
-            raise SwizzleError(f"`**` by {exponent!r}", expected="a Python integer that is not negative")
+        if not isinstance(exponent, int) or isinstance(exponent, bool) or not 0 <= exponent <= GREATEST_POWER:
+            raise SwizzleError(
+                f"`**` by {describe(exponent)}", expected=f"a Python integer from 0 to {GREATEST_POWER}", fix="x * x"
+            )
         return reduce(lambda product, _: product * self, range(exponent), self.lift(1))
+
+    def __rpow__(self, _: object) -> NoReturn:
+        refuse("an exponent that is symbolic", "1 << x, of a bit-vector of the result's width")
 
     def __eq__(self, other: object) -> Boolean:  # type: ignore[override]
         return self._compare("==", other)
@@ -199,6 +214,11 @@ class Integer(Number):
 
     def __rshift__(self, count: int) -> Integer:
         return self // power_of_two(count)
+
+    def __rlshift__(self, _: object) -> NoReturn:
+        refuse("a shift by an Integer", "bitvector(name, width), or x.to_bitvector(width)")
+
+    __rrshift__ = __rlshift__
 
     def __and__(self, other: object) -> NoReturn:
         refuse("an Integer has no bits to combine", "bitvector(name, width), or `% 2**n` for the lowest n bits")
@@ -374,9 +394,10 @@ class BitVector(Number):
 
     def extract(self, high: int, low: int) -> BitVector:
         """Return the bits from `high` down to `low`, both of them included, counted from 0 at the lowest; unsigned."""
-        if not 0 <= low <= high < self.width:
+        if type(high) is not int or type(low) is not int or not 0 <= low <= high < self.width:
+            given = " to ".join(str(each) if type(each) is int else describe(each) for each in (high, low))
             raise SwizzleError(
-                f"bits {high} to {low} of {describe(self)}", expected=f"{self.width - 1} >= high >= low >= 0"
+                f"bits {given} of {describe(self)}", expected=f"Python ints, {self.width - 1} >= high >= low >= 0"
             )
         return BitVector(manager().BVExtract(self.formula, low, high))
 
@@ -438,8 +459,8 @@ def _decided(number: FNode, holds: Callable[[int], bool]) -> FNode | None:
 
 def check_width(width: object) -> None:
     """Raise SwizzleError where something is no number of bits."""
-    if not isinstance(width, int) or isinstance(width, bool) or width < 1:
-        raise SwizzleError(f"a width of {describe(width)}", expected="a Python int, at least 1", fix="8")
+    if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= WIDEST:
+        raise SwizzleError(f"a width of {describe(width)}", expected=f"a Python int from 1 to {WIDEST}", fix="8")
 
 
 def bits_of(number: FNode, width: int) -> FNode:
@@ -486,9 +507,9 @@ def describe(value: object) -> str:
 
 def power_of_two(count: object) -> int:
     """Return 2 to a shift's count."""
-    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= WIDEST:
         return 1 << count
     raise SwizzleError(
-        f"an Integer is shifted by {describe(count)}", expected="a Python integer that is not negative",
+        f"an Integer is shifted by {describe(count)}", expected=f"a Python integer from 0 to {WIDEST}",
         fix="bitvector(name, width) shifts by symbolic counts",
     )  # fmt: skip

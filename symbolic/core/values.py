@@ -75,6 +75,14 @@ def lookup(sequence: Any, index: Integer | BitVector) -> Any:
 
     Raises SwizzleError where it may be, and no `with obligations()` is around to hold that.
     """
+    if not isinstance(sequence, list | tuple | range | str):
+        raise SwizzleError(f"a look-up in {describe(sequence)}", expected="a list or tuple", fix="list(...)")
+    if not isinstance(index, Integer | BitVector):
+        raise SwizzleError(
+            f"a look-up of {describe(index)}",
+            expected="an Integer or a BitVector",
+            fix="sequence[index], of a Python int",
+        )
     if not sequence:
         raise SwizzleError("a look-up in an empty sequence", expected="at least one element")
     low, high = index.bounds if isinstance(index, BitVector) else (-1, len(sequence))

@@ -9,7 +9,6 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from itertools import pairwise
 from types import FunctionType, MethodType
 from typing import Any, Final
@@ -28,6 +27,7 @@ from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.sharing import Shared, Sharing, slots
 from symbolic.lifting.states import UNSET, Dead, Site, State
 from symbolic.lifting.values import Alternatives, Items, as_integer, inward, outward
+from symbolic.suggest import near
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
 
@@ -39,6 +39,8 @@ OPERATORS: Final = {
     ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
 DEEPEST_GRAMMAR: Final = 12
+INNER: Final = ("formula", "lift", "like")
+"""What symbolic values have for the core alone."""
 CHANGING: Final = ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort")
 
 
@@ -205,10 +207,10 @@ class Expressions(ABC):
         try:
             return self.function.environment.find(name)
         except KeyError:
-            near = get_close_matches(name, [*self.code.local, *self.function.environment.names()], 1)
+            known = [*self.code.local, *self.function.environment.names()]
             raise self.error(
                 node, f"{name} is not defined", "a name of the function, of its file, or a built-in one",
-                near[0] if near else "",
+                near(name, known),
             ) from None  # fmt: skip
 
     def _sequence(self, node: ast.Tuple | ast.List, state: State) -> Any:
@@ -246,7 +248,11 @@ class Expressions(ABC):
                 return inward(getattr(each, name), operations.THEIRS)
             except AttributeError as error:
                 if isinstance(each, Boolean | Number):
-                    raise self.error(node, str(error), "what symbolic values have: docs/core.md") from None
+                    known = [has for has in dir(each) if not has.startswith("_") and has not in INNER]
+                    raise self.error(
+                        node, f"{describe(each)} has no `.{name}`", f"one of {', '.join(known)}" if known else "",
+                        near(name, known) or "its operators, or a loop over its bits",
+                    ) from None  # fmt: skip
                 site.fail(f"AttributeError: {error}")
 
         return spread(self.site(node, state), look, holder)

@@ -70,11 +70,8 @@ def _hole(machine: Machine, node: ast.Call, state: State) -> Any:
     key = (*machine.instance, node)
     if key not in machine.sketch.unknowns:
         keywords = {each.arg: machine.value(each.value, state) for each in node.keywords if each.arg}
-        if node.args or not keywords.keys() <= {"width", "signed"}:
-            raise SwizzleError(
-                "hole takes a width and a sign by name", expected="hole(width=8, signed=True)", fix="hole()"
-            )
-        machine.sketch.unknowns[key] = hole(**keywords)
+        arguments = [machine.value(each, state) for each in node.args]
+        machine.sketch.unknowns[key] = hole(*arguments, **keywords)
     return machine.sketch.unknowns[key]
 
 
