@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import FunctionType
@@ -22,8 +22,7 @@ Kind: TypeAlias = Callable[[str], Symbolic] | Symbolic
 """What values are like: `integer`, `boolean`, `real`, or any symbolic value of the same kind."""
 
 
-@dataclass(frozen=True, eq=False)
-class Function:
+class Function(Struct, frozen=True, eq=False):
     """A function that a query may choose; `outcome[f]` is the Table of what it has chosen."""
 
     name: str

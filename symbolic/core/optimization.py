@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL
@@ -28,8 +28,7 @@ BEYOND: Final = 256
 """A goal that is met beyond 2 to this power is taken to have no bound."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Soft:
+class Soft(Struct, frozen=True, eq=False):
     """A condition that `optimize` breaks only where it must."""
 
     condition: Boolean

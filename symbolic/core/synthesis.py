@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from msgspec import Struct, field
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
@@ -121,8 +121,7 @@ def _only_of_inputs(
     return not about_inputs or isinstance(decide(about_inputs, solver, clock), Sat)
 
 
-@dataclass(slots=True)
-class _Candidates:
+class _Candidates(Struct):
     """What an answer has to meet so far. Each question starts a solver afresh: on bit-vectors, what it learnt before is
     worth less to it than to see all formulas at once."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
 import pysmt.operators as op
+from msgspec import Struct, field
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
@@ -39,16 +39,14 @@ class GaveUp(Exception):
     """There are too many programs, or the time is over."""
 
 
-@dataclass(frozen=True)
-class Guess:
+class Guess(Struct, frozen=True):
     """What the choices are in a program of a cost."""
 
     values: dict[FNode, bool]
     cost: int
 
 
-@dataclass(frozen=True)
-class Enumeration:
+class Enumeration(Struct, frozen=True):
     """A grammar's call that a claim is about: its rules, the symbols of its values in the claim, the numbers given."""
 
     claim: FNode
@@ -95,8 +93,7 @@ class Enumeration:
         return np.broadcast_to(found, (len(rows), len(examples))).all(axis=1)
 
 
-@dataclass
-class _Level:
+class _Level(Struct):
     """The programs of one cost: their values, one a row, and where each comes from."""
 
     parts: list[Column] = field(default_factory=list)

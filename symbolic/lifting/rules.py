@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import PySMTType
@@ -39,8 +39,7 @@ class NoRules(Exception):
     """What is open is more than choices, or a value of several kinds, or something must hold of it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Slot:
+class Slot(Struct, frozen=True, eq=False):
     """Where in an alternative something is open: the symbol in its formula, what may stand there, the place in the
     text; None of a part that was only split off."""
 
@@ -49,8 +48,7 @@ class Slot:
     node: ast.Call | None
 
 
-@dataclass(frozen=True, eq=False)
-class Alternative:
+class Alternative(Struct, frozen=True, eq=False):
     """One way to go on: how many operators its own text has, its formula, its slots."""
 
     own: int
@@ -58,8 +56,7 @@ class Alternative:
     slots: tuple[Slot, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Rules:
+class Rules(Struct, frozen=True, eq=False, dict=True):
     """What may stand somewhere: the alternatives of a choice, or the only one of a grammar's call, a part, a sum.
 
     `choice` is the place in the text of what chooses; `called` says that its parts are a grammar's own.

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from symbolic.core.holes import boolean_hole, choose
 from symbolic.core.obligations import Obligation, note, obligations
@@ -58,8 +59,7 @@ def slots(choice: ast.Call, named: Callable[[ast.Call], Any]) -> Slots:
     return found
 
 
-@dataclass(slots=True)
-class Shared:
+class Shared(Struct):
     """What a call of a grammar gives for all alternatives that have it, under the guard that one of those is chosen."""
 
     guard: Guard

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from msgspec import Struct, field
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import PySMTType
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A function on numbers: what it is for some arguments, and everywhere else.
 
     >>> square = Table({(2,): 4, (3,): 9}, 0)
@@ -44,8 +43,7 @@ def default_of(kind: PySMTType) -> Any:
     return Fraction(0) if kind.is_real_type() else 0
 
 
-@dataclass
-class Applications:
+class Applications(Struct):
     """Where an engine's formulas apply uninterpreted functions."""
 
     found: dict[FNode, set[FNode]] = field(default_factory=dict)
