@@ -214,8 +214,18 @@ class Expressions(ABC):
             ) from None  # fmt: skip
 
     def _sequence(self, node: ast.Tuple | ast.List, state: State) -> Any:
-        items = tuple(self.value(each, state) for each in node.elts)
-        return items if isinstance(node, ast.Tuple) else Items.new(items)
+        if not any(isinstance(each, ast.Starred) for each in node.elts):
+            items = tuple(self.value(each, state) for each in node.elts)
+            return items if isinstance(node, ast.Tuple) else Items.new(items)
+        site, found = self.site(node, state), ()
+        for each in node.elts:
+            if isinstance(each, ast.Starred):
+                more = self.value(each.value, state)
+                found = spread(site, lambda at, some, xs: some + self.items(at, xs), found, more)
+            else:
+                one = self.value(each, state)
+                found = spread(site, lambda _, some, one=one: (*some, one), found)
+        return found if isinstance(node, ast.Tuple) else spread(site, lambda _, some: Items.new(some), found)
 
     def _subscript(self, node: ast.Subscript, state: State) -> Any:
         sequence = self.value(node.value, state)

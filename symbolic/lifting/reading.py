@@ -215,11 +215,12 @@ def _check(node: Definition, text: Text, name: str) -> None:
         star = node.args.vararg or node.args.kwarg
         assert star is not None
         _refuse(text.place(star, name), f"{name} takes any number of arguments", "named parameters", f"def {name}(xs)")
-    eaten = _eaten(node)
+    eaten, displays = _eaten(node), (each for each in ast.walk(node) if isinstance(each, ast.Tuple | ast.List))
+    displayed = {id(part) for each in displays if isinstance(each.ctx, ast.Load) for part in each.elts}
     for each in _walk(node):
         _check_lambdas(each, text, name)
         refused = REFUSED.get(type(each).__name__)
-        if refused:
+        if refused and not (isinstance(each, ast.Starred) and id(each) in displayed):
             _refuse(text.place(each, name), *refused)
         match each:
             case ast.AnnAssign(value=None):

@@ -105,10 +105,7 @@ def machine(program: Any) -> Any:
     for each in program:
         if isinstance(each, Halt):
             break
-        if isinstance(each, Push):  # noqa: SIM108
-            stack = stack + (each.value,)  # noqa: RUF005
-        else:
-            stack = stack[:-2] + (stack[-2] + stack[-1],)  # noqa: RUF005
+        stack = (*stack, each.value) if isinstance(each, Push) else (*stack[:-2], stack[-2] + stack[-1])
     return stack
 
 
