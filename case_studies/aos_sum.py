@@ -1,7 +1,7 @@
 """An array of structures is loaded coalesced and each structure's words are summed: AoS-load-sum (paper, 7.3).
 
 A warp holds 32 structures of `struct_size` words. A column and a row shuffle bring each lane the words of its
-structure, in any order: as they are summed, no second column shuffle is needed (Catanzaro's decomposition).
+structure, in any order. That is enough for a sum, so Catanzaro's decomposition needs no second column shuffle here.
 """
 
 from swizzle import accumulator, cuda, i32, parameter, permute_local, sketch, spec, sw_xform, warp_load

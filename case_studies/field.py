@@ -1,18 +1,18 @@
 """Multiplication in the finite fields GF(2^degree), degree 32 to 384 (paper, section 7.2).
 
-Each warp multiplies two elements, bit-sliced: word p holds coefficient p of 32 independent problems. An element is
-`CHUNKS` chunks of as many words as a warp has threads; thread t holds word t of each.
+Each warp multiplies two elements, bit-sliced: word p holds coefficient p of 32 independent problems. An element
+consists of `CHUNKS` chunks. A chunk has one word for each thread of the warp: thread t holds word t of each chunk.
 
 The work is in device functions. `multiply_by_shuffles` is Mult-32 and Mult-64 (mult32.py, mult64.py) for any number of
-chunks: in iteration k each thread obtains one word of every chunk of `a`, and CHUNKS + 1 words of `b`, where a part
-chooses between two neighbouring chunks, the outermost of which are zeros. So CHUNKS * (CHUNKS + 1) products in an
-iteration do: 2 and 6 for one and two chunks, as many accumulates as those two have. `multiply_by_reads` does the same
-in shared memory, where all threads read the same words of `a`. `shifted` moves an element's words up.
+chunks. In iteration k, each thread obtains one word of every chunk of `a`, and CHUNKS + 1 words of `b`. For a word of
+`b`, a part chooses between two neighbouring chunks; beyond the outermost chunks there are zeros. So an iteration needs
+CHUNKS * (CHUNKS + 1) products: 2 and 6 for one and two chunks, as in mult32.py and mult64.py. `multiply_by_reads` does
+the same in shared memory, where all threads read the same words of `a`. `shifted` moves an element's words up.
 
-Their holes are found where nothing else is: `product`, `product_shared` and `shift` are the sketches of one each.
-`register` and `shared` multiply in the field. They call the same functions, take their holes as found there (one
-search for all would be a long one), and reduce by x^degree + x^R + x^S + x^T + 1, which adds each high word to four low
-ones; the whole is verified for all inputs.
+Each function's holes are found in a sketch of its own: `product`, `product_shared` and `shift`. `register` and `shared`
+multiply in the field. They call the same functions and take the holes from these sketches, because one search for all
+would take long. They reduce by x^degree + x^R + x^S + x^T + 1, which adds each high word to four low ones. The whole
+kernel is verified for all inputs.
 
 The polynomials are the first irreducible pentanomials in lexicographic order, as in G. Seroussi's Table of Low-Weight
 Binary Irreducible Polynomials (HPL-98-135); there are no irreducible trinomials of these degrees.

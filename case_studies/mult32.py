@@ -1,8 +1,8 @@
 """Multiplication of polynomials over GF(2) with 32 coefficients: Mult-32 (paper, section 7.2).
 
 Each warp multiplies two polynomials, bit-sliced: word p holds coefficient p of 32 independent problems. Thread t
-computes coefficients t and t + 32 of the product. In iteration k it obtains one word of each factor, and adds their
-product to either answer or to both, where a condition says so. `register` asks other lanes for the words, `shared`
+computes coefficients t and t + 32 of the product. In iteration k it obtains one word of each factor. Two conditions
+decide to which of its two answers it adds their product. `register` asks other lanes for the words, `shared`
 reads them from shared memory.
 """
 

@@ -3,7 +3,7 @@
 Each warp multiplies two polynomials, bit-sliced: word p holds coefficient p of 32 independent problems. Thread t
 computes coefficients t, t + 32, t + 64 and t + 96 of the product. In iteration k it obtains two words of each
 factor, a0, a1, b0, b1, and may add each of their four products to each of its four answers: 16 conditional
-accumulates, of which as few as possible are to stay.
+accumulates, of which as few as possible should remain.
 """
 
 from swizzle import accumulator, cuda, parameter, sketch, spec, sw_cond, sw_part, sw_xform, u32

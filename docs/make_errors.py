@@ -28,10 +28,11 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("parameter_not_declared", "declared_but_no_parameter", "no_output"),
     ),
     "The specification": (
-        *("spec_while", "spec_dunder", "spec_unknown_name", "spec_index_out_of_bounds", "spec_branches_on_data"),
+        *("spec_dict", "spec_dunder", "spec_unknown_name", "spec_index_out_of_bounds", "spec_branches_on_data"),
         *("spec_indexes_with_data", "spec_empty_maximum", "spec_shifts_by_data", "spec_stores_to_input", "spec_shape"),
         *("spec_returns_nothing", "spec_element_missing", "python_spec_index", "python_spec_compares"),
-        *("python_spec_fails", "python_spec_shape", "python_spec_dict"),
+        *("spec_steers_by_data", "spec_range_of_data", "spec_list_of_another", "spec_recursion", "spec_list_too_long"),
+        *("spec_int_too_large", "python_spec_fails", "python_spec_shape", "python_spec_dict"),
     ),
     "Statements": (
         *("while_loop", "break_statement", "try_statement", "early_return", "return_value", "loop_over_array"),

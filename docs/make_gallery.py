@@ -29,9 +29,9 @@ HEAD: Final = """\
 # Gallery
 
 The kernels of the Swizzle Inventor paper, as sketches in [case_studies](../case_studies): what each hole became, and
-what one warp then moves. The figures and formulas are of small instances, which one can follow lane by lane; the
-command above each figure draws the same, and without `-D` the kernel at its real size. How to read a figure:
-[show.md](show.md). This page is made by `make gallery`.
+what one warp then moves. The figures and formulas are of small instances, which you can follow lane by lane. The
+command above each figure draws it again; without `-D`, it draws the kernel at its real size. [show.md](show.md)
+explains the figures. `make gallery` makes this page.
 """
 
 

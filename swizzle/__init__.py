@@ -1,8 +1,8 @@
 """Swizzle: a solver-aided language for GPU kernels with holes.
 
 `from swizzle import sketch, spec, cuda, f32, sw_xform, ...` is all that a sketch needs. A name is loaded when it is
-asked for, so that `swizzle --help` loads none and a sketch loads no solver. What can be done with solutions (call,
-print, draw, explain) is handed in here, so that below they are data.
+asked for, so `swizzle --help` loads none, and a sketch loads no solver. The operations on solutions (call, print, draw,
+explain) are handed in here, so that in the layers below solutions are data only.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def test_the_ptx_is_the_specification(target: str, parameters: tuple[tuple[str, 
     assert not uses_local(compiled.ptx)
     taken = compiled.kernels[source.entry]
     assert (taken.stack_bytes, taken.spill_store, taken.spill_load) == (0, 0, 0)
-    found = SizesValidator(sizes).validate(compiled.ptx, source.entry)
-    assert (found.verdict, found.findings) == ("equal", ())
+    found = SizesValidator(sizes, source.tiling).validate(compiled.ptx, source.entry)
+    assert (found.verdict, found.findings, found.everywhere) == ("equal", (), True)
     assert source.tiling is not None and most_ragged(sizes, source) is not None
 
 
@@ -85,7 +85,8 @@ def test_long_sums_are_validated(name: str) -> None:
     spec = Remembered(sketch.spec)
     filled = FilledKernel(sketch.program, spec, (), sizes_of(sketch.program, sketch, spec))
     source = cuda_source(filled.program, filled.head, filled.sizes)
-    found = SizesValidator(sizes_to_try(filled, source)).validate(compile_to_ptx(source.text), source.entry)
+    sizes = sizes_to_try(filled, source)
+    found = SizesValidator(sizes, source.tiling).validate(compile_to_ptx(source.text), source.entry)
     assert (found.verdict, found.findings, found.outputs) == ("equal", (), 192)
 
 

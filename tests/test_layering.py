@@ -38,8 +38,8 @@ ROOMS: dict[str, str] = {
     "cuda_out.c": "cuda_out.analysis cuda_out.passes cuda_out.tiling",
     "cuda_out.numba": "cuda_out.analysis cuda_out.passes cuda_out.tiling cuda_out.c",
     "cuda_out.compile": "",
-    "cuda_out.emulate": "cuda_out.compile",
-    "cuda_out.ptx": "cuda_out.compile",
+    "cuda_out.emulate": "cuda_out.compile cuda_out.c",
+    "cuda_out.ptx": "cuda_out.compile cuda_out.tiling",
     "swizzle.source": "",
     "swizzle.language": "swizzle.source",
     "swizzle.specs": "swizzle.source swizzle.language",
@@ -73,6 +73,8 @@ HEAVY = {*SOLVERS, "numpy", "numba", "rich", "click", "cuda"}
 """Third-party packages that are slow to import, or may be missing where a solved kernel only runs."""
 PRINTING = {"cuda_out.passes", "cuda_out.c", "cuda_out.numba", "cuda_out.compile"}
 """Rooms of ours that are heavy together (fifty files): what only solves does not load them."""
+LIFTING = "symbolic.lifting"
+"""The interpreter of `.swz` files and lifted functions is heavy, too: what only has `.py` files does not load it."""
 FIRST_PARTY = {*PACKAGES, "tests", "bench"}
 
 
@@ -159,6 +161,7 @@ class House:
         found = {m: {e.name.split(".")[0] for e in some if not e.indented} & HEAVY for m, some in self.modules.items()}
         for module, heavy in found.items():
             heavy |= {"printing"} if room_of(module, self.modules) in PRINTING else set()
+            heavy |= {"lifting"} if room_of(module, self.modules) == LIFTING else set()
         changed = True
         while changed:
             changed = False

@@ -119,6 +119,11 @@ NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula", "typing_exten
             {},
             SEARCHING | TEXT_OF_TILES | NUMBERS_AND_CLAUSES,
         ),
+        (
+            ["solve", "case_studies/conv1d.swz", "-q", "--no-cache"],
+            {},
+            SEARCHING | TEXT_OF_TILES | NUMBERS_AND_CLAUSES | {"symbolic.lifting", "symbolic.core"},
+        ),
     ],
 )
 def test_what_the_command_line_loads(arguments: list[str], environment: dict[str, str], more: set[str]) -> None:

@@ -1,7 +1,7 @@
 """What is known about index values at a point of the program: abstract interpretation over `intervals.Range`.
 
-`Facts` maps a scalar variable's name, or a coordinate such as "threadIdx.x", to its range; what is absent can be
-anything. Facts are never changed in place.
+`Facts` maps the name of a scalar variable, or of a coordinate such as "threadIdx.x", to its range. A name that is not
+in it can have any value. Facts are never changed in place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def launch_facts(program: Program) -> Facts:
 
 
 def range_of(expr: Expr, facts: Facts) -> Range:
-    """Return a range that holds every value of an INDEX expression (of any other dtype: everything)."""
+    """Return a range that holds every value of an INDEX expression (for any other dtype: all integers)."""
     if expr.dtype is not DType.INDEX:
         return ANY
     match expr:
@@ -119,7 +119,7 @@ def binary_range(op: ir.BinaryOp, left: Range, right: Range) -> Range:
 
 
 def decide(condition: Expr, facts: Facts) -> bool | None:
-    """Return the condition's value where the ranges settle it, else None."""
+    """Return the condition's value if the ranges decide it, else None."""
     match condition:
         case ir.Const(value=value):
             return bool(value)
@@ -226,7 +226,7 @@ def trip_range(stmt: ir.For, facts: Facts) -> Range | None:
 
 
 def loop_facts(stmt: ir.For, facts: Facts) -> Facts:
-    """Return what holds at the start of every iteration: a fixed point, ends that keep moving going to infinity."""
+    """Return what holds at the start of every iteration: a fixed point, where ends that keep moving become infinite."""
     trip = trip_range(stmt, facts)
     if trip is None:
         return facts

@@ -1,8 +1,8 @@
 """Ranges of index expressions: which integers can this expression be, at this point of the program?
 
-A `Range` is a closed interval of integers, open ends being infinite. Coordinates get theirs from the launch shape,
-loop variables from the bounds, scalar variables by flow through the program; conditions narrow them. The answer is
-always an over-approximation, in Python's unbounded integers.
+A `Range` is a closed interval of integers; an open end is infinite. Coordinates get their ranges from the launch shape,
+loop variables from the loop's bounds, and scalar variables from what is assigned to them; conditions narrow ranges. The
+answer is always an over-approximation, in Python's unbounded integers.
 
     >>> Range(0, 31).floor_mod(Range(8, 8))
     Range(lo=0, hi=7)
@@ -52,7 +52,7 @@ class Range(Struct, frozen=True):
         return Range(min(self.lo, other.lo), max(self.hi, other.hi))
 
     def meet(self, lo: Bound, hi: Bound) -> Range:
-        """Narrow to lo..hi; where nothing is left (unreachable code) stay as it is."""
+        """Narrow to lo..hi; if nothing is left (unreachable code), return the range unchanged."""
         low, high = max(self.lo, lo), min(self.hi, hi)
         return Range(low, high) if low <= high else self
 

@@ -1,7 +1,7 @@
-"""Where each scalar and array is declared in C++: at its first assignment where that comes before every use.
+"""Where each scalar and array is declared in C++: at its first assignment, if that comes before every use.
 
-Python scopes a name to its function, C++ to its block. A name whose first assignment does not dominate its uses,
-or lives on from one iteration of a loop to the next, is declared further out.
+Python scopes a name to its function, C++ to its block. A name is declared further out if its first assignment does not
+dominate its uses, or if its value is kept from one iteration of a loop to the next.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Path: TypeAlias = tuple[
 
 
 class DeclarationPoint(Struct, frozen=True):
-    """Declared before statement `index` of the body at `path`; `here`: by that statement itself."""
+    """A variable is declared before statement `index` of the body at `path`, or by that statement itself (`here`)."""
 
     path: Path
     index: int
@@ -39,7 +39,7 @@ class Scalar(Struct, frozen=True):
 
 
 def declarations(program: Program) -> dict[str, ir.DeclareArray | ir.DeclareAccumulator]:
-    """Return what declares each array and accumulator, by name; raises SwizzleError where two do, differently."""
+    """Return what declares each array and accumulator, by name; raises SwizzleError if two declarations differ."""
     found: dict[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
     for stmt in statements(program.body):
         if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):

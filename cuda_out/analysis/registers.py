@@ -1,4 +1,4 @@
-"""Which elements of register arrays does a statement write in any case? Static loops are run through to find out."""
+"""Which elements of register arrays does a statement always write? Loops with static bounds are run to find out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST: Final = 4096  # iterations of loops that are run through
 
 
 def local_arrays(program: Program) -> dict[str, ir.DeclareArray]:
-    """Return the local arrays by name, those that are declared once."""
+    """Return the local arrays that are declared exactly once, by name."""
     found = [stmt for stmt in statements(program.body) if isinstance(stmt, ir.DeclareArray)]
     names = [stmt.name for stmt in found]
     return {stmt.name: stmt for stmt in found if stmt.memory == "local" and names.count(stmt.name) == 1}

@@ -1,8 +1,8 @@
 """Which values does an index expression take, over all threads and loop variables together? Computed with NumPy.
 
-Ranges (`cuda_out.analysis.facts`) forget how values belong together: lane and thread, one use of a variable and the
-next. Where the threads and the other variables are few enough, the expression is simply evaluated at each *point*, an
-assignment of its variables and coordinates, named as in `Facts`.
+Ranges (`cuda_out.analysis.facts`) do not know how values belong together, such as lane and thread, or two uses of one
+variable. If there are few enough threads and other variables, the expression is simply evaluated at each *point*. A
+point is an assignment of its variables and coordinates, named as in `Facts`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def leaves_in(exprs: Iterable[Expr]) -> frozenset[str]:
 
 
 def points(program: Program, names: Iterable[str], facts: Facts, most: int = MOST) -> Points | None:
-    """Return every point that the facts allow for these names, or None where they are too many."""
+    """Return every point that the facts allow for these names, or None if there are too many."""
     wanted = sorted(set(names))
     own = [name for name in wanted if name in _OF_THREAD]
     columns: dict[str, Column] = {}
@@ -86,7 +86,7 @@ def _threads(program: Program, facts: Facts) -> dict[str, Column]:
 
 
 def evaluate(expr: Expr, at: Points) -> Any:
-    """Return the values of an INDEX or BOOL expression; what is not chosen may hold anything."""
+    """Return the values of an INDEX or BOOL expression; an operand that a select does not choose may hold anything."""
     with np.errstate(all="ignore"):
         return _evaluate(expr, at)
 
@@ -112,7 +112,7 @@ def _evaluate(expr: Expr, at: Points) -> Any:
 
 
 def is_computable(expr: Expr, facts: Facts) -> bool:
-    """Say whether the value depends on variables and coordinates alone, and computing it cannot fail."""
+    """Say whether the value depends on variables and coordinates alone, and can be computed without failing."""
     for part in subexpressions(expr):
         match part:
             case ir.Load() | ir.Shuffle() | ir.AccumulatorValue() | ir.HoleCall() | ir.Cast():

@@ -50,7 +50,7 @@ class Emitter:
         self.origins: list[Place | None] = []
 
     def line(self, text: str = "") -> None:
-        """Add one line at the present depth; code that is too long goes on, further in, on the next lines."""
+        """Add one line at the present depth; code that is too long continues on the next lines, indented further."""
         indent = "  " * self._depth
         if text.startswith(("#", "//")):
             self._add(indent + text)
@@ -63,7 +63,7 @@ class Emitter:
         self.origins.append(self.origin)
 
     def indent(self, by: int) -> None:
-        """Move the depth of the lines to come."""
+        """Move the depth of the lines that follow."""
         self._depth += by
 
     @contextmanager

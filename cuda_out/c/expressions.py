@@ -1,9 +1,10 @@
 """Expressions as CUDA C++ text: one precedence table, the fewest parentheses, the right operand one level up.
 
-C rounds `/` and `%` towards zero, the language floors. Where the ranges show that no operand is negative the two
-agree and C's operators are printed; a power of two becomes a mask or a shift, which floor by themselves; the rest
-calls `floor_div` and `floor_mod`, defined in the printed text when used. Signed data wraps, which C++ leaves
-undefined: it is added, subtracted and multiplied as unsigned. Indices are `int` where that is enough (`width`).
+C rounds `/` and `%` towards zero; the language rounds down. If the ranges show that no operand is negative, the two
+agree, and C's operators are printed. A power of two becomes a mask or a shift, which round down by themselves.
+Everything else calls `floor_div` and `floor_mod`, which are defined in the printed text when used. Signed data wraps in
+the language, but overflow is undefined in C++, so signed data is added, subtracted and multiplied as unsigned. Indices
+are `int` where that is enough (`width`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Text(Struct, frozen=True):
         return self.text if self.level >= level else f"({self.text})"
 
     def inside(self, op: str, level: int) -> str:
-        """Return the text as an operand of `op`; mixtures that readers (and gcc) stumble over get parentheses."""
+        """Return the text as an operand of `op`, with parentheses where readers (and gcc) could misread the mixture."""
         mixed = self.op != "" and self.op != op and (op in BITWISE or (op, self.op) == ("or", "and"))
         return f"({self.text})" if mixed else self.at(level)
 
@@ -112,7 +113,7 @@ class ExpressionPrinter(Struct):
                 assert_never(expr)
 
     def inside(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
-        """Return the condition that an element of a tiled array is there, '' where it is for certain."""
+        """Return the condition that an element of a tiled array exists, '' if it always does."""
         if self.tiles is None or array not in self.shapes:
             return ""
         conditions = []
@@ -201,7 +202,7 @@ class ExpressionPrinter(Struct):
         return Text(converted(text.text, DType.I64), PRIMARY)
 
     def _alike(self, expr: ir.Binary, facts: Facts) -> tuple[Text, Text]:
-        """Return two operands of the same C type, as calls of templates and overloads want them."""
+        """Return two operands converted to the same C type, for calls of templates and overloads."""
         sides = (expr.left, expr.right)
         wide = [is_wide(side, facts, self.wide) for side in sides]
         some = any(wide) or self._widens(expr, facts)
@@ -214,8 +215,8 @@ class ExpressionPrinter(Struct):
     def modular(self, expr: Expr, facts: Facts) -> Text:
         """Return signed data as an unsigned number of the same bits, computed without signed overflow.
 
-        In C++ signed overflow is undefined, unsigned wraps; to add, subtract, multiply and shift left is the same to
-        the bits of both.
+        Signed overflow is undefined in C++, and unsigned numbers wrap. Addition, subtraction, multiplication and left
+        shift give the same bits for both.
         """
         unsigned = UNSIGNED[expr.dtype]
         match expr:
@@ -283,7 +284,7 @@ class ExpressionPrinter(Struct):
 
 
 def function_name(op: str, dtype: DType) -> str:
-    """Return the function that an operator is which stands between no operands.
+    """Return the function by which an operator is printed that is not written between its operands.
 
     >>> function_name("min", DType.F32), function_name("min", DType.I32)
     ('fminf', 'min')
@@ -294,6 +295,6 @@ def function_name(op: str, dtype: DType) -> str:
 
 
 def converted(text: str, dtype: DType) -> str:
-    """Return a conversion to the type: `float(x)`, or a cast where the type's name has several words."""
+    """Return a conversion to the type: `float(x)`, or a cast if the type's name has several words."""
     name = "unsigned" if dtype is DType.U32 else C_TYPE[dtype]
     return f"static_cast<{name}>({text})" if " " in name else f"{name}({text})"

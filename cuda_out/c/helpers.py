@@ -75,10 +75,10 @@ def helper_text(names: frozenset[str]) -> list[str]:
 
 
 def operator_text(op: OperatorName, dtype: DType, program: Program) -> str:
-    """Return the function that a user's operator is on data of a type: its body as the user wrote it.
+    """Return the device function of a user's operator on data of a type, with its body as the user wrote it.
 
-    It is called and not inlined, so that whoever reads the PTX finds the operator there, and can try it by itself.
-    Raises SwizzleError where nobody has said what it is in C++.
+    It is called, not inlined, so that a reader of the PTX finds the operator there and can try it by itself. Raises
+    SwizzleError if the operator has no C++ body.
     """
     law, kind = op.law, C_TYPE[dtype]
     if not law.cuda:
@@ -96,7 +96,7 @@ def operator_text(op: OperatorName, dtype: DType, program: Program) -> str:
 
 
 def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
-    """Return how each coordinate of the launch reads: the builtin as an int, lane and warp from the linear thread."""
+    """Return the text of each coordinate of the launch: the builtin as an int; lane and warp from the linear thread."""
     found = {
         (name, axis): Text(f"int({name}.{axis})", PRIMARY)
         for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")

@@ -40,7 +40,7 @@ C_LIBRARY = _words(
 
 
 def c_name(name: str) -> str:
-    """Return the name spelled in ASCII, without the double or leading underscores that C++ keeps for itself."""
+    """Return the name in ASCII, without the double or leading underscores that C++ reserves."""
     ascii_name = "".join(ch if ch.isascii() else f"u{ord(ch):x}" for ch in name)
     while "__" in ascii_name:
         ascii_name = ascii_name.replace("__", "_")
@@ -61,7 +61,7 @@ def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
 
 
 def different_names(names: Iterable[str], spelled: Callable[[str], str], taken: Iterable[str]) -> dict[str, str]:
-    """Return each name as it is spelled, with a number where that is taken."""
+    """Return each name as it is spelled, with a number added if that spelling is taken."""
     result: dict[str, str] = {}
     used = set(taken)
     for name in names:

@@ -1,6 +1,6 @@
-"""Finding a kernel in CUDA text: where its definition stands, and what it takes.
+"""Find a kernel in CUDA text: where its definition is, and which parameters it has.
 
-The text is one that was printed, perhaps edited by hand since.
+The text was printed by Swizzle and may have been edited by hand since.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _HEADER_FORM = re.compile(
 
 
 class NoKernel(Exception):
-    """A text does not have the kernel that is looked for."""
+    """A text does not have the kernel that was looked for."""
 
 
 def blanked(text: str) -> str:
-    """Return the text with comments, pragmas and directives blanked out, every position as it was."""
+    """Return the text with comments, pragmas and directives replaced by blanks; all positions stay the same."""
     return _SKIPPED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
@@ -33,7 +33,7 @@ def kernel_extent(text: str, entry: str) -> tuple[int, int]:
 
 
 def parameters(text: str, entry: str) -> tuple[str, ...]:
-    """Return the declarations of what a kernel takes, without comments."""
+    """Return the declarations of the kernel's parameters, without comments."""
     body, (_, opening) = blanked(text), _signature(text, entry)
     parts = arguments(body, opening + 1, closing(body, opening))
     return tuple(" ".join(body[slice(*part)].split()) for part in parts if body[slice(*part)])
@@ -63,7 +63,7 @@ def arguments(text: str, start: int, stop: int) -> list[tuple[int, int]]:
 
 
 def closing(text: str, at: int) -> int:
-    """Return where the bracket that opens at a place is closed."""
+    """Return the position of the bracket that closes the one at a position."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(text[place], 0)
@@ -73,19 +73,19 @@ def closing(text: str, at: int) -> int:
 
 
 def as_source(header: str, entry: str) -> str:
-    """Return a printed header in the form of the `.cu`: no template, so that its kernel has a name of its own."""
+    """Return a printed header in the form of the `.cu`: not a template, so that its kernel has a name of its own."""
     plain = _HEADER_FORM.sub(lambda found: "" if "once" in found[0] else 'extern "C" ', header)
     return plain.replace(f"{entry}<><<<", f"{entry}<<<")
 
 
 def instantiated(header: str, entry: str, namespace: str) -> str:
-    """Return a printed header with its kernel used, so that a compiler looks at all of it."""
+    """Return a printed header with a use of its kernel added, so that a compiler compiles all of it."""
     types = ", ".join(parameters(header, entry))
     return f"{header}\ntemplate __global__ void {namespace}::{entry}<void>({types});\n"
 
 
 def code(text: str) -> str:
-    """Return a text without the comment at its head: the part that does not say where the text comes from."""
+    """Return a text without the comment at its head, which says where the text comes from."""
     lines = text.splitlines()
     first = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("//")), len(lines))
     return "\n".join(line.rstrip() for line in lines[first:])

@@ -1,9 +1,9 @@
 """Print a program without holes as one readable CUDA C++ file (paper, section 6.3).
 
-The file holds a comment on where the kernel comes from, the kernel in a namespace of its own, and a host function
-that launches it on a stream. It needs nothing but the CUDA headers, and under NVRTC none (cuda_fp16.h where the kernel
-computes in half precision). In a `.cu` the kernel is an `extern "C"` symbol, for whoever loads it by name; in a header
-it is a template, which any number of translation units may include.
+The file has a comment on where the kernel comes from, the kernel in a namespace of its own, and a host function that
+launches it on a stream. It needs nothing but the CUDA headers, and no header under NVRTC (except cuda_fp16.h if the
+kernel computes in half precision). In a `.cu` the kernel is an `extern "C"` symbol, which can be loaded by name. In a
+header it is a template, which any number of translation units may include.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ MAX_BLOCKS: Mapping[Axis, int] = {"x": 2**31 - 1, "y": 65535, "z": 65535}
 class CudaSource(Struct, frozen=True):
     """A printed kernel.
 
-    `entry` is the exported symbol; C++ code finds it, and the host function `launcher`, in `namespace`. `arguments`
-    are the parameters' names, in the order in which the kernel takes their pointers; `block` and `grid` are the
-    launch shape that it was printed for. A kernel with a `tiling` takes one `long long` for each tiled axis after the
-    pointers, the lengths, and the grid follows from them; `length_names` are their names. `alignment` holds, for each
-    array, the bytes that its address must be a multiple of. `origins` has for each line
-    the place in the sketch that it comes from.
+    `entry` is the exported symbol; in C++, it is in `namespace`, together with the host function `launcher`.
+    `arguments` are the parameters' names, in the order in which the kernel takes their pointers. `block` and `grid` are
+    the launch shape that it was printed for.
+
+    A kernel with a `tiling` takes its lengths after the pointers, one `long long` for each tiled axis, and its grid
+    follows from them; `length_names` are their names. `alignment` holds, for each array, the number of bytes of which
+    its address must be a multiple. `origins` has, for each line, the place in the sketch that it comes from.
     """
 
     text: str
@@ -58,7 +59,7 @@ class CudaSource(Struct, frozen=True):
     origins: tuple[Place | None, ...] = ()
 
     def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
-        """Return what follows the pointers: the wanted lengths, or those of the sketch."""
+        """Return the arguments after the pointers: the given lengths, or else those of the sketch."""
         if self.tiling is None:
             return ()
         wanted = wanted or self.tiling.declared
@@ -75,9 +76,9 @@ def print_cuda(
 ) -> CudaSource:
     """Return the program as CUDA C++ text, with the provenance lines as its first comment.
 
-    The program has no holes. It is printed as it stands: `cuda_out.passes.pipeline.optimize` it first for a kernel that
-    keeps its arrays in registers. With a `tiling`, the program is what block 0 runs
-    (`cuda_out.tiling.translation.first_block`). Raises SwizzleError where a program cannot be said in C++.
+    The program has no holes. It is printed as it stands, so apply `cuda_out.passes.pipeline.optimize` first to keep its
+    arrays in registers. With a `tiling`, the program must be what block 0 runs
+    (`cuda_out.tiling.translation.first_block`). Raises SwizzleError if the program cannot be written in C++.
     """
     assert not program.holes, "only programs without holes are printed"
     require_hardware_warp(program)
@@ -85,7 +86,7 @@ def print_cuda(
 
 
 class _File:
-    """One file: what stands around the kernel's statements."""
+    """One file: everything around the kernel's statements."""
 
     def __init__(self, program: Program, tiling: Tiling | None, form: Form) -> None:
         self.program, self.tiling, self.form = program, tiling, form

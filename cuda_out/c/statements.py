@@ -42,7 +42,7 @@ COORDINATE_NAMES: Mapping[str, str] = {
 
 
 class StatementPrinter:
-    """The state of one kernel's printing: names, declarations still to come, and the emitter."""
+    """The state of printing one kernel: names, declarations that are still to come, and the emitter."""
 
     def __init__(self, program: Program, out: Emitter, taken: tuple[str, ...], tiling: Tiling | None = None) -> None:
         self.program = program
@@ -83,7 +83,7 @@ class StatementPrinter:
         return fixed and value.name in COORDINATE_NAMES
 
     def alignment(self, array: str) -> int:
-        """Return the bytes that an array's first element must be aligned to, for vector accesses; 1 for none."""
+        """Return how many bytes an array's first element must be aligned to for vector accesses; 1 if it has none."""
         return max((vector.bytes for vector in self.vectors.values() if vector.array == array), default=1)
 
     def _named_by_program(self, coordinate: str, axis: str) -> bool:

@@ -1,6 +1,6 @@
-"""How element types and literals read in CUDA C++.
+"""How element types and literals are written in CUDA C++.
 
-Infinity is spelled with the compiler's builtin, because NVRTC has no headers.
+Infinity is written with the compiler's builtin, because NVRTC has no headers.
 """
 
 from __future__ import annotations

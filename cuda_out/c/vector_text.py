@@ -1,4 +1,4 @@
-"""A vector access as CUDA C++ text: one load or store through a `float4` or the like, a register for each word."""
+"""A vector access as CUDA C++ text: one load or store of a type such as `float4`, and a register for each word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Element = Callable[[str, tuple[Expr, ...]], str]
 
 
 def vector_lines(vector: Vector, element: Element, name: str) -> Iterator[str]:
-    """Yield the lines; `element` prints `array[...]`, `name` is a new one for what is loaded."""
+    """Yield the lines; `element` prints `array[...]`, and `name` is a new name for the loaded vector."""
     registers = [element(each.array, each.indices) for each in vector.registers]
     address, kind = f"&{element(vector.array, vector.indices)}", vector.type_name
     if vector.is_store:

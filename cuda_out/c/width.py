@@ -1,6 +1,6 @@
-"""Which indices need 64 bits: the language's are unbounded, C's `int` overflows without a sound.
+"""Which indices need 64 bits: the language's integers are unbounded, but C's `int` overflows silently.
 
-An index is a `long long` in the text where the ranges cannot show that every value on the way to it fits an `int`.
+An index is a `long long` in the text unless the ranges show that it and every intermediate value fit an `int`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INT: Final = (-(2**31), 2**31 - 1)
 
 
 def is_wide(expr: Expr, facts: Facts, names: Set[str]) -> bool:
-    """Say whether an index is a `long long` in C; `names` are the variables that are."""
+    """Say whether an index is a `long long` in C; `names` are the variables that are `long long`."""
     if expr.dtype is not DType.INDEX:
         return False
     match expr:

@@ -1,7 +1,7 @@
-"""Run a printed kernel on a GPU, through what numba-cuda installs.
+"""Run a printed kernel on a GPU, with the packages that numba-cuda installs.
 
-numba allocates and owns the context; cuda.core, on which numba-cuda is built, compiles the text and launches it. No
-solver is imported on this way, and nothing of CUDA before it is needed.
+numba allocates memory and owns the context. cuda.core, on which numba-cuda is built, compiles and launches the text. No
+solver is imported, and no CUDA package before it is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symbolic.errors import SwizzleError
 
 
 class DeviceArray(Struct, frozen=True):
-    """Device memory that somebody else owns: PyTorch, CuPy, JAX, numba. `stream` is what its owner works on."""
+    """Device memory that another library owns: PyTorch, CuPy, JAX, numba. `stream` is the stream its owner works on."""
 
     pointer: int
     stream: int | None
@@ -42,14 +42,14 @@ def launch(
 ) -> None:
     """Run `kernel` of the CUDA C++ `text` on the current GPU.
 
-    `kernel` may be qualified and instantiated: `ns::scale<float, 3>`; a namespace may be left out. Arguments are
-    NumPy arrays (copied to the device, and back unless read-only), objects with `__cuda_array_interface__` (used
-    in place) and NumPy scalars of exactly the kernel's types. `stream` is a numba or cuda.core stream or a handle;
-    with one, and without NumPy arrays, the call returns before the kernel has run. `shared_bytes` is the size of
-    an `extern __shared__` array. `alignment` holds, for each argument, the bytes that a device array's address must be
-    a multiple of, for kernels that load and store vectors.
+    `kernel` may be qualified and instantiated: `ns::scale<float, 3>`; a namespace may be left out. Arguments are NumPy
+    arrays (copied to the device, and back unless read-only), objects with `__cuda_array_interface__` (used in place)
+    and NumPy scalars of exactly the kernel's types. `stream` is a numba or cuda.core stream or a handle; with a stream,
+    and without NumPy arrays, the call returns before the kernel has run. `shared_bytes` is the size of an
+    `extern __shared__` array. `alignment` is for kernels that load and store vectors: it holds, for each argument, the
+    number of bytes of which a device array's address must be a multiple.
 
-    Raises SwizzleError when there is no GPU or an argument does not fit.
+    Raises SwizzleError if there is no GPU or an argument does not fit.
     """
     check_shapes(grid, block)
     given = [_argument(position, argument) for position, argument in enumerate(arguments)]
@@ -93,7 +93,7 @@ def launch(
 
 
 def gpu_available() -> tuple[bool, str]:
-    """Say whether `launch` can work here, and if not, why; cheap where numba-cuda is not installed."""
+    """Say whether `launch` can work here, and if not, why; cheap if numba-cuda is not installed."""
     if find_spec("numba_cuda") is None or find_spec("cuda") is None or find_spec("cuda.core") is None:
         return False, "numba-cuda is not installed (pip install 'swizzle-inventor[gpu]')"
     return driver_available()
@@ -101,7 +101,7 @@ def gpu_available() -> tuple[bool, str]:
 
 @lru_cache(maxsize=1)
 def driver_available() -> tuple[bool, str]:
-    """Ask the driver for its devices, without numba's start-up time; say why there is none."""
+    """Ask the driver for its devices without starting numba; say why there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -114,9 +114,9 @@ def driver_available() -> tuple[bool, str]:
 
 @lru_cache(maxsize=64)
 def compile_for(text: str, kernel: str, arch: str) -> Any:
-    """Compile the text to a cubin that `get_kernel(kernel)` can be asked of; needs no GPU and no driver.
+    """Compile the text to a cubin from which `get_kernel(kernel)` can be taken; needs no GPU and no driver.
 
-    A cubin rather than PTX: NVRTC may be newer than the driver, which then refuses its PTX.
+    It is a cubin and not PTX because NVRTC may be newer than the driver, which then refuses its PTX.
     """
     from cuda.core import Program, ProgramOptions
 

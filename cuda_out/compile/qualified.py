@@ -1,4 +1,4 @@
-"""Where in a CUDA C++ text a kernel stands: the name by which C++ outside its namespace calls it."""
+"""Find the qualified name of a kernel in a CUDA C++ text: the name by which code outside its namespace calls it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def kernels_of(text: str) -> list[str]:
 def qualified(text: str, kernel: str) -> str:
     """Return the kernel's name from outside: an exported symbol gets its namespace, template arguments stay.
 
-    Raises SwizzleError when the text has no such kernel, or two of that name in different namespaces.
+    Raises SwizzleError if the text has no such kernel, or two of that name in different namespaces.
 
-    >>> qualified("namespace a { template <class T> __global__ void k(T* x) {} }", "k<float>")
-    'a::k<float>'
+        >>> qualified("namespace a { template <class T> __global__ void k(T* x) {} }", "k<float>")
+        'a::k<float>'
     """
     name, angle, template_arguments = kernel.partition("<")
     kernels = kernels_of(text)

@@ -1,6 +1,6 @@
-"""What a printed kernel takes on each GPU architecture: resources from ptxas, instruction counts from the disassembler.
+"""What a printed kernel needs on each GPU architecture: resources from ptxas, instruction counts from the disassembler.
 
-Nothing here runs a kernel. The disassembler is NVIDIA's nvdisasm, from PyPI or a CUDA toolkit; without it there are no
+Nothing here runs a kernel. The disassembler is NVIDIA's nvdisasm, from PyPI or a CUDA toolkit. Without it there are no
 counts, and `disassembler` says so.
 """
 
@@ -31,7 +31,7 @@ NO_DISASSEMBLER: Final = "no instruction counts: nvdisasm is not installed (pip 
 class Report(Struct, frozen=True):
     """One kernel on one architecture, compiled without warnings; `instructions` is None without a disassembler.
 
-    `instructions` has a count for each opcode; padding (NOP) is left out.
+    `instructions` has a count for each opcode, without padding (NOP).
     """
 
     architecture: str
@@ -43,7 +43,7 @@ class Report(Struct, frozen=True):
     ptx: str
 
     def counts(self) -> dict[str, int]:
-        """Return how often each of COUNTED occurs, and how many instructions there are; {} when unknown."""
+        """Return how often each opcode of COUNTED occurs, and the number of all instructions; {} if unknown."""
         if self.instructions is None:
             return {}
         return {**{op: self.instructions.get(op, 0) for op in COUNTED}, "total": sum(self.instructions.values())}
@@ -68,7 +68,7 @@ class Report(Struct, frozen=True):
 def report(text: str, entry: str, architectures: Sequence[str] = ARCHITECTURES) -> tuple[tuple[Report, ...], list[str]]:
     """Compile a printed text for each architecture; return the reports, and why an architecture has none.
 
-    Raises SwizzleError when there is no compiler, CompileError on any warning.
+    Raises SwizzleError if there is no compiler, and CompileError on any warning.
     """
     found, missing = [], []
     for architecture in architectures:
@@ -95,7 +95,7 @@ def report(text: str, entry: str, architectures: Sequence[str] = ARCHITECTURES) 
 
 @lru_cache(maxsize=1)
 def disassembler() -> str | None:
-    """Return where nvdisasm is: beside the other NVIDIA wheels of this Python, or on the PATH."""
+    """Return the path of nvdisasm: beside the other NVIDIA wheels of this Python, or on the PATH."""
     spec = find_spec("nvidia")
     for folder in spec.submodule_search_locations or () if spec else ():
         for found in sorted(Path(folder).glob("*/bin/nvdisasm*")):
@@ -109,7 +109,7 @@ _OPCODE = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*
 
 
 def instruction_counts(cubin: bytes, entry: str) -> Mapping[str, int] | None:
-    """Count the instructions of one kernel by opcode, without its modifiers; None without a disassembler."""
+    """Count the instructions of one kernel by opcode, ignoring opcode modifiers; None without a disassembler."""
     tool = disassembler()
     if tool is None:
         return None
@@ -134,7 +134,7 @@ def instruction_counts(cubin: bytes, entry: str) -> Mapping[str, int] | None:
 
 
 def constant_bytes(cubin: bytes, entry: str) -> int:
-    """Return the constant memory that a kernel takes, its parameters included: the ELF sections `.nv.constant*`."""
+    """Return the bytes of constant memory of a kernel, its parameters included: the ELF sections `.nv.constant*`."""
     start, size, count, names = (*struct.unpack_from("<Q", cubin, 40), *struct.unpack_from("<HHH", cubin, 58))
     headers = [struct.unpack_from("<IIQQQQ", cubin, start + size * n) for n in range(count)]
     strings = headers[names][4]

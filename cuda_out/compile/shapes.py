@@ -1,4 +1,4 @@
-"""The shape of a launch: what a grid and a block may be, on a GPU and in the emulation alike."""
+"""The shape of a launch: what a grid and a block may be, on a GPU and in the emulation."""
 
 from __future__ import annotations
 

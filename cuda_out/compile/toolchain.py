@@ -1,8 +1,8 @@
-"""Compile printed CUDA C++ with nvcc or NVRTC, whichever is there; no GPU and no driver needed.
+"""Compile printed CUDA C++ with nvcc or NVRTC, whichever is installed; needs no GPU and no driver.
 
-Printed text is held to this: no warning, and the resources (registers, stack, spills) that ptxas reports are kept
-with the result as evidence. nvcc compiles the host launch wrapper too; NVRTC reads device code only, so a wrapper is
-guarded by `#if !defined(__CUDACC_RTC__)`.
+Printed text must compile without a warning. The resources that ptxas reports (registers, stack, spills) are kept with
+the result as evidence. nvcc also compiles the host function that launches the kernel; NVRTC reads device code only, so
+that function is guarded by `#if !defined(__CUDACC_RTC__)`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tool: TypeAlias = Literal["nvcc", "nvrtc"]
 
 
 class Resources(Struct, frozen=True):
-    """What one kernel takes, as ptxas reports it; sizes in bytes, shared memory without its dynamic part."""
+    """The resources of one kernel, as ptxas reports them, in bytes; shared memory without its dynamic part."""
 
     registers: int
     stack_bytes: int
@@ -36,7 +36,7 @@ class Resources(Struct, frozen=True):
 
 
 class Compiled(Struct, frozen=True):
-    """The outcome of one compilation. `kernels` is keyed by the names in the object file: mangled, if C++ ones."""
+    """The outcome of one compilation. The keys of `kernels` are the names in the object file, mangled for C++."""
 
     ptx: str
     cubin: bytes
@@ -46,7 +46,7 @@ class Compiled(Struct, frozen=True):
 
 
 class CompileError(RuntimeError):
-    """Text that we printed does not compile, or not without warnings: a bug of ours, not a mistake of the user."""
+    """Text that Swizzle printed does not compile, or not without warnings: a bug of ours, not a mistake of the user."""
 
     def __init__(self, log: str, text: str) -> None:
         super().__init__(log.strip() + _excerpts(log, text))
@@ -59,8 +59,8 @@ def compile_cuda(
 ) -> Compiled:
     """Compile CUDA C++ `text` for one architecture, to PTX and to a cubin.
 
-    `tool` 'auto' takes NVRTC where it is installed, else nvcc. `name` is the file name that messages show.
-    Raises SwizzleError when the tool is missing or does not know `arch`, CompileError on any error or warning.
+    `tool` 'auto' takes NVRTC if it is installed, else nvcc. `name` is the file name in messages. Raises SwizzleError if
+    the tool is missing or does not know `arch`, and CompileError on any error or warning.
     """
     _check_arch(arch)
     match _choose(tool):
@@ -73,7 +73,7 @@ def compile_cuda(
 
 
 def compile_to_ptx(text: str, arch: str = "sm_80") -> str:
-    """Compile CUDA C++ `text` to PTX only, warnings or not: for text that is altered on purpose."""
+    """Compile CUDA C++ `text` to PTX only, and ignore warnings: for text that is altered on purpose."""
     _check_arch(arch)
     match _choose("auto"):
         case "nvrtc":
@@ -100,8 +100,24 @@ def compile_to_ptx(text: str, arch: str = "sm_80") -> str:
             assert_never(never)
 
 
+def compile_both_forms(text: str, header: str, namespace: str, arch: str) -> None:
+    """Compile a printed text and its header, host functions included, with nvcc; raise CompileError as it warns.
+
+    They are one translation unit, the header's namespace renamed, as two take twice the time.
+    """
+    with tempfile.TemporaryDirectory(prefix="swizzle-nvcc-") as scratch:
+        unit = f'#include "kernel.cu"\n#define {namespace} {namespace}_header\n#include "kernel.cuh"\n'
+        for name, part in (("kernel.cu", text), ("kernel.cuh", header), ("unit.cu", unit)):
+            Path(scratch, name).write_text(part)
+        command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Werror", "all-warnings", "-c", "-o", "unit.o", "unit.cu"]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=scratch)
+    log = done.stdout + done.stderr
+    if "Unsupported gpu architecture" not in log:
+        _refuse_warnings(done.returncode != 0, log, header if "kernel.cuh(" in log else text)
+
+
 def available_tools() -> list[Tool]:
-    """List the compilers that this machine has, the preferred one first."""
+    """List the compilers of this machine, the preferred one first."""
     tools: list[Tool] = []
     if _nvrtc() is not None:
         tools.append("nvrtc")
@@ -113,14 +129,14 @@ def available_tools() -> list[Tool]:
 def uses_local(ptx: str) -> bool:
     """Say whether PTX keeps anything in local memory.
 
-    An array that is indexed dynamically, or spilt by hand, appears as a `.local` depot and only then; ptxas may later
-    turn a small one into selects, so this is a sharper witness than the stack frame.
+    An array appears as a `.local` depot exactly if it is indexed dynamically, or spilled by hand. ptxas may later turn
+    a small one into selects, so this detects more than the size of the stack frame does.
     """
     return re.search(r"\.local\b", ptx) is not None
 
 
 def include_directories() -> list[str]:
-    """List the folders with CUDA's own headers (`cuda_fp16.h`), for NVRTC, which knows none by itself."""
+    """List the folders with CUDA's own headers (`cuda_fp16.h`), for NVRTC, which does not know them."""
     candidates = [Path(root, "include") for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")) if root]
     if nvcc := shutil.which("nvcc"):
         candidates.append(Path(nvcc).resolve().parent.parent / "include")

@@ -25,17 +25,15 @@ import numpy as np
 
 from cuda_out.compile.qualified import qualified
 from cuda_out.compile.shapes import Shape3, check_shapes
-from cuda_out.compile.toolchain import CompileError
+from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler
 from symbolic.errors import SwizzleError
 
 Argument: TypeAlias = "np.ndarray[Any, np.dtype[Any]] | np.generic"
 
-_HERE = Path(__file__).parent
 _DTYPES = ("f2", "f4", "f8", "i4", "u4", "i8", "u8")
-_COMMON_FLAGS = ("-std=c++17", "-w", "-fno-pie", "-U_FORTIFY_SOURCE", "-fno-exceptions")
-_RUNTIME_FLAGS = (*_COMMON_FLAGS, "-O2")
+_RUNTIME_FLAGS = (*COMMON_FLAGS, "-O2")
 _KERNEL_FLAGS = (
-    *_COMMON_FLAGS,
+    *COMMON_FLAGS,
     "-O1",
     "-g1",
     "-gdwarf-4",  # binutils mixes up the files of GCC's version 5
@@ -203,44 +201,35 @@ def _copy_back(answer: bytes, arguments: Sequence[Argument]) -> None:
 
 def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     """Build the program that runs this kernel, or find it by the hash of everything that goes into it."""
-    compiler = _compiler()
+    cpp = compiler()
     folder = _process_folder(os.getpid()) if cache_dir is None else cache_dir
     folder.mkdir(parents=True, exist_ok=True)
-    runtime = [
-        _runtime_object(compiler, folder, part) for part in ("emulate_main", "emulate_memory", "emulate_scheduler")
-    ]
+    runtime = [_runtime_object(cpp, folder, part) for part in ("emulate_main", "emulate_memory", "emulate_scheduler")]
     text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
-    program = folder / f"kernel-{_hash(_sources_hash(), compiler, *_KERNEL_FLAGS, *_poison(compiler), kernel, text)}"
+    program = folder / f"kernel-{_hash(_sources_hash(), cpp, *_KERNEL_FLAGS, *_poison(cpp), kernel, text)}"
     if not program.exists():
         with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "program")
             Path(scratch, "kernel.cu").write_text(text)
             unit.write_text(f'#include "emulate.h"\n#include "kernel.cu"\nSWIZZLE_KERNEL({kernel})\n')
-            includes = ["-I", str(_HERE), "-I", str(_HERE / "emulate_include")]
+            includes = ["-I", str(HERE), "-I", str(HERE / "emulate_include")]
             compiled = f"{scratch}/unit.o"
-            flags = (*_KERNEL_FLAGS, *_poison(compiler))
-            _run([compiler, *flags, *includes, "-c", str(unit), "-o", compiled], text, scratch)
+            flags = (*_KERNEL_FLAGS, *_poison(cpp))
+            compile_with([cpp, *flags, *includes, "-c", str(unit), "-o", compiled], text, scratch)
             # Linked without -fsanitize: the runtime answers the sanitizers' calls itself.
-            _run([compiler, "-no-pie", compiled, *map(str, runtime), "-o", str(new)], text, scratch)
+            compile_with([cpp, "-no-pie", compiled, *map(str, runtime), "-o", str(new)], text, scratch)
             os.replace(new, program)
     return program
 
 
-def _runtime_object(compiler: str, folder: Path, part: str) -> Path:
-    made = folder / f"{part}-{_hash(_sources_hash(), compiler, *_RUNTIME_FLAGS)}.o"
+def _runtime_object(cpp: str, folder: Path, part: str) -> Path:
+    made = folder / f"{part}-{_hash(_sources_hash(), cpp, *_RUNTIME_FLAGS)}.o"
     if not made.exists():
         with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
             new = Path(scratch, "part.o")
-            _run([compiler, *_RUNTIME_FLAGS, "-c", str(_HERE / f"{part}.cpp"), "-o", str(new)], "", scratch)
+            compile_with([cpp, *_RUNTIME_FLAGS, "-c", str(HERE / f"{part}.cpp"), "-o", str(new)], "", scratch)
             os.replace(new, made)
     return made
-
-
-def _run(command: list[str], text: str, scratch: str) -> None:
-    """Run the compiler; raise CompileError with its words, the scratch folder's name taken out."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        raise CompileError(done.stderr.replace(f"{scratch}/", ""), text)
 
 
 def _point_at_dynamic_shared(declaration: re.Match[str]) -> str:
@@ -252,37 +241,16 @@ def _point_at_dynamic_shared(declaration: re.Match[str]) -> str:
 
 @lru_cache
 def _sources_hash() -> str:
-    files = [*_HERE.glob("emulate*.h"), *_HERE.glob("emulate*.cpp"), *_HERE.glob("emulate_include/*.h")]
+    files = [*HERE.glob("emulate*.h"), *HERE.glob("emulate*.cpp"), *HERE.glob("emulate_include/*.h")]
     return _hash(*(file.read_text() for file in sorted(files)))
 
 
 @lru_cache
-def _poison(compiler: str) -> tuple[str, ...]:
+def _poison(cpp: str) -> tuple[str, ...]:
     """Return the option that fills variables that are never set with a pattern, so that they are not zero by chance."""
     option = "-ftrivial-auto-var-init=pattern"
-    command = [compiler, option, "-x", "c++", "-fsyntax-only", os.devnull]
+    command = [cpp, option, "-x", "c++", "-fsyntax-only", os.devnull]
     return (option,) if subprocess.run(command, capture_output=True).returncode == 0 else ()
-
-
-@lru_cache
-def _compiler() -> str:
-    for name in (os.environ.get("CXX", ""), "g++", "clang++"):
-        if name and (path := shutil.which(name)):
-            return path
-    raise SwizzleError(
-        "no C++ compiler found, which running a kernel on the CPU needs",
-        expected="g++ or clang++ on the PATH, or its name in CXX",
-        fix="install one, for example with `apt-get install g++`",
-    )
-
-
-def missing_compiler() -> str:
-    """Return why nothing can be emulated here, '' where it can."""
-    try:
-        _compiler()
-    except SwizzleError as error:
-        return error.found
-    return ""
 
 
 @lru_cache(maxsize=1)

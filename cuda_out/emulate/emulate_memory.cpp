@@ -32,7 +32,7 @@ bool unordered(const Stamp& before, const Stamp& after) {
     if (before.block == UINT32_MAX) return false;
     if (before.block != after.block) return true;
     if (before.thread == after.thread || before.block_epoch != after.block_epoch) return false;
-    return before.warp != after.warp || before.warp_epoch == after.warp_epoch;
+    return before.warp != after.warp || !comes_after(before);
 }
 
 std::string who(const Stamp& stamp) {

@@ -12,10 +12,11 @@ struct Coordinates {
 };
 
 // When and by whom memory was touched. Two touches are ordered when one thread made both, when a __syncthreads lies
-// between them (an earlier `block_epoch`), or a __syncwarp of their warp (an earlier `warp_epoch`). Nothing orders
-// the threads of two blocks.
+// between them (an earlier `block_epoch`), or a chain of __syncwarps, each of whose masks names the lanes that it orders:
+// `barriers` are those that the thread had passed, and each thread knows how many of each other lane's are before it.
+// Nothing orders the threads of two blocks.
 struct Stamp {
-    uint32_t block = UINT32_MAX, thread = 0, warp = 0, block_epoch = 0, warp_epoch = 0;
+    uint32_t block = UINT32_MAX, thread = 0, warp = 0, block_epoch = 0, barriers = 0;
 };
 
 // ---- emulate_main.cpp ----
@@ -26,6 +27,7 @@ std::string format(const char* text, ...) __attribute__((format(printf, 1, 2)));
 // ---- emulate_scheduler.cpp ----
 void run_grid(const uint64_t grid[3], const uint64_t block[3], unsigned warp_size, unsigned order, void** arguments);
 Stamp now();
+bool comes_after(const Stamp& before);  // whether warp barriers order the current thread after what another one did
 Coordinates thread_at(uint32_t linear);
 Coordinates block_at(uint32_t linear);
 // Answer the one failure of this run, with the thread that runs, and end the process. `program_counter` or 0.

@@ -27,6 +27,7 @@ enum class State : uint8_t { running, shuffling, voting, at_warp_barrier, at_blo
 struct Thread {
     uint3 index;
     unsigned linear, warp, lane;
+    uint32_t passed[64];  // for each lane of the warp, how many of its warp barriers come before what runs next
     State state;
     bool started;     // its fiber exists; a fiber serves one thread of every block in turn
     Site site;        // the operation it waits at, with what it brought:
@@ -38,7 +39,6 @@ struct Thread {
 
 constexpr size_t stack_bytes = 256 * 1024, stack_guard = 64 * 1024;
 std::vector<Thread> threads;
-std::vector<uint32_t> warp_epochs;
 uint32_t block_epoch = 0;
 Thread* current = nullptr;  // the thread whose fiber runs, or null in the scheduler
 jmp_buf scheduler;
@@ -174,9 +174,17 @@ bool complete_warp_operations(Thread* warp, unsigned lanes) {  // whether any la
                 if (thread.mask >> j & 1 && warp[j].bits) received[i] |= uint64_t(1) << j;
         }
     }
+    for (unsigned i = 0; i < lanes; ++i)
+        if (done >> i & 1 && warp[i].state == State::at_warp_barrier) ++warp[i].passed[i];
+    for (unsigned i = 0; i < lanes; ++i) {  // who meets knows what each of them knew
+        if (!(done >> i & 1) || warp[i].state != State::at_warp_barrier) continue;
+        for (unsigned j = 0; j < lanes; ++j)
+            if (warp[i].mask >> j & 1)
+                for (unsigned k = 0; k < lanes; ++k)
+                    warp[i].passed[k] = std::max(warp[i].passed[k], warp[j].passed[k]);
+    }
     for (unsigned i = 0; i < lanes; ++i) {
         if (!(done >> i & 1)) continue;
-        if (warp[i].state == State::at_warp_barrier) ++warp_epochs[warp[i].warp];
         warp[i].bits = received[i];
         warp[i].state = State::running;
     }
@@ -221,8 +229,10 @@ void run_block() {
     constexpr int poisons[] = {0xff, 0xa5, 0x5a, 0x7e};  // 0xff first: NaN of every float type, and -1
     poison_shared_memory(poisons[order % 4]);
     block_epoch = 0;
-    std::fill(warp_epochs.begin(), warp_epochs.end(), 0u);
-    for (Thread& thread : threads) thread.state = State::running;
+    for (Thread& thread : threads) {
+        thread.state = State::running;
+        std::fill(std::begin(thread.passed), std::end(thread.passed), 0u);
+    }
     const unsigned count = unsigned(threads.size()), width = unsigned(lanes_in_warp);
     do {
         for (unsigned warp : turns(turn, (count + width - 1) / width))
@@ -233,7 +243,6 @@ void run_block() {
 void start_threads() {
     const unsigned count = block_shape.x * block_shape.y * block_shape.z, width = unsigned(lanes_in_warp);
     threads.resize(count);
-    warp_epochs.resize((count + width - 1) / width);
     for (unsigned i = 0; i < count; ++i) {
         const Coordinates at = thread_at(i);
         threads[i].index = {at.x, at.y, at.z};
@@ -298,7 +307,10 @@ Coordinates block_at(uint32_t linear) { return split(linear, grid_shape.x, grid_
 
 Stamp now() {
     const uint32_t block = current_block.x + grid_shape.x * (current_block.y + grid_shape.y * current_block.z);
-    return {block, current->linear, current->warp, block_epoch, warp_epochs[current->warp]};
+    return {block, current->linear, current->warp, block_epoch, current->passed[current->lane]};
+}
+bool comes_after(const Stamp& before) {
+    return current->passed[before.thread % unsigned(lanes_in_warp)] > before.barriers;
 }
 
 uint64_t shuffle(Site site, uint32_t mask, unsigned source, uint64_t bits) {

@@ -1,8 +1,8 @@
 """Expressions as Python text for numba.cuda.
 
-numba computes every sum and product of integers in 64 bits: 32-bit data is converted back where its exact value counts,
-and not before (`modular`). It mixes signed and unsigned 64-bit numbers as float64, so every constant of data is
-converted to its type. Indices stay 64-bit integers, for which `//` and `%` floor as they do in the language.
+numba computes every sum and product of integers in 64 bits, so 32-bit data is converted back, but only where its exact
+value matters (`modular`). numba mixes signed and unsigned 64-bit numbers as float64, so every constant of data is
+converted to its type. Indices stay 64-bit integers, for which `//` and `%` round down as they do in the language.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class NumbaExpressions(Struct):
     used: set[str] = field(default_factory=set)
 
     def type_name(self, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:
-        """Return numba's name of an element type, which the module has to import."""
+        """Return numba's name of an element type, and note that the module must import it."""
         self.require(dtype, expr.place)
         self.used.add(NUMBA_TYPE[dtype])
         return NUMBA_TYPE[dtype]
 
     def require(self, dtype: DType, place: Place) -> None:
-        """Refuse halves."""
+        """Refuse half-precision data."""
         if dtype not in NUMBA_TYPE:
             raise SwizzleError(
                 f"numba.cuda has no {dtype.value} that can be shuffled",
@@ -63,7 +63,7 @@ class NumbaExpressions(Struct):
         return f"{self.type_name(dtype, expr)}({text})"
 
     def literal(self, value: int | float | bool, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:
-        """Return a constant of its type; an integer that does not fit wraps, as NumPy's does."""
+        """Return a constant of its type; an integer that does not fit wraps, as in NumPy."""
         if dtype is DType.BOOL:
             return str(bool(value))
         if dtype is DType.INDEX:
@@ -79,7 +79,7 @@ class NumbaExpressions(Struct):
         return self.cast(str(int(number)) if whole else repr(number), dtype, expr)
 
     def start(self, stmt: ir.DeclareAccumulator) -> str:
-        """Return what an accumulator starts with."""
+        """Return an accumulator's first value."""
         value = law_of(stmt.outer).start(stmt.dtype) if stmt.init is None else stmt.init.value
         return self.literal(value, stmt.dtype, stmt)
 
@@ -140,7 +140,7 @@ class NumbaExpressions(Struct):
                 assert_never(expr)
 
     def modular(self, expr: Expr, facts: Facts) -> Text:
-        """Return integer data computed in 64 bits: its low bits are right, the type is int64 or uint64."""
+        """Return integer data computed in 64 bits: its low bits are right, and its type is int64 or uint64."""
         match expr:
             case ir.Binary(op=op, left=left, right=right) if op in MODULAR:
                 return self._infix(op, self.modular(left, facts), self.modular(right, facts))
@@ -180,7 +180,7 @@ class NumbaExpressions(Struct):
         return Text(f"{left.inside(op, level)} {op} {right.inside(op, level + 1)}", level, op)
 
     def inside(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
-        """Return the condition that an element of a tiled array is there, '' where it is for certain."""
+        """Return the condition that an element of a tiled array exists, '' if it always does."""
         if self.tiles is None or array not in self.shapes:
             return ""
         conditions = []

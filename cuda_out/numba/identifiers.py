@@ -1,4 +1,4 @@
-"""Python names for the program's names: legal, not reserved, and not those that the printed module uses itself."""
+"""Python names for the program's names: legal, not reserved, and not used by the printed module itself."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ NUMBA_TYPE: Final = {
     DType.I64: "int64",
     DType.U64: "uint64",
 }
-"""The types of numba that values have; halves have none that it computes with."""
+"""numba's types of values; half precision is missing, because numba does not compute with it."""
 OWN: Final = frozenset(
     {"cuda", "inf", "nan", "stream", "checks", "name", "array", "dtype", "shape", "found", *NUMBA_TYPE.values()}
 )
 
 
 def python_name(name: str) -> str:
-    """Return the name, with an underscore after what Python or the printed module keeps for itself."""
+    """Return the name, with an underscore added if Python or the printed module reserves it."""
     reserved = keyword.iskeyword(name) or hasattr(builtins, name) or name in OWN
     return f"{name}_" if reserved else name
 

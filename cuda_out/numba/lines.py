@@ -22,7 +22,7 @@ def bracketed(text: str) -> str:
 
 
 def fold(text: str, width: int) -> list[str]:
-    """Split a statement at spaces inside its brackets into pieces of at most `width`, where that can be.
+    """Split a statement at spaces inside its brackets into pieces of at most `width`, if possible.
 
     >>> fold("y = (first[a, b] + second[c, d])", 24)
     ['y = (first[a, b]', '+ second[c, d])']

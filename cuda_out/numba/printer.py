@@ -1,8 +1,8 @@
 """Print a program without holes as a Python module for numba.cuda: one `@cuda.jit` kernel and a function to launch it.
 
-The program is the one that the CUDA printer takes, after the same passes: its register arrays are indexed statically
-once NVVM has unrolled the loops, or `numba_unroll` before it. Arrays keep their dimensions and their strides; a kernel
-of any length reads its lengths off the arrays' shapes.
+It prints the same program as the CUDA printer, after the same passes. Its register arrays have static indices once
+loops are unrolled, by NVVM or before it by `cuda_out.numba.unroll`. Arrays keep their dimensions and their strides. A
+kernel for any length reads its lengths from the arrays' shapes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from symbolic.machine.launch_shape import require_hardware_warp
 
 
 def operator_lines(op: OperatorName, program: Program) -> list[str]:
-    """Return the device function that a user's operator is; raises SwizzleError where it has no text."""
+    """Return the device function of a user's operator; raises SwizzleError if the operator has no text."""
     tree = ast.parse(op.law.python)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     if not functions:
@@ -46,7 +46,7 @@ def operator_lines(op: OperatorName, program: Program) -> list[str]:
 
 
 class NumbaSource(Struct, frozen=True):
-    """A printed module: its text, and what the kernel and the function that launches it are called there."""
+    """A printed module: its text, and the names of its kernel and of the function that launches it."""
 
     text: str
     kernel: str
@@ -56,8 +56,8 @@ class NumbaSource(Struct, frozen=True):
 def print_numba(program: Program, provenance: Sequence[str] = (), *, tiling: Tiling | None = None) -> NumbaSource:
     """Return the program as Python text, with the provenance lines as its first comment.
 
-    The program has no holes; `cuda_out.passes.pipeline.optimize` it first. With a `tiling`, it is what block 0 runs.
-    Raises SwizzleError where numba.cuda cannot say it.
+    The program has no holes; apply `cuda_out.passes.pipeline.optimize` to it first. With a `tiling`, it is what block 0
+    runs. Raises SwizzleError if the program cannot be written for numba.cuda.
     """
     assert not program.holes, "only programs without holes are printed"
     require_hardware_warp(program)
@@ -200,7 +200,7 @@ class _Module:
 
 
 def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
-    """Return how each coordinate of the launch reads: lane and warp from the linear thread."""
+    """Return the text of each coordinate of the launch; lane and warp are computed from the linear thread."""
     found: dict[tuple[str, str], Text] = {
         (name, axis): Text(f"cuda.{name}.{axis}", PRIMARY)
         for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")

@@ -14,7 +14,7 @@ from symbolic.ir.walk import Body, FreshNames, subexpressions
 
 
 class NumbaStatements:
-    """The state of one kernel's printing: declarations still to come, and the lines."""
+    """The state of printing one kernel: declarations that are still to come, and the lines."""
 
     def __init__(self, program: Program, out: PythonLines, expressions: NumbaExpressions, fresh: FreshNames) -> None:
         self.program, self.out, self.expressions, self.fresh = program, out, expressions, fresh

@@ -1,7 +1,7 @@
 """Unroll, in the text, the loops that NVVM would unroll too late for numba.cuda, which has no `#pragma unroll`.
 
-Where two threads of a warp read different elements of a register array, NVVM merges the two loads into one with a
-dynamic index, unless it knows both indices by then: it knows constants, and not what depends on a loop's variable.
+If two threads of a warp read different elements of a register array, NVVM merges the two loads into one with a dynamic
+index, unless it already knows both indices. It then knows constants, but not values that depend on a loop's variable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST = 4096  # statements that one loop may become
 
 
 def unrolled_for_numba(program: Program) -> Program:
-    """Return the same program without loops whose variables are in the index of a read that only some lanes make."""
+    """Return the same program without loops whose variables index a read that only some lanes make."""
     static, arrays = static_names(program), register_arrays(program)
     chosen = {
         loop

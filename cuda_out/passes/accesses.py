@@ -1,7 +1,8 @@
-"""What the warps of a printed kernel move at once: the machine's addresses, in the widths of the printed text.
+"""What the warps of a printed kernel move at once: the machine's addresses, with the widths of the printed text.
 
-The passes make vectors of neighbouring words (`cuda_out.passes.vectors`), so what the sketch moves word by word may be
-one `float4` in the end. The optimized program is run as it is printed, on no data: data never steers.
+The passes make vectors of neighbouring words (`cuda_out.passes.vectors`), so elements that the sketch moves word by
+word may be one `float4` in the printed text. The optimized program is run as it is printed, without data, because no
+address depends on data.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Spot: TypeAlias = tuple[str, bool, Place]  # an array, whether it is written, an
 
 
 def printed_accesses(program: Program) -> list[WarpAccess]:
-    """Return every access of every warp to global and shared memory, as a program without holes is printed."""
+    """Return every access of every warp to global and shared memory, for a program without holes, as it is printed."""
     listener = _run(program)
     size, threads = program.warp_size, listener.shape.block_threads
     warps = [slice(a, min(a + size, b + threads)) for b in range(0, listener.shape.count, threads)
@@ -44,7 +45,7 @@ def printed_accesses(program: Program) -> list[WarpAccess]:
 
 
 def printed_widths(program: Program) -> dict[Spot, int]:
-    """Return how many elements each access moves at once, where that is the same whenever it is made."""
+    """Return how many elements each access moves at once, if that is the same in every execution."""
     found: dict[Spot, int] = {}
     for spot, width, _ in _run(program).heard:
         found[spot] = width if found.get(spot, width) == width else 1

@@ -1,7 +1,7 @@
 """Rules of index arithmetic: sums, products, and above all division and remainder by a constant.
 
-Every rule holds in Python's integers, where `//` and `%` floor: for n > 0, (a * n + b) // n is a + b // n, and
-(a * n + b) % n is b % n, whatever the signs.
+Every rule holds in Python's integers, where `//` and `%` round down: for n > 0, (a * n + b) // n is a + b // n, and (a
+* n + b) % n is b % n, whatever the signs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def constant(value: int, place: Place) -> Expr:
 
 
 def simplify_binary(expr: ir.Binary, facts: Facts, again: Simplify) -> Expr:
-    """Return a simpler form of an operation whose operands are simple already."""
+    """Return a simpler form of an operation whose operands are already simplified."""
     left, right, place = expr.left, expr.right, expr.place
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):
         folded = _fold(expr.op, int(left.value), int(right.value))

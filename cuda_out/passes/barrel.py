@@ -1,8 +1,8 @@
-"""Turn register arrays by ceil(log2 n) conditional rotations (paper, section 6.3, 'Barrel Array Rotation').
+"""Rotate register arrays by ceil(log2 n) conditional rotations (paper, section 6.3, 'Barrel Array Rotation').
 
-Where a loop reads `a[(j + lane) % n]` for several j, a choice among n elements for each of them is wasteful: the
-array is rotated once, by the bits of the amount, and then read at static indices. What is a rotation is for
-`rotation` to say. A loop that writes so writes to the rotated array, which is rotated back behind it.
+If a loop reads `a[(j + lane) % n]` for several j, choosing among n elements for each j is wasteful. Instead, the array
+is rotated once, bit by bit of the amount, and then read at static indices. `cuda_out.passes.rotation` recognises
+rotations. A loop that writes with such an index writes to the rotated array, which is rotated back after the loop.
 
     for bit in range(2, -1, -1):          # n = 8
         for k in range(8):
@@ -31,7 +31,7 @@ from symbolic.ir.walk import Body, FreshNames, all_names, assigned_in, statement
 
 
 def rotate_registers(program: Program) -> Program:
-    """Return the same program in which rotations of register arrays are barrel rotations."""
+    """Return the same program with rotations of register arrays written as barrel rotations."""
     return replace(program, body=_Rotator(program).body(program.body, launch_facts(program), {}, {}, frozenset()))
 
 

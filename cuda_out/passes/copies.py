@@ -1,7 +1,7 @@
-"""Give two register arrays one name where one is a copy of the other, and the copy goes.
+"""Give two register arrays one name if one is a copy of the other; the copy then disappears.
 
-A copy `for k: b[k] = a[k]` vanishes when neither array is written while the other still holds something that will be
-read (Chaitin's coalescing, on whole arrays). What remains is declared where it is first used.
+A copy `for k: b[k] = a[k]` is dropped if neither array is written while elements of the other will still be read
+(Chaitin's coalescing, on whole arrays). Arrays that remain are declared where they are first used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from symbolic.ir.walk import Body, bodies, map_bodies, map_own, own_expressions,
 
 
 def merge_copies(program: Program) -> Program:
-    """Return the same program without the copies of register arrays that a common name saves."""
+    """Return the same program without the copies of register arrays that one common name makes superfluous."""
     program = replace(program, body=_without_self_copies(program.body))
     refused: set[frozenset[str]] = set()
     while True:

@@ -1,6 +1,7 @@
-"""Drop what nothing reads: variables, register arrays, accumulators, and the bodies that this leaves empty.
+"""Drop what nothing reads: variables, register arrays, accumulators, and bodies that become empty.
 
-What counts is what leaves the kernel: stores to parameters and to shared arrays that something reads, and barriers.
+What must stay is what has an effect outside: stores to parameters, stores to shared arrays that something reads, and
+barriers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from symbolic.ir.walk import Body, bodies, names_in, own_expressions
 
 
 def drop_dead(program: Program) -> Program:
-    """Return the same program without statements that cannot matter."""
+    """Return the same program without statements that have no effect."""
     parameters = frozenset(parameter.name for parameter in program.parameters)
     while True:
         needs = list(_needs(program.body, frozenset()))

@@ -1,12 +1,12 @@
 """Distribute references to register arrays over their indices (paper, section 6.3, 'Distributing Array References').
 
-CUDA puts an array that is indexed dynamically into local memory, which is slow memory off the chip. So
-`a[c ? i : j]` becomes `c ? a[i] : a[j]`, and any other dynamic index into a small array a choice among the elements
-it can name. A store becomes a choice of stores. The value that a shuffle offers is distributed where it stands,
-before the shuffle, because it is the source lane's index that counts.
+CUDA puts an array that is indexed dynamically into local memory, which is slow, off-chip memory. So `a[c ? i : j]`
+becomes `c ? a[i] : a[j]`. Any other dynamic index into a small array becomes a choice among the elements that it can
+name, and a store becomes a choice of stores. The value that a lane passes to a shuffle is distributed in the lane
+itself, before the shuffle, because the source lane's index counts.
 
-What is left has indices made of constants and of the variables of loops, which are then unrolled
-(`cuda_out.analysis.unroll`): the array lives in registers.
+The remaining indices are made of constants and of the variables of loops, which are then unrolled
+(`cuda_out.analysis.unroll`), so that the array is kept in registers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write each accumulator's final function out where its value is read."""
+"""Replace each accumulator's value by its final function, written out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from symbolic.ir.walk import Body, map_own, rebuild, substitute
 
 
 def inline_finals(program: Program) -> Program:
-    """Return the same program with no final functions: `out.value` reads as the function's body."""
+    """Return the same program without final functions: `out.value` becomes the function's body."""
     return replace(program, body=_body(program.body, {}))
 
 

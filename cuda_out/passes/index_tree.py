@@ -37,9 +37,9 @@ def leaves(tree: Tree) -> int:
 def index_tree(
     index: Expr, extent: int | None, facts: Facts, known: Definitions, static: frozenset[str], largest: int = LARGEST
 ) -> Tree:
-    """Return the decisions that lead to static indices; the index itself when there would be too many.
+    """Return the decisions that lead to static indices, or the index itself if there would be too many.
 
-    `extent` is the size of the dimension; None for a part of an index, whose values are not told apart.
+    `extent` is the size of the dimension. It is None for a part of an index, whose values are not told apart.
     """
     if is_static(index, static):
         return index
@@ -121,7 +121,7 @@ def _by_bits(index: Expr, values: Sequence[int]) -> Tree:
 
 
 def compared(tree: Tree) -> list[Expr]:
-    """Return what a tree's conditions compare with numbers."""
+    """Return the values that a tree's conditions compare with numbers."""
     if not isinstance(tree, Decision):
         return []
     return [*subexpressions(tree.condition), *compared(tree.then), *compared(tree.otherwise)]

@@ -1,6 +1,6 @@
-"""Sums of index expressions as terms with factors: equal terms are collected, brackets vanish, constants go last.
+"""Sums of index expressions as terms with factors: equal terms are collected, brackets disappear, constants go last.
 
-What is multiplied stays together: `(i - lane) * 7` is one term. In a block of one dimension the thread's index is
+A product stays together: `(i - lane) * 7` is one term. In a block of one dimension the thread's index is
 `warpid * warpsize + laneid`, so `threadIdx.x - laneid` is the warp's first thread.
 """
 
@@ -50,7 +50,7 @@ def _is_sum(expr: Expr) -> bool:
 
 
 def collected(expr: Expr, facts: Facts) -> Expr:
-    """Return the sum with its terms collected, or as it is where an intermediate value might then overflow."""
+    """Return the sum with its terms collected, or unchanged if an intermediate value might then overflow."""
     terms: list[Monomial] = []
     shift = 0
     for each in terms_of(expr):

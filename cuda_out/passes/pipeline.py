@@ -1,4 +1,4 @@
-"""Rewrites of a program without holes, each a function from Program to Program that keeps what it computes."""
+"""Rewrites of a program without holes: each is a function from Program to Program that keeps what it computes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ORDER: tuple[Callable[[Program], Program], ...] = (
 
 
 def optimize(program: Program) -> Program:
-    """Return the same program made ready for a GPU: simple indices, arrays in registers, nothing dead."""
+    """Return the same program prepared for a GPU: simple indices, arrays in registers, no dead code."""
     assert not program.holes, "only programs without holes are optimized"
     for rewrite in _ORDER:
         program = rewrite(program)

@@ -1,4 +1,4 @@
-"""Walk all references to register arrays in a body, with what is known of their indices; replace those one wants."""
+"""Walk all references to register arrays in a body, with what is known of their indices, and replace some of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class At(Struct, frozen=True):
     inside: Definitions
 
     def spelled_out(self, expr: Expr) -> tuple[Expr, Expr]:
-        """Return the expression without the variables defined in this walk, and without any that are known."""
+        """Return the expression with every variable replaced that was defined in this walk or whose value is known."""
         return _expand(expr, self.inside), _expand(expr, self.known)
 
 

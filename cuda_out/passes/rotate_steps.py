@@ -15,7 +15,7 @@ from symbolic.ir.walk import Body, FreshNames
 def rotate_into(
     source: ir.DeclareArray, target: ir.DeclareArray, axis: int, rotation: Rotation, fresh: FreshNames
 ) -> Body:
-    """Return what makes `target[k]` the source's element start + k, turned by the rotation's amount."""
+    """Return statements that set `target[k]` to the source's element start + k, rotated by the rotation's amount."""
     place = target.place
     before, amount = _named(f"{source.name}_rotation", rotation.amount, fresh)
     if rotation.bits & (rotation.bits - 1) == 0:  # one step needs no copy
@@ -30,7 +30,7 @@ def rotate_into(
 def rotate_back(
     target: ir.DeclareArray, source: ir.DeclareArray, axis: int, rotation: Rotation, fresh: FreshNames
 ) -> Body:
-    """Return what turns `target` the other way round and puts it where it came from."""
+    """Return statements that rotate `target` in the other direction and copy it to where it came from."""
     place = target.place
     back: Expr = rotation.amount
     if rotation.kind == "+":

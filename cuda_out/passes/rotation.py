@@ -1,14 +1,14 @@
-"""Recognise a rotation in an index: for each thread the elements are the same ones, moved round by one amount.
+"""Recognise a rotation in an index: each thread uses the same elements, rotated by an amount of its own.
 
-An index is looked at as a function of the loop variables (*iterations*) and of everything else (*threads*). It is a
-rotation when the elements fall into windows of `size` neighbours such that, with a fixed `place` for each iteration
-and an `amount` for each thread,
+An index is seen as a function of the loop variables (*iterations*) and of everything else (*threads*). It is a rotation
+if the elements form windows of `size` neighbours, and there are a fixed `place` for each iteration and an `amount` for
+each thread such that
 
     index == start + place // size * size + (place + amount) % size        (or `place ^ amount`: an exchange)
 
-What counts are the values that the index takes, however it is spelled: `(j + lane) % 8`, `(5 - 2 * j - lane) % 7`,
-`j + lane - (8 if j + lane >= 8 else 0)` and `j // 4 * 4 + (j + lane) % 4` are all rotations, in j, by what depends
-on the lane.
+Only the values of the index matter, not its spelling: `(j + lane) % 8`, `(5 - 2 * j - lane) % 7`,
+`j + lane - (8 if j + lane >= 8 else 0)` and `j // 4 * 4 + (j + lane) % 4` are all rotations, in j, by an amount that
+depends on the lane.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Loops: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]  # variables of loops
 
 
 class Rotation(Struct, frozen=True):
-    """How an array's elements start .. start + extent - 1 move, along one axis.
+    """How an array's elements start .. start + extent - 1 move along one axis.
 
     Element k of the rotated array is element start + k // size * size + (k + amount) % size, or with k ^ amount.
-    `amount` (0 <= amount < size) does not depend on the iterations, `bits` are those that it may have set. `known`
-    is the amount with everything known spelled out.
+    `amount` (0 <= amount < size) does not depend on the iterations, and `bits` are the bits that may be set in it.
+    `known` is the amount with all known variables replaced by their values.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ class Rotation(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """One index: as it is to be printed, with everything known spelled out, and the loops around it."""
+    """One index as it is printed, the same index with all known variables replaced, and the loops around it."""
 
     index: Expr
     full: Expr
@@ -61,9 +61,9 @@ class Reference(Struct, frozen=True):
 
 
 def find_rotation(program: Program, reference: Reference, outside: Facts) -> Rotation | None:
-    """Return a rotation that the index is, or None; an index that is the same for all threads is none.
+    """Return the rotation in an index, or None; an index that is the same for all threads is no rotation.
 
-    `outside` are the facts where the rotation is to be made.
+    `outside` are the facts at the place where the rotation would be made.
     """
     values = _values(program, reference)
     if values is None:

@@ -1,7 +1,8 @@
-"""Compute an index once where it is used more than once, and before a loop where the loop does not change it.
+"""Compute an index only once if it is used more than once, and before a loop if the loop does not change it.
 
-A subexpression of some weight (`weight`) gets a name where it first is needed, in the innermost body that holds all its
-uses; one that stands in a loop alone moves in front of it. What the compiler computes while it unrolls stays.
+A subexpression of some weight (`weight`) gets a name where it is first needed, in the innermost body that contains all
+its uses. If it stands in a loop only, it moves in front of the loop. What the compiler computes while it unrolls is
+left alone.
 """
 
 from __future__ import annotations

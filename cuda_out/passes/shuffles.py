@@ -1,7 +1,7 @@
-"""Make every shuffle's delta mean in CUDA what it means in the language.
+"""Give every shuffle's delta the same meaning in CUDA as in the language.
 
-The hardware takes the low five bits of a delta or mask; the language says that a lane out of range reads itself.
-Where the ranges do not show the two to agree, the source lane is computed.
+The hardware uses the low five bits of a delta or mask. In the language, a lane whose source is out of range reads its
+own value. If the ranges do not show that the two agree, the source lane is computed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from symbolic.ir.walk import Body, map_own, rebuild
 
 
 def legal_shuffles(program: Program) -> Program:
-    """Return the same program in which every shuffle by a delta has it within the warp."""
+    """Return the same program with every shuffle's delta within the warp."""
 
     def visit(stmt: Stmt, facts: Facts) -> Body:
         return (map_own(stmt, lambda expr: _in_range(expr, facts, program.warp_size)),)

@@ -1,7 +1,7 @@
 """Simplify index expressions and conditions with what the ranges say, and drop what can never run.
 
-Every rule holds in Python's integers, where `//` and `%` floor: for n > 0, (a * n + b) // n is a + b // n, and
-(a * n + b) % n is b % n, whatever the signs. Data is left as it is: float arithmetic does not associate.
+Every rule holds in Python's integers, where `//` and `%` round down: for n > 0, (a * n + b) // n is a + b // n, and (a
+* n + b) % n is b % n, whatever the signs. Data is left as it is, because float arithmetic is not associative.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def simplify(program: Program) -> Program:
 
 
 def simplify_statement(stmt: Stmt, facts: Facts) -> Body:
-    """Return what is left of one statement whose nested bodies are simple already."""
+    """Return what is left of one statement whose nested bodies are already simplified."""
     stmt = map_own(stmt, lambda expr: simplify_expression(expr, facts))
     match stmt:
         case ir.If(condition=ir.Const(value=value), then=then, otherwise=otherwise):

@@ -1,9 +1,9 @@
-"""Division and remainder by a constant as cheaper operations; the last pass, because others know `//` and `%` better.
+"""Division and remainder by a constant as cheaper operations. Runs last: other passes know `//` and `%` better.
 
-All of this holds in Python's integers, where `//` and `%` floor: for a power of two they are `>>` and `&`, whatever
-the sign. Otherwise a dividend that may be negative gets a multiple of the divisor added, so that C's operators, which
-round towards zero, agree with Python's; and a remainder of less than twice the divisor is a subtraction under a
-condition. What the compiler computes while it unrolls loops stays as it is.
+All of this holds in Python's integers, where `//` and `%` round down: for a power of two they are `>>` and `&`,
+whatever the sign. For other divisors, a multiple of the divisor is added to a dividend that may be negative, so that
+C's operators, which round towards zero, agree with Python's. A remainder of less than twice the divisor becomes a
+subtraction under a condition. What the compiler computes while it unrolls loops is left alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FARTHEST = 1 << 20  # what is added to a dividend at most
 
 
 def reduce_strength(program: Program) -> Program:
-    """Return the same program with shifts and masks for divisions by powers of two, and no negative dividends."""
+    """Return the same program with shifts and masks for powers of two, and no negative dividends."""
     unrolled = frozenset(loop.variable for loop in loops_to_unroll(program))
     rolled = static_names(program) - unrolled
 

@@ -1,7 +1,7 @@
-"""Coordinates under one name each, and values under the names that the program has for them already.
+"""Give coordinates one name each, and read values from the variables that already hold them.
 
-`plain_coordinates` undoes `lane = cuda.laneid`, so that index arithmetic sees what the coordinates have to do with
-each other; `reuse_names` reads every value that a variable holds from that variable.
+`plain_coordinates` undoes `lane = cuda.laneid`, so that index arithmetic sees how coordinates are related.
+`reuse_names` finds every use of a value that a variable holds, and reads the variable instead.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from symbolic.ir.walk import (
 
 
 def plain_coordinates(program: Program) -> Program:
-    """Return the same program with coordinates in the place of the variables that only name one.
+    """Return the same program with variables that only name a coordinate replaced by the coordinate.
 
-    In a block of one warp and one dimension, lane and thread are the same: the lane stays, if the program speaks of it.
+    In a block of one warp and one dimension, lane and thread are the same; the lane is kept if the program uses it.
     """
     times, _ = variable_counts(program.body)
     aliases = {
@@ -67,7 +67,7 @@ def mapped(body: Body, change: Callable[[Expr], Expr]) -> Body:
 
 
 def reuse_names(program: Program) -> Program:
-    """Return the same program in which what a variable holds is read from that variable."""
+    """Return the same program, in which every value that a variable holds is read from that variable."""
     return replace(program, body=_Reuse(program).body(program.body, {}))
 
 

@@ -50,7 +50,7 @@ LONGEST = 16  # words that one thread moves in a loop
 
 
 def vectorize(program: Program) -> Program:
-    """Return the same program with neighbouring words moved by loops of two or four."""
+    """Return the same program with neighbouring words moved by loops of two or four words."""
     return replace(program, body=_Vectorizer(program).body(program.body, launch_facts(program), {}, {}))
 
 

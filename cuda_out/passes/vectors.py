@@ -1,9 +1,10 @@
-"""Which loops move neighbouring words between memory and registers, so that one vector access moves them all?
+"""Which loops move neighbouring words between memory and registers, so that one vector access can replace them?
 
-Such a loop runs over 0, 1 or 0 .. 3 and holds one statement, `mine[e] = x[base + e]` or `x[base + e] = mine[e]`. The
-base must be a multiple of the vector's width for every thread: that is proved from the index expression by what its
-parts are multiples of. Arrays begin where cudaMalloc or a multiple of 16 bytes puts them; the launch wrapper checks.
-Shared arrays are declared where their vectors may be. Halves go in pairs.
+Such a loop runs over 0, 1 or 0 .. 3 and contains one statement, `mine[e] = x[base + e]` or `x[base + e] = mine[e]`. The
+base must be a multiple of the vector's width for every thread. That is proved from the index expression, by finding a
+number of which each of its parts is a multiple. Arrays must begin where cudaMalloc puts them, or at a multiple of 16
+bytes; the host function that launches the kernel checks that. Shared arrays are declared with the alignment that their
+vectors need. Half-precision words are moved in pairs.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ InMemory: TypeAlias = Parameter | ir.DeclareArray
 
 
 class Vector(Struct, frozen=True):
-    """One access of `width` words: the parameter's indices of the first and the last, and each word's register."""
+    """One access of `width` words: the parameter's first and last index, and the register for each word."""
 
     array: str
     dtype: DType
@@ -68,7 +69,7 @@ def arrays_in_memory(program: Program) -> dict[str, InMemory]:
 
 
 def vector_accesses(program: Program) -> dict[ir.For, Vector]:
-    """Return the loops that are one vector access."""
+    """Return the loops that can be one vector access each."""
     found: dict[ir.For, Vector | None] = {}
     finder = _Finder(program, found)
     finder.body(program.body, {}, {})
@@ -133,7 +134,7 @@ def _at(expr: Expr, name: str, value: int) -> Expr:
 
 
 def step_of(stmt: ir.For, known: Definitions, steps: Mapping[str, int]) -> int:
-    """Return what every value of the loop's variable is a multiple of."""
+    """Return a number of which every value of the loop's variable is a multiple."""
     return math.gcd(multiple_of(stmt.start, known, steps), multiple_of(stmt.step, known, steps))
 
 
@@ -145,7 +146,7 @@ def is_contiguous(
     known: Definitions,
     steps: Mapping[str, int],
 ) -> bool:
-    """Say whether the element moves on by one word with the variable, from a multiple of the width."""
+    """Say whether the element moves by one word with the variable, and starts at a multiple of the width."""
     if array.dtype not in WORD or width * WORD[array.dtype] > WIDEST.get(array.dtype, 16):
         return False
     stride = 1
@@ -158,7 +159,7 @@ def is_contiguous(
 
 
 def without(index: Expr, variable: str) -> Expr | None:
-    """Return the sum without the variable, or None unless that is added just once."""
+    """Return the sum without the variable, or None unless the variable is added exactly once."""
     terms = list(terms_of(index))
     own = [term for term in terms if isinstance(term, Monomial) and leaves_in([term.atom]) == {variable}]
     if len(own) != 1 or own[0].factor != 1 or not isinstance(own[0].atom, ir.Var):
@@ -167,7 +168,7 @@ def without(index: Expr, variable: str) -> Expr | None:
 
 
 def multiple_of(expr: Expr, known: Definitions, steps: Mapping[str, int]) -> int:
-    """Return a number that every value of an index expression is a multiple of; 0 when it is always 0."""
+    """Return a number of which every value of an index expression is a multiple; 0 if the index is always 0."""
 
     def inner(part: Expr) -> int:
         return multiple_of(part, known, steps)

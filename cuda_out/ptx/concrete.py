@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.kinds import KINDS, Typed, is_float, width
-from cuda_out.ptx.parse import NotInterpreted
+from cuda_out.ptx.syntax import NotInterpreted
 
 Compute: TypeAlias = Callable[..., Typed]
 

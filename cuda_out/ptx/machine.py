@@ -8,7 +8,6 @@ shuffle all lanes that its mask names must meet, at a barrier all threads of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,12 +16,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation, decode
+from cuda_out.ptx.forms import SPECIAL
 from cuda_out.ptx.kinds import KINDS, Bits, Typed, typed, untyped, width
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
-from cuda_out.ptx.parse import Group, Immediate, Instruction, Kernel, Name, NotInterpreted
-from cuda_out.ptx.registers import Registers
+from cuda_out.ptx.registers import Register, Registers
+from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted
 from cuda_out.ptx.transfers import Transfers
 from symbolic.algebra.terms import Terms
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
@@ -32,8 +32,7 @@ STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""
 _SPACES: Final = ("global", "shared", "local", "const")
 _OUTSIDE: Final = frozenset(("shfl", "bar", "barrier", "vote", "match", "activemask", "atom", "red", "exit", "trap"))
-_REGISTER: Final = re.compile(r"%(?:p|r|rs|rd|rq|f|fd|h|hh|b)\d+(?:@\d+)?")
-_NO_EFFECT: Final = frozenset(("membar", "fence", "prefetch", "nanosleep"))
+_NO_EFFECT: Final = frozenset(("membar", "fence"))
 
 
 class Argument(Struct, frozen=True):
@@ -57,7 +56,7 @@ class PtxMachine:
         self,
         kernel: Kernel,
         shape: LaunchShape,
-        arguments: Sequence[Argument | int],
+        arguments: Sequence[Argument | int | np.generic],
         deferred: Notes,
         operators: Mapping[str, Operation] | None = None,
     ) -> None:
@@ -65,15 +64,18 @@ class PtxMachine:
         _check_block(kernel, shape)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
         self.memory = PtxMemory(shape)
-        self.registers = Registers(shape, self.memory, deferred)
+        self.registers = Registers(shape, self.memory, deferred, kernel.registers)
         self.operators = operators or {}
-        self.parameters: dict[str, int] = {}
+        self.parameters: dict[str, int | Register] = {}
         self.transfers = Transfers(self.registers, self.parameters)
         self.arrays: dict[str, Region] = {}
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
-        for (name, _), argument in zip(kernel.parameters, arguments, strict=True):
-            self.parameters[name] = argument if isinstance(argument, int) else self._place(argument)
+        for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
+            size = 8 * argument.itemsize if isinstance(argument, np.generic) else 64
+            if width(kind) != size:
+                raise NotInterpreted(f"the parameter {name} is .{kind}: {size} bits are passed")
+            self.parameters[name] = self._place(argument) if isinstance(argument, Argument) else int(argument)
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
         for array in kernel.arrays:
             size = cell[array.space]
@@ -81,8 +83,7 @@ class PtxMachine:
             if array.size % size:
                 raise NotInterpreted(f"{array.name}, {array.size} bytes accessed by {size}")
             writable = array.space not in ("const", "global")
-            space = array.space if array.space != "global" else "const"
-            region = self.memory.add(array.name, space, array.size, size, data, None, writable)
+            region = self.memory.add(array.name, array.space, array.size, size, data, None, writable)
             self.registers.symbols[array.name] = region.base
 
     def _place(self, argument: Argument) -> int:
@@ -164,7 +165,7 @@ class PtxMachine:
         return self.kernel.labels[target.text]
 
     def _synchronises(self, instruction: Instruction) -> bool:
-        return instruction.op[0] in ("shfl", "bar", "barrier", "vote")
+        return instruction.op[0] in ("shfl", "bar", "barrier")
 
     def _met(self, instruction: Instruction, threads: Lanes) -> Lanes:
         """Return those of the threads at a shuffle or barrier whose partners are all there."""
@@ -212,8 +213,10 @@ class PtxMachine:
                 self._barrier(instruction, at)
             case "call":
                 self._call(instruction, at)
-            case "mov" | "cvta":
+            case "mov":
                 self.transfers.move(instruction, at)
+            case "cvta":
+                self.transfers.convert_address(instruction, at)
             case _ if op[0] in _NO_EFFECT:
                 pass
             case _:
@@ -225,7 +228,8 @@ class PtxMachine:
                 values = [self.registers.read(operand, kind, at) for operand, kind in pairs]
                 if len(operands) != len(operation.sources) + 1:
                     raise NotInterpreted(str(instruction))
-                self.registers.write(operands[0], self.registers.apply(operation, values, at), at)
+                value = self.registers.apply(operation, values, at)
+                self.registers.write(operands[0], self.registers.extended(operands[0], operation.result, value, at), at)
 
     def _call(self, instruction: Instruction, at: Lanes) -> None:
         """Apply a function of the module: one that is known as what it computes, another one by running it."""
@@ -234,21 +238,27 @@ class PtxMachine:
         if function is None or not (isinstance(target, Group) and isinstance(given, Group)):
             raise NotInterpreted(str(instruction))
         operation = self.operators.get(function.name) or applied(function)
-        if operation is None or len(given.items) != len(operation.sources):
-            raise NotInterpreted(str(instruction))
+        if operation is None or len(given.items) != len(operation.sources) or len(target.items) != 1:
+            raise NotInterpreted(f"{instruction}{function.refused and f' ({function.refused})'}")
         values = [self.registers.read(v, kind, at) for v, kind in zip(given.items, operation.sources, strict=True)]
         self.registers.write(target.items[0], self.registers.apply(operation, values, at), at)
 
     def _barrier(self, instruction: Instruction, at: Lanes) -> None:
         wide = "warp" not in instruction.op
-        if wide and (instruction.operands != (Immediate(0, 0),) or "red" in instruction.op):
-            raise NotInterpreted(str(instruction))
-        self.memory.passed("block" if wide else "warp", at)
+        if wide:
+            self.memory.passed("block", at)
+        else:
+            self.memory.passed("warp", at, self.transfers.agreed_mask(instruction, at))
 
     def races(self) -> Iterator[str]:
-        """Yield the races of a run that ended, in words."""
+        """Yield the races of a run that ended, in words, and cells that were read as constant and are not."""
         code, shape = self.kernel.instructions, self.shape
         for region in self.memory.regions:
+            for cell in sorted(region.constant.intersection(np.flatnonzero(region.writer >= 0).tolist())):
+                yield (
+                    f"{region.where(cell)} is read as what no thread writes (ld.global.nc), and "
+                    f"{shape.describe(int(region.thread[cell]))} writes it ({code[int(region.writer[cell])]})"
+                )
             for race in races(region.accesses, shape, between_blocks=region.space == "global"):
                 first, second = (code[a.key] for a in (race.first, race.second))
                 does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
@@ -273,11 +283,13 @@ def applied(function: Kernel) -> Operation | None:
 
 def is_pure(function: Kernel, callers: frozenset[str] = frozenset()) -> bool:
     """Say whether a function touches no memory but its own, no other thread, and asks not which thread it is."""
+    if function.refused:
+        return False
     if function.name in callers:
         return True
     for each in function.instructions:
         names = [part.text for part in each.operands if isinstance(part, Name)]
-        if any(name.startswith("%") and not _REGISTER.fullmatch(name) for name in names):
+        if not SPECIAL.isdisjoint(names):
             return False
         if each.op[0] == "call":
             called = [function.functions[name] for name in names if name in function.functions]

@@ -13,9 +13,10 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cuda_out.ptx.kinds import Bits
-from cuda_out.ptx.parse import Instruction, NotInterpreted
-from symbolic.machine.launch_shape import LaunchShape
+from cuda_out.ptx.forms import Form
+from cuda_out.ptx.kinds import Bits, width
+from cuda_out.ptx.syntax import Instruction, NotInterpreted
+from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 from symbolic.machine.races import Touched
 
 Lanes = npt.NDArray[np.int64]
@@ -29,6 +30,8 @@ _PLACES: Final = {
     "const": (1 << 56, 1 << 40),
 }
 """For each space the address of its first array, and from one array to the next."""
+WINDOWS: Final = {"global": 0, "const": 1 << 58, "shared": 1 << 60, "local": 1 << 61}
+"""What a generic address has more than the address in its space."""
 
 
 class Broken(Exception):
@@ -51,6 +54,8 @@ class Region:
     writer: Lanes = field(init=False)
     thread: Lanes = field(init=False)
     accesses: list[Touched[int]] = field(default_factory=list)
+    constant: set[int] = field(default_factory=set)
+    """The cells that were read as what no thread writes (`ld.global.nc`)."""
 
     def __post_init__(self) -> None:
         self.writer = np.full(len(self.bits), -1, np.int64)
@@ -73,15 +78,17 @@ class PtxMemory:
         self.regions: list[Region] = []
         self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
         self.unwritten_reads: list[str] = []
+        self._known: Lanes | None = None
         self._starts: Lanes = np.zeros(0, np.int64)
 
     def add(
-        self, name: str, space: str, size: int, cell: int, bits: Bits | None, terms: Lanes | None, writable: bool
-    ) -> Region:
-        """Place an array; without bits and terms it is unwritten."""
+        self, name: str, space: str, size: int, cell: int, bits: Bits | None, terms: Lanes | None, writable: bool,
+        *, of_block: bool = False,
+    ) -> Region:  # fmt: skip
+        """Place an array; without bits and terms it is unwritten. `of_block`: each block has one of its own."""
         shape = self.shape
         instances, instance = 1, np.zeros(shape.count, np.int64)
-        if space == "shared":
+        if space == "shared" or of_block:
             instances, instance = shape.blocks, shape.block_of
         elif space == "local":
             instances, instance = shape.count, shape.thread
@@ -105,16 +112,26 @@ class PtxMemory:
         return region
 
     def cells(
-        self, instruction: Instruction, threads: Lanes, addresses: Lanes, item: int, count: int, writes: bool
+        self, instruction: Instruction, threads: Lanes, addresses: Lanes, form: Form, writes: bool
     ) -> list[tuple[Region, Lanes, Lanes]]:
         """Return for each region touched the positions among `threads`, and their first cells there."""
         found = []
+        item, count = width(form.kind) // 8, form.count
+        if form.space is None:
+            addresses, spaces = _out_of_windows(addresses)
         number = np.searchsorted(self._starts, addresses, side="right") - 1
         for one in np.unique(number):
             at = np.flatnonzero(number == one)
             if one < 0 or not 0 <= one < len(self.regions):
                 raise Broken(f"{instruction}: {self._who(threads, at)} uses {int(addresses[at[0]]):#x}, no address")
             region = self.regions[one]
+            wanted = np.full(len(at), form.space) if form.space else spaces[at]
+            if (wanted != region.space).any():
+                bad = int(np.flatnonzero(wanted != region.space)[0])
+                raise Broken(
+                    f"{instruction}: {self._who(threads, at[bad:])} looks for {region.name} in .{wanted[bad]}, "
+                    f"and it is in .{region.space}"
+                )
             offset = addresses[at] - region.base
             wrong = (offset < 0) | (offset + item * count > region.size)
             if wrong.any():
@@ -142,15 +159,29 @@ class PtxMemory:
         if region.space == "local" or not region.writable:
             return
         epochs = self.block_epoch[threads], self.warp_epoch[threads]
-        region.accesses.append(Touched(instruction, writes, threads, cells, *epochs))
+        known = None if self._known is None else self._known[threads]
+        region.accesses.append(Touched(instruction, writes, threads, cells, *epochs, known))
 
-    def passed(self, scope: Literal["block", "warp"], threads: Lanes) -> None:
-        """Remember that threads passed a barrier together."""
+    def passed(self, scope: Literal["block", "warp"], threads: Lanes, masks: Lanes | None = None) -> None:
+        """Remember that threads passed a barrier together: those of a block, or of a warp those that the masks name."""
         through = np.zeros(self.shape.count, np.int64)
         through[threads] = 1
         self.warp_epoch = self.warp_epoch + through
         if scope == "block":
             self.block_epoch = self.block_epoch + through
+        warp = self.shape.warp_base[threads]
+        groups = warp if masks is None else warp << 32 | masks
+        if self._known is None and masks is not None:
+            whole = (1 << self.shape.warp_lanes[threads]) - 1
+            if (masks & whole != whole).any():  # from here on lanes of a warp know different things
+                before = self.warp_epoch - through
+                self._known = np.repeat(before[:, None], HARDWARE_WARP, axis=1)
+        if self._known is not None:
+            self._known[threads, threads - warp] += 1
+            group = np.unique(groups, return_inverse=True)[1].reshape(-1)
+            merged = np.zeros((int(group.max(initial=0)) + 1, HARDWARE_WARP), np.int64)
+            np.maximum.at(merged, group, self._known[threads])
+            self._known[threads] = merged[group]
 
     def unwritten(self, region: Region, instruction: Instruction, thread: int, cell: int) -> int:
         """Return the term that stands for reading a cell before it is written."""
@@ -170,3 +201,12 @@ class PtxMemory:
 
     def _who(self, threads: Lanes, at: Lanes) -> str:
         return self.shape.describe(int(threads[at[0]]))
+
+
+def _out_of_windows(addresses: Lanes) -> tuple[Lanes, npt.NDArray[np.str_]]:
+    """Return the addresses that generic ones are in their spaces, and those spaces."""
+    found, spaces = addresses.copy(), np.full(len(addresses), "global", "U6")
+    for space, window in sorted(WINDOWS.items(), key=lambda item: item[1]):
+        inside = addresses >= window
+        found[inside], spaces[inside] = addresses[inside] - window, space
+    return found, spaces

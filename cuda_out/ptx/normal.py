@@ -101,6 +101,13 @@ class Normal(Rings):
             self._real[term] = found
         return found
 
+    def exact_bits(self, size: int, term: Term, computation: int) -> Term:
+        """Return the bits of a float as an integer instruction reads them: equal reals that were computed in different
+        ways have other bits. Elements and constants have theirs."""
+        if not self.is_real(term) or self.terms.nodes[term][0] in ("atom", "const"):
+            return term
+        return self.terms.apply(f"bits{size}", (term, self.terms.const(computation)))
+
     def joined(self, size: int, parts: Sequence[Term]) -> Term:
         """Return the bits of several values side by side, the first one lowest."""
         kind = f"b{size * len(parts)}"
@@ -158,10 +165,25 @@ class Normal(Rings):
         return bounded or (op == f"min.s{width(kind)}" and all(self._positive(kind, a) for a in args))
 
     def less(self, kind: str, a: Term, b: Term) -> Term:
-        return self.terms.const(0) if a == b else self.terms.apply(f"lt.{kind}", (a, b))
+        return self.terms.const(0) if a == b else self._predicate(f"lt.{kind}", (a, b))
 
     def equal(self, kind: str, a: Term, b: Term) -> Term:
-        return self.terms.const(-1) if a == b else self.terms.apply(f"eq.{kind}", tuple(sorted((a, b))))
+        """Return whether two values are equal; of a choice between numbers, whether it is made."""
+        if a == b:
+            return self.terms.const(-1)
+        for choice, other in ((a, b), (b, a)):
+            op, args = self.terms.nodes[choice]
+            if op.startswith("select.b") and all(map(self.terms.is_const, (other, *args[1:]))):
+                if other not in args[1:]:
+                    return self.terms.const(0)
+                return args[0] if other == args[1] else self.inverted("pred", args[0])
+        return self._predicate(f"eq.{kind}", tuple(sorted((a, b))))
+
+    def _predicate(self, op: str, args: tuple[Term, ...]) -> Term:
+        """Return a comparison, which is one bit, and stays what it is where one bit is read."""
+        found = self.terms.apply(op, args)
+        self._narrow[1].add(found)
+        return found
 
     def select(self, kind: str, condition: Term, a: Term, b: Term) -> Term:
         """Return `a` where the condition holds, else `b`; min, max and abs are recognised by what they compare."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from cuda_out.ptx.concrete import Operation
-from cuda_out.ptx.kinds import Bits
+from cuda_out.ptx.kinds import Bits, is_float, width
 from cuda_out.ptx.memory import Lanes
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
@@ -109,13 +110,30 @@ class Notes:
     def _evaluate(self, term: Term, inside: set[Term]) -> Value:
         operation, ring, row = self._notes[term - FIRST]
         if ring is None:
-            return evaluate(self.normal, operation, tuple(map(self._operand, row)))
+            return evaluate(self.normal, operation, tuple(map(self._read, row, operation.sources, repeat(operation))))
         sums, waiting = [], [term]
         while waiting:
             operation, _, row = self._notes[waiting.pop() - FIRST]
             waiting += [operand for operand in row if operand in inside]
-            sums.append((operation, tuple(None if term in inside else self._operand(term) for term in row)))
+            values = [
+                None if term in inside else self._read(term, kind, operation)
+                for term, kind in zip(row, operation.sources, strict=True)
+            ]
+            sums.append((operation, tuple(values)))
         return evaluate_sum(self.normal, sums)
+
+    def _read(self, code: int, kind: str, operation: Operation) -> Value:
+        """Return an operand's value; of a float that an integer instruction reads, the bits of this computation."""
+        bits, term = self._operand(code)
+        if code >= FIRST and term > 0 and not is_float(kind) and operation.name != "selp":
+            term = self.normal.exact_bits(width(kind), term, code)
+        return bits, term
+
+    def bits_of(self, size: int, terms: Lanes, written: Lanes) -> Lanes:
+        """Return registers' terms, written out, as what is put together from their bits."""
+        pairs = zip(terms.tolist(), written.tolist(), strict=True)
+        found = [self.normal.exact_bits(size, w, t) if t >= FIRST and w > 0 else w for t, w in pairs]
+        return np.array(found, np.int64)
 
     def _operand(self, code: int) -> Value:
         if code < 0:

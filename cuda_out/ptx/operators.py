@@ -18,8 +18,8 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import KIND_OF, is_float, typed, untyped, width
 from cuda_out.ptx.machine import applied, returned
 from cuda_out.ptx.memory import Broken
-from cuda_out.ptx.parse import Kernel, Name, NotInterpreted
 from cuda_out.ptx.polynomials import signed
+from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
 from symbolic.algebra.counterexample import columns, first_difference
 from symbolic.algebra.law import Law
 from symbolic.ir.program import DType, OperatorName

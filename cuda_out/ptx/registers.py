@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from cuda_out.ptx import symbolic
 from cuda_out.ptx.concrete import Operation, decode
-from cuda_out.ptx.kinds import Bits, typed, untyped
+from cuda_out.ptx.kinds import Bits, typed, untyped, width
 from cuda_out.ptx.memory import Broken, Lanes, PtxMemory
 from cuda_out.ptx.notes import Notes
-from cuda_out.ptx.parse import Immediate, Instruction, Name, NotInterpreted, Operand
+from cuda_out.ptx.syntax import Immediate, Instruction, Name, NotInterpreted, Operand
 from symbolic.errors import Place
 from symbolic.ir.program import Coordinate
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
 _COORDINATES: Final = {"%tid": "threadIdx", "%ctaid": "blockIdx", "%ntid": "blockDim", "%nctaid": "gridDim"}
-_NOT_COORDINATES: Final = ("%clock", "%globaltimer", "%smid", "%warpid", "%lanemask")
 _NOWHERE: Final = Place("", 0, 0)
 Register: TypeAlias = "tuple[Bits, Lanes]"
 
 
 class Registers:
-    """What instructions read and write, for some threads at a time; `symbols` are the addresses of variables."""
+    """What instructions read and write, for some threads at a time.
 
-    def __init__(self, shape: LaunchShape, memory: PtxMemory, deferred: Notes) -> None:
-        self.shape, self.memory, self.deferred = shape, memory, deferred
+    `types` are those of the registers that were declared, `symbols` the addresses of variables.
+    """
+
+    def __init__(self, shape: LaunchShape, memory: PtxMemory, deferred: Notes, types: Mapping[str, str]) -> None:
+        self.shape, self.memory, self.deferred, self.types = shape, memory, deferred, types
         self.every: Lanes = shape.thread
         self.symbols: dict[str, int] = {}
         self.registers: dict[str, Register] = {}
@@ -64,7 +66,7 @@ class Registers:
         if name in _COORDINATES and axis in ("x", "y", "z"):
             node = Coordinate(_COORDINATES[name], axis, _NOWHERE)  # type: ignore[arg-type]
             return self.shape.coordinate(node)[at].astype(np.uint64)
-        if text.startswith("%") and not text.startswith(_NOT_COORDINATES):
+        if text in self.types:
             nothing = self.memory.nothing(f"{text}, a register that was never set")
             raise Broken(self.memory.account(nothing))
         raise NotInterpreted(f"the operand {text}")
@@ -84,6 +86,15 @@ class Registers:
             bits, terms = old[0].copy(), old[1].copy()
         bits[at], terms[at] = value
         self.registers[operand.text] = bits, terms
+
+    def extended(self, target: Operand, kind: str, value: Register, at: Lanes) -> Register:
+        """Return a value as a register of more bits has it: narrow numbers are extended by their sign."""
+        assert isinstance(target, Name)
+        has = self.types.get(target.text, kind)
+        if width(has) == width(kind):
+            return value
+        letter = "s" if kind[0] == "s" else "u"
+        return self.apply(decode(("cvt", f"{letter}{width(has)}", f"{letter}{width(kind)}")), [value], at)
 
     def known(self, instruction: Instruction, value: Register, at: Lanes, what: str) -> Bits:
         """Return the numbers that a value is, which steers; refuse what is none."""
@@ -120,7 +131,11 @@ class Registers:
         return bits, found
 
     def packed(self, parts: list[Register], size: int) -> Register:
-        parts = [self.deferred.written_out(*part) for part in parts]
+        written = [self.deferred.written_out(*part) for part in parts]
+        parts = [
+            (bits, self.deferred.bits_of(size, terms, now))
+            for (_, terms), (bits, now) in zip(parts, written, strict=True)
+        ]
         return _columns([symbolic.pack(self.deferred.normal, row, size) for row in _rows(parts)])
 
     def unpacked(self, value: Register, size: int, count: int) -> list[Register]:

@@ -14,7 +14,8 @@ from cuda_out.ptx.machine import Argument, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN, Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
-from cuda_out.ptx.parse import Kernel, NotInterpreted, parse
+from cuda_out.ptx.parse import parse
+from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from symbolic.algebra.terms import Terms
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
@@ -24,6 +25,8 @@ def kernel_of(ptx: str, name: str) -> Kernel:
     kernels = parse(ptx)
     if name not in kernels:
         raise NotInterpreted(f"a module without {name}: it has {', '.join(kernels) or 'no kernel'}")
+    if kernels[name].refused:
+        raise NotInterpreted(kernels[name].refused)
     return kernels[name]
 
 
@@ -41,15 +44,15 @@ def interpret(
     Raises Broken for accesses out of bounds, races, absent lanes and the like, NotInterpreted for PTX that is not
     known here.
     """
-    given: list[Argument | int] = []
+    given: list[Argument | np.generic] = []
     for number, argument in enumerate(arguments):
         kind = f"{argument.dtype.kind if argument.dtype.kind != 'i' else 's'}{8 * argument.dtype.itemsize}"
-        bits = untyped(np.ravel(argument), kind)
         if isinstance(argument, np.ndarray):
+            bits = untyped(np.ravel(argument), kind)
             terms = np.zeros(prod(argument.shape), np.int64)
             given.append(Argument(f"argument {number}", kind, bits, terms, True, argument.flags.writeable))
         else:
-            given.append(int(bits[0]))
+            given.append(argument)
     machine = PtxMachine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Notes(Normal(Terms(), {})))
     machine.run()
     for race in machine.races():

@@ -6,24 +6,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cuda_out.ptx.concrete import decode
-from cuda_out.ptx.kinds import KINDS, typed, untyped, width
-from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes
-from cuda_out.ptx.parse import Address, Group, Instruction, Name, NotInterpreted, Operand
-from cuda_out.ptx.registers import Registers
+from cuda_out.ptx.forms import Form, form
+from cuda_out.ptx.kinds import width
+from cuda_out.ptx.memory import UNWRITTEN, WINDOWS, Broken, Lanes
+from cuda_out.ptx.registers import Register, Registers
+from cuda_out.ptx.syntax import Address, Group, Instruction, Name, Operand
 
 
 class Transfers:
     """Moves values for some threads at a time; `parameters` are the kernel's, addresses and numbers."""
 
-    def __init__(self, registers: Registers, parameters: Mapping[str, int]) -> None:
+    def __init__(self, registers: Registers, parameters: Mapping[str, int | Register]) -> None:
         self.registers, self.parameters = registers, parameters
         self.shape, self.memory = registers.shape, registers.memory
 
     def move(self, instruction: Instruction, at: Lanes) -> None:
         target, source = instruction.operands
-        if instruction.op[-1] not in KINDS:
-            raise NotInterpreted(str(instruction))
         size = width(instruction.op[-1])
         if isinstance(source, Group):
             piece = size // len(source.items)
@@ -40,42 +38,46 @@ class Transfers:
         else:
             self.registers.write(target, self.registers.read(source, instruction.op[-1], at), at)
 
+    def convert_address(self, instruction: Instruction, at: Lanes) -> None:
+        """Turn an address of a state space into a generic one, or, with `.to`, back."""
+        target, source = instruction.operands
+        back, window = "to" in instruction.op, np.uint64(WINDOWS[str(_form(instruction).space)])
+        value = self.registers.read(source, "u64", at)
+        if window:  # generic addresses of global memory are its own
+            bits = self.registers.known(instruction, value, at, "an address")
+            value = (bits - window if back else bits + window), value[1]
+        self.registers.write(target, value, at)
+
     def _addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
         assert isinstance(operand, Address)
         if operand.base in self.registers.symbols:
             return np.full(len(at), self.registers.symbols[operand.base] + operand.offset, np.int64)
-        if operand.base.lstrip("-").isdigit():
-            return np.full(len(at), int(operand.base) + operand.offset, np.int64)
         value = self.registers.read(Name(operand.base), "u64", at)
         bits = self.registers.known(instruction, value, at, "an address")
-        found: Lanes = bits.astype(np.int64) + operand.offset
+        found: Lanes = (bits + np.uint64(operand.offset & (1 << 64) - 1)).astype(np.int64)
         return found
-
-    def _vector(self, instruction: Instruction) -> tuple[int, str]:
-        op = instruction.op
-        if op[-1] not in KINDS or op[-1] == "pred":
-            raise NotInterpreted(str(instruction))
-        count = {"v2": 2, "v4": 4, "v8": 8}.get(op[-2], 1)
-        return count, op[-1]
 
     def load(self, instruction: Instruction, place: int, at: Lanes) -> None:
         target, source = instruction.operands
-        count, kind = self._vector(instruction)
-        if "param" in instruction.op:
+        how = _form(instruction)
+        count, kind = how.count, how.kind
+        if how.space == "param":
             assert isinstance(source, Address)
-            if source.offset or count > 1:
-                raise NotInterpreted(str(instruction))
             if source.base not in self.parameters:  # what a function was given, or gave
                 self.registers.write(target, self.registers.read(Name(source.base), kind, at), at)
                 return
-            bits = np.full(len(at), self.parameters[source.base] & (1 << 64) - 1, np.uint64)
-            self.registers.write(target, (bits, np.zeros(len(at), np.int64)), at)
+            given = self.parameters[source.base]
+            if isinstance(given, int):
+                given = np.full(len(self.registers.every), given & (1 << 64) - 1, np.uint64), 0 * self.registers.every
+            self.registers.write(target, (given[0][at], given[1][at]), at)
             return
         item = width(kind) // 8
         results = [(np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)) for _ in range(count)]
         where = self._addresses(instruction, source, at)
-        for region, some, first in self.memory.cells(instruction, at, where, item, count, writes=False):
+        for region, some, first in self.memory.cells(instruction, at, where, how, writes=False):
             pieces = item // region.cell
+            if "nc" in instruction.op:
+                region.constant |= set((first[:, None] + np.arange(pieces * count)).ravel().tolist())
             for number, (bits, terms) in enumerate(results):
                 parts = []
                 for piece in range(pieces):
@@ -89,21 +91,16 @@ class Transfers:
                     parts.append((region.bits[cells], found))
                 value = parts[0] if pieces == 1 else self.registers.packed(parts, 8 * region.cell)
                 bits[some], terms[some] = value
-        if kind in ("s8", "s16"):
-            results = [(untyped(typed(bits, kind), kind), terms) for bits, terms in results]
         targets = target.items if isinstance(target, Group) else (target,)
         for name, result in zip(targets, results, strict=True):
-            if item == 4 and isinstance(name, Name) and name.text.startswith("%rd"):
-                extension = ("s64", "s32") if kind[0] == "s" else ("u64", "u32")
-                result = self.registers.apply(decode(("cvt", *extension)), [result], at)
-            self.registers.write(name, result, at)
+            self.registers.write(name, self.registers.extended(name, kind, result, at), at)
 
     def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
         target, source = instruction.operands
-        count, kind = self._vector(instruction)
-        if "param" in instruction.op:
-            if not isinstance(target, Address) or target.offset or count > 1:
-                raise NotInterpreted(str(instruction))
+        how = _form(instruction)
+        count, kind = how.count, how.kind
+        if how.space == "param":
+            assert isinstance(target, Address)
             self.registers.write(Name(target.base), self.registers.read(source, kind, at), at)
             return
         item = width(kind) // 8
@@ -111,7 +108,7 @@ class Transfers:
         values = [self.registers.read(one, kind, at) for one in sources]
         where = self._addresses(instruction, target, at)
         assert len(values) == count
-        for region, some, first in self.memory.cells(instruction, at, where, item, count, writes=True):
+        for region, some, first in self.memory.cells(instruction, at, where, how, writes=True):
             pieces = item // region.cell
             for number, value in enumerate(values):
                 mine = value[0][some], value[1][some]
@@ -128,16 +125,27 @@ class Transfers:
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return found
 
+    def agreed_mask(self, instruction: Instruction, at: Lanes) -> Lanes:
+        """Return the masks with which threads meet; the lanes that one names must be those that have it."""
+        masks, warp = self.mask(instruction, at), self.shape.warp_base[at]
+        whole = (1 << self.shape.warp_lanes[at]) - 1
+        if (masks & whole != whole).any():
+            group = np.unique(warp << 32 | masks, return_inverse=True)[1].reshape(-1)
+            lanes = np.zeros(int(group.max()) + 1, np.int64)
+            np.add.at(lanes, group, 1 << at - warp)
+            for wrong, why in (
+                (masks >> at - warp & 1 == 0, "is not in its own mask"),
+                (lanes[group] != masks & whole, "names lanes that have other masks"),
+            ):
+                if wrong.any():
+                    raise Broken(f"{instruction}: {self.shape.describe(int(at[np.flatnonzero(wrong)[0]]))} {why}")
+        return masks
+
     def shuffle(self, instruction: Instruction, at: Lanes) -> None:
-        if instruction.op[1] != "sync" or instruction.op[2] not in ("idx", "up", "down", "bfly"):
-            raise NotInterpreted(str(instruction))
         target, *more = instruction.operands[:-4]
         value, steer, clamp, _ = instruction.operands[-4:]
         b, c = (self._steering(instruction, operand, at) for operand in (steer, clamp))
-        mask, lane = self.mask(instruction, at), (at - self.shape.warp_base[at])
-        if (mask >> lane & 1 == 0).any():
-            bad = int(at[np.flatnonzero(mask >> lane & 1 == 0)[0]])
-            raise Broken(f"{instruction}: {self.shape.describe(bad)} is not in its own mask")
+        mask, lane = self.agreed_mask(instruction, at), (at - self.shape.warp_base[at])
         segment, bound = c >> 8 & 31, c & 31
         lowest, highest = lane & segment, (lane & segment) | (bound & ~segment & 31)
         b = b & 31
@@ -175,3 +183,9 @@ class Transfers:
         bits = self.registers.known(instruction, self.registers.read(operand, "b32", at), at, "a lane")
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return found
+
+
+def _form(instruction: Instruction) -> Form:
+    found = form(instruction.op)
+    assert found is not None, "the reader knows every instruction that runs"
+    return found

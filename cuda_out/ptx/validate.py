@@ -21,14 +21,14 @@ from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.operators import recognised
-from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import kernel_of, launch_shape
+from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
 from symbolic.ir.walk import operators_of
 
-ROUNDING: Final = 32
+ROUNDING: Final = 1
 """Constants are the same if they differ by no more than so many units in the last place."""
 SHOWN: Final = 3
 """How many wrong elements are reported."""
@@ -39,13 +39,15 @@ class Validation(Struct, frozen=True):
     """`equal`, for all inputs; `different`, with findings; or `unknown`, with the reason as the only finding.
 
     Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings
-    are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm.
+    are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm;
+    `everywhere`, that it holds for every block of every length.
     """
 
     verdict: Literal["equal", "different", "unknown"]
     outputs: int
     findings: tuple[str, ...]
     broken: bool = False
+    everywhere: bool = False
 
 
 class WrittenOut:
@@ -92,7 +94,7 @@ class Validator:
         races = tuple(machine.races())
         if races:
             return Validation("different", self.outputs, races[:SHOWN], broken=True)
-        findings, broken = _compare(self.program, machine, self.wanted, self.written.expected)
+        findings, broken = _compare(self.program, machine, self.wanted, self.written)
         return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken)
 
 
@@ -105,34 +107,39 @@ def validate(
 
 
 def _compare(
-    program: Program, machine: PtxMachine, wanted: Mapping[str, Sequence[Term]], expected: Expected
+    program: Program, machine: PtxMachine, wanted: Mapping[str, Sequence[Term]], written: WrittenOut
 ) -> tuple[list[str], bool]:
-    findings, broken, normal = [], False, machine.deferred.normal
+    findings, broken = [], False
     for parameter in program.parameters:
         if parameter.role not in ("out", "inout"):
             continue
-        kind, region = KIND_OF[parameter.dtype], machine.arrays[parameter.name]
         bits, terms = machine.contents(parameter.name)
-        tolerance = ROUNDING * 2.0 ** -_DIGITS[width(kind)]
         for cell, want in enumerate(wanted[parameter.name]):
-            term = int(terms[cell])
-            if want == UNWRITTEN and term == NEVER:
+            found = difference(machine, written, parameter, int(bits[cell]), int(terms[cell]), want)
+            if not found:
                 continue
-            if term < 0:
-                found, broken = machine.memory.account(term), True
-            else:
-                got = normal.of_kind(kind, term) if term else normal.lifted(kind, int(bits[cell]))
-                goal = expected.written_out(kind, want)
-                if got == goal or (kind[0] == "f" and normal.close(got, goal, tolerance)):
-                    continue
-                found = normal.terms.show(got)
-            name = cell_name(parameter.name, parameter.shape, cell)
-            writer = int(region.writer[cell])
-            where = "no thread stores it"
-            if writer >= 0:
+            broken |= int(terms[cell]) < 0
+            region, where = machine.arrays[parameter.name], "no thread stores it"
+            if (writer := int(region.writer[cell])) >= 0:
                 who = machine.shape.describe(int(region.thread[cell]))
                 where = f"stored by {who}, {machine.kernel.instructions[writer]}"
-            findings.append(f"{name} is {found}, the specification says {normal.terms.show(want)} ({where})")
+            findings.append(f"{cell_name(parameter.name, parameter.shape, cell)} {found} ({where})")
             if len(findings) == SHOWN:
                 return findings, broken
     return findings, broken
+
+
+def difference(machine: PtxMachine, written: WrittenOut, parameter: Parameter, bits: int, term: int, want: Term) -> str:
+    """Return what an output element is and should be, '' where it is that."""
+    kind, normal = KIND_OF[parameter.dtype], written.deferred.normal
+    if want == UNWRITTEN and term == NEVER:
+        return ""
+    if term < 0:
+        found = machine.memory.account(term)
+    else:
+        got = normal.of_kind(kind, term) if term else normal.lifted(kind, bits)
+        goal = written.expected.written_out(kind, want)
+        if got == goal or (kind[0] == "f" and normal.close(got, goal, ROUNDING * 2.0 ** -_DIGITS[width(kind)])):
+            return ""
+        found = normal.terms.show(got)
+    return f"is {found}, the specification says {normal.terms.show(want)}"

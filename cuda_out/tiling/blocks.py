@@ -1,5 +1,4 @@
-"""A kernel's use of its grid: which coordinates it reads, as many blocks as there can be, block 0 alone, and how far
-it reaches into arrays."""
+"""How a kernel uses its grid: its coordinates, its largest grid, block 0 alone, and how far it reaches into arrays."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, children, map_own, own_expressions, statements, subexpressions, with_children
 
 MANY = 2**31 - 1
-"""Blocks along an axis of a grid that may have any size."""
+"""The number of blocks along an axis of a grid that may have any size."""
 
 
 def uses_blocks(program: Program, axis: ir.Axis) -> bool:
-    """Say whether a kernel looks at where its block stands along an axis, or how many there are."""
+    """Say whether a kernel uses its block's index along an axis, or the number of blocks there."""
     return any(part.name in ("blockIdx", "gridDim") and part.axis == axis for part in coordinates(program))
 
 
@@ -33,13 +32,13 @@ def coordinates(program: Program) -> Iterator[ir.Coordinate]:
 
 
 def endless(program: Program, axes: Sequence[ir.Axis]) -> Program:
-    """Return the program with as many blocks along these axes as there can be."""
+    """Return the program with as many blocks along these axes as a grid can have."""
     x, y, z = (MANY if axis in axes else size for axis, size in zip(AXES, program.grid, strict=True))
     return replace(program, grid=(x, y, z))
 
 
 def first_block(program: Program, axes: Sequence[ir.Axis]) -> Program:
-    """Return what block 0 along these axes runs; the grid has one block there."""
+    """Return what block 0 along these axes runs, on a grid with one block there."""
 
     def change(expr: Expr) -> Expr:
         if isinstance(expr, ir.Coordinate) and expr.name == "blockIdx" and expr.axis in axes:
@@ -65,7 +64,7 @@ def first_block(program: Program, axes: Sequence[ir.Axis]) -> Program:
 
 
 def reach(program: Program) -> dict[str, tuple[float, ...]]:
-    """Return the largest index that each dimension of a global array may be asked for; infinite where unknown."""
+    """Return the largest index that is used in each dimension of a global array; infinite if unknown."""
     parameters = {parameter.name for parameter in program.parameters}
     found: dict[str, tuple[float, ...]] = {}
 

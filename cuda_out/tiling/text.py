@@ -1,7 +1,7 @@
 """The text around a tiled kernel: its lengths, where a block's part of each array begins, and how much is left of it.
 
-The kernel's statements are those of block 0. Every pointer is moved to the block's own part first, so that indices
-stay small numbers, and `left` says how many units of the length the block has: all of `tile`, or fewer at the end.
+The kernel's statements are those of block 0. First, every pointer is moved to the block's own part, so that indices
+stay small numbers. `left` says how many units of the length the block has: all of `tile`, or fewer at the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def linear(scale: int, name: str, add: int) -> str:
 
 
 class TileText(Struct, frozen=True):
-    """Names for the tiled axes of one kernel: `lengths` are its arguments, `begins` and `lefts` local to it."""
+    """The names for the tiled axes of one kernel: `lengths` are its arguments, `begins` and `lefts` are local to it."""
 
     tiling: Tiling
     program: Program
@@ -42,7 +42,7 @@ class TileText(Struct, frozen=True):
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """All names that are not the program's."""
+        """All names that were added to the program's."""
         return (*self.lengths.values(), *self.begins.values(), *self.lefts.values(), *self.pitches.values())
 
     def span(self, array: str, dimension: int) -> Span | None:
@@ -56,13 +56,13 @@ class TileText(Struct, frozen=True):
         return linear(span.scale, self.lengths[span.axis], span.halo)
 
     def shape(self, parameter: Parameter) -> tuple[int | str, ...]:
-        """Return the extents that addresses are made of: names where they vary."""
+        """Return the extents from which addresses are computed: names where the extents vary."""
         return tuple(
             self.pitches.get((parameter.name, dimension), extent) for dimension, extent in enumerate(parameter.shape)
         )
 
     def bound(self, array: str, dimension: int, index: Range) -> str:
-        """Return what an index must be less than, '' where it always is."""
+        """Return what an index must be less than, or '' if it always is."""
         span = self.span(array, dimension)
         if span is None:
             return ""
@@ -77,9 +77,9 @@ class TileText(Struct, frozen=True):
         return next(each for each in self.tiling.axes if each.axis == axis)
 
     def step(self, array: str) -> int:
-        """Return what a block's part of an array is a multiple of elements away from its beginning; 0 for not at all.
+        """Return a number that divides the distance of a block's part from the array's start; 0 if that is 0.
 
-        1 where the distance between rows varies: then rows begin anywhere.
+        The number is 1 if the distance between rows varies, because rows may then begin anywhere.
         """
         found = 0
         for dimension, span in enumerate(self.tiling.spans[array]):
@@ -92,7 +92,7 @@ class TileText(Struct, frozen=True):
         return next(each for each in self.program.parameters if each.name == array)
 
     def preamble(self, body: str) -> list[str]:
-        """Return the statements before a body: only those whose names it uses."""
+        """Return the statements before a body, but only those whose names the body uses."""
         lines = []
         for axis in self.tiling.axes:
             lines.append(f"const long long {self.begins[axis.axis]} = blockIdx.{axis.axis} * {axis.tile}ll;")
@@ -129,7 +129,8 @@ def _mentions(text: str, name: str) -> bool:
 def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken: Iterable[str]) -> TileText:
     """Choose names that the program does not use.
 
-    A load out of range gives 0, or 1 where the kernel divides integers: no lane divides by what is not there.
+    A load out of range gives 0. It gives 1 if the kernel divides integers, so that no lane divides by a missing
+    element.
     """
     fresh = FreshNames({*names.values(), *taken})
     several = len(tiling.axes) > 1

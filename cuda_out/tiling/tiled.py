@@ -9,7 +9,7 @@ from symbolic.ir.program import Program
 
 
 def without_bounds(program: Program, tiling: Tiling) -> Program:
-    """Return the program without the bounds that the arrays' lengths set, on a grid without end."""
+    """Return the program without comparisons with the arrays' lengths, on a grid without end."""
     axes = [axis.axis for axis in tiling.axes]
     program = endless(program, axes)
     for axis in axes:

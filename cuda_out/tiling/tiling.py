@@ -1,8 +1,8 @@
-"""Arrays of any length for a kernel whose blocks are moved copies of each other: how lengths, tiles and extents relate.
+"""Arrays of any length, for a kernel whose blocks all do the same work, shifted: lengths, tiles and extents.
 
-Along a tiled axis of the grid there is one number, the *length* n. Each block takes `tile` units of it; an array that
+Along a tiled axis of the grid there is one number, the *length* n. Each block takes `tile` units of it. An array that
 is tiled there has `scale * n + halo` elements along one dimension, of which a block owns `scale * tile`. A length is a
-multiple of `step`, which is 1 where a block may be cut anywhere.
+multiple of `step`, which is 1 if a block may be cut anywhere.
 
     >>> conv = Span("x", 1, 2)   # the inputs of a convolution with three weights
     >>> conv.extent({"x": 100})
@@ -24,7 +24,7 @@ AXES: tuple[Axis, ...] = ("x", "y", "z")
 
 
 class TiledAxis(Struct, frozen=True):
-    """An axis of the grid whose number of blocks follows from a length; `declared` is the length of the sketch."""
+    """An axis of the grid whose number of blocks follows from a length; `declared` is the sketch's own length."""
 
     axis: Axis
     tile: int
@@ -47,9 +47,10 @@ class Span(Struct, frozen=True):
 
 
 class Tiling(Struct, frozen=True):
-    """The tiled axes of a kernel, and for each dimension of each array its span, None where it is fixed.
+    """The tiled axes of a kernel, and the span of each dimension of each array, None if its size is fixed.
 
-    `evidence` holds the lengths, in the order of the axes, at which the specification was seen to go on evenly.
+    `evidence` holds the lengths, in the order of the axes, at which the specification was compared and continued in the
+    same way.
     """
 
     axes: tuple[TiledAxis, ...]
@@ -84,7 +85,7 @@ class Tiling(Struct, frozen=True):
         return replace(program, parameters=parameters, grid=self.grid(program, lengths))
 
     def lengths(self, program: Program) -> dict[Axis, int]:
-        """Return the lengths of a program that `at` gave: read off its outputs."""
+        """Return the lengths of a program that `at` returned, read from its outputs."""
         found: dict[Axis, int] = {}
         for parameter in program.parameters:
             for extent, span in zip(parameter.shape, self.spans[parameter.name], strict=True):
@@ -96,7 +97,7 @@ class Tiling(Struct, frozen=True):
         return all(lengths[each.axis] > 0 and lengths[each.axis] % each.step == 0 for each in self.axes)
 
     def tails(self) -> list[dict[Axis, int]]:
-        """Return lengths that cut a block, or are shorter than one, or make more blocks than the sketch has."""
+        """Return lengths that cut a block off, are shorter than one block, or need more blocks than the sketch has."""
         wanted: list[dict[Axis, int]] = []
         for each in self.axes:
             for length in (each.step, each.tile - each.step, each.tile + each.step, 3 * each.tile):

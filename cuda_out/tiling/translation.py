@@ -1,10 +1,10 @@
-"""How the blocks of a kernel relate along one axis of the grid: is block b block 0, moved?
+"""How the blocks of a kernel are related along one axis of the grid: is block b the same as block 0, shifted?
 
-Every index value is followed as `what it is in block 0, plus blockIdx * shift`, with one integer shift that holds for
-all threads and iterations. Where that can be done, all accesses to a global array move by one stride for each of its
-dimensions, whatever the number of blocks. A condition that compares values of different shifts (`i < 128`) is a
-bound: it decides alike in all blocks but those at the end, and is replaced by what it says far from the end. Whether
-the kernel without its bounds still computes the right thing is for others to check.
+Every index value is followed as `its value in block 0, plus blockIdx * shift`, with one integer shift for all threads
+and iterations. If that is possible, all accesses to a global array shift by one stride for each dimension, whatever the
+number of blocks. A condition that compares values of different shifts (`i < 128`) is a bound. It has the same value in
+all blocks but those at the end, and is replaced by its value far from the end. Whether the kernel is still right
+without its bounds is checked elsewhere.
 
     i = blockIdx.x * 64 + threadIdx.x     shift 64
     i // 32, i % 32                       shifts 2 and 0
@@ -32,16 +32,16 @@ from symbolic.ir.walk import Body
 
 
 class NotTranslated(Struct, frozen=True):
-    """Why blocks are no copies of block 0: one sentence without its full stop, and the place that it speaks of."""
+    """Why blocks are not copies of block 0: one sentence without its full stop, and the place that it is about."""
 
     why: str
     place: Place
 
 
 class Translated(Struct, frozen=True):
-    """Blocks along `axis` are copies of block 0: an access moves by `strides` from one to the next.
+    """Blocks along `axis` are copies of block 0: an access shifts by `strides` from one block to the next.
 
-    `program` computes the same in every block that no bound of the original concerns, and has no such bounds.
+    `program` has no bounds. It computes the same in every block that no bound of the original program affects.
     """
 
     axis: ir.Axis
@@ -59,9 +59,9 @@ class _Stop(Exception):
 
 
 def translated(program: Program, axis: ir.Axis) -> Translated | NotTranslated:
-    """Find how a program without holes moves from block to block along one axis, of whatever number of blocks.
+    """Find how the accesses of a program without holes shift along one axis of the grid, for any number of blocks.
 
-    Along the other axes it is taken for the grid that it has.
+    Along the other axes the program keeps the grid that it has.
     """
     for part in coordinates(program):
         if part.name == "gridDim" and part.axis == axis:

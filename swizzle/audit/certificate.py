@@ -1,8 +1,8 @@
 """Certificates: the claims of a search, and their confirmation by an independent route (`--certify`).
 
 A claim is negative ('no filling exists', 'none costs 5 or less', 'these are all'), so a solution cannot show it.
-`confirm` poses each claim to `swizzle.audit.second_opinion`, which shares the machine with the search, and neither
-templates nor encoding nor solver. Solutions are run on random numbers by `swizzle.audit.random_check`.
+`confirm` asks about each claim again through `swizzle.audit.second_opinion`. It uses the same machine as the search,
+but other templates, another encoding and another solver. `swizzle.audit.random_check` runs solutions on random numbers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Claim(Struct, frozen=True):
 
 
 def second_solver(solver: EngineName) -> SolverName:
-    """Return a solver whose search shares no code with the one that was used, the quickest of those."""
+    """Return the quickest solver whose search shares no code with the one that was used."""
     if solver in ("tables", "counting"):
         return quickest_boolean()
     if solver == "glucose":
@@ -64,7 +64,7 @@ def second_solver(solver: EngineName) -> SolverName:
 
 
 def confirm(problem: Problem, claims: Sequence[Claim], deadline: float | None) -> list[dict[str, Any]]:
-    """Pose every claim again to the second opinion; say for each whether it was confirmed, or why not."""
+    """Ask the second opinion about every claim; say for each whether it was confirmed, or why not."""
     return [_confirm(problem, claim, deadline) for claim in claims]
 
 
@@ -118,7 +118,7 @@ def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) 
 def confirm_equal(problem: Problem, solutions: Sequence[Solution], spec: Any) -> dict[str, Any]:
     """Run every solution and the specification on random numbers; a solution that differs is a bug of ours.
 
-    Where constants are fractions, folding them rounds, which exact numbers notice: then a difference settles nothing.
+    If constants are fractions, folding them rounds, and exact numbers show that: then a difference settles nothing.
     """
 
     rounds = any(op == "const" and args[0] % 1 for op, args in problem.terms.nodes)

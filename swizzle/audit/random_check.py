@@ -1,7 +1,7 @@
 """A test of 'equal for all inputs' that uses no terms: kernel and specification on random numbers, exactly.
 
-Floats are residues modulo a large prime (`symbolic.algebra.residues`), whole numbers fill their type. Agreement is
-evidence, not proof: the proof is the machine over canonical terms.
+Floats are residues modulo a large prime (`symbolic.algebra.residues`); integers use the whole range of their type.
+Agreement is evidence, not proof: the proof is the machine over canonical terms.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The independent route of `--certify`: every claim of an answer, posed again to code that the search does not use.
+"""The independent route of `--certify`: every claim of an answer, checked by code that the search does not use.
 
-What a hole may be is written down once more (`templates.second`); what a filling computes is read
-forward (`symbolic.second.forward`), in plain formulas that go to another solver than the search's. Counterexamples are
-whole outputs and whole threads. What the two routes share is the machine that runs a filling, the terms, the solver
-interface. Slow, so it has a limit of time of its own.
+What a hole may be is written down a second time (`templates.second`). What a filling computes is read forward
+(`symbolic.second.forward`), in plain formulas for another solver than the search's. Counterexamples are whole outputs
+and whole threads. The two routes share the machine that runs a filling, the terms, and the interface to solvers. This
+route is slow, so it has a time limit of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HoleFunctions: TypeAlias = tuple[Callable[[Sequence[Any]], Any], ...]  # of each
 
 
 class SecondOpinion:
-    """A search for a filling that a claim says does not exist; a context manager, as it holds a solver."""
+    """A search for a filling that, by a claim, does not exist; a context manager, because it holds a solver."""
 
     def __init__(self, problem: Problem, space: Space, solver: SolverName, deadline: float) -> None:
         self.problem, self.deadline = problem, deadline

@@ -1,7 +1,8 @@
-"""The cache's files: JSON, one answer a file, in the user's cache folder.
+"""The cache's files: JSON, one file for each answer, in the user's cache folder.
 
-A file appears whole or not at all, so several processes may share the folder. What cannot be read, has another key
-inside or a wrong checksum is no entry; what cannot be written is not kept. Nothing here ever fails a solve job.
+A file is written completely or not at all, so several processes may share the folder. A file that cannot be read,
+contains another key or has a wrong checksum is no entry. An entry that cannot be written is not kept. Nothing here ever
+makes a solve job fail.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MOST_BYTES: Final = 4 << 20
 def cache_folder() -> Path | None:
     """Return the folder of the entries (it may not exist), by the platform's convention; None without a home.
 
-    SWIZZLE_CACHE_DIR wins; then XDG_CACHE_HOME, or what macOS and Windows have in its place.
+    SWIZZLE_CACHE_DIR comes first, then XDG_CACHE_HOME, or its equivalent on macOS and Windows.
     """
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -44,7 +45,7 @@ def cache_folder() -> Path | None:
 
 
 class CacheEntry(Struct, frozen=True):
-    """One file of the cache; `content` is None where it is no entry."""
+    """One file of the cache; `content` is None if it is no entry."""
 
     path: Path
     size: int
@@ -53,7 +54,7 @@ class CacheEntry(Struct, frozen=True):
 
 
 def read_entry(folder: Path | None, key: str) -> dict[str, Any] | None:
-    """Return what is kept under a key, or None; an entry that is read counts as used now."""
+    """Return what is kept under a key, or None; reading an entry marks it as used now."""
     if folder is None:
         return None
     path = _path(folder, key)
@@ -66,7 +67,7 @@ def read_entry(folder: Path | None, key: str) -> dict[str, Any] | None:
 
 
 def write_entry(folder: Path | None, key: str, content: Mapping[str, Any]) -> None:
-    """Keep what belongs to a key; where that is impossible, nothing happens."""
+    """Keep content under a key; if that is impossible, do nothing."""
     if folder is None:
         return
     body = {"format": FORMAT, "key": key, **content}
@@ -88,7 +89,7 @@ def write_entry(folder: Path | None, key: str, content: Mapping[str, Any]) -> No
 
 
 def entries(folder: Path | None) -> Iterator[CacheEntry]:
-    """Yield the files of the cache, the latest used first."""
+    """Yield the files of the cache, the most recently used first."""
     for path, status in _files(folder):
         content = None if path.name.startswith(".") else _content(path)
         if content is not None and _path(path.parent, content["key"]) != path:
@@ -97,7 +98,7 @@ def entries(folder: Path | None) -> Iterator[CacheEntry]:
 
 
 def clear(folder: Path | None) -> tuple[int, int]:
-    """Remove the cache's files, and no others; return how many went, and how many bytes."""
+    """Remove the cache's files, and no others; return how many files and how many bytes were removed."""
     removed = size = 0
     for path, status in _files(folder):
         with suppress(OSError):

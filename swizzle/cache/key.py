@@ -1,8 +1,9 @@
-"""The key of a solve job: what the kernel does and what it must compute, not how either is spelled.
+"""The key of a solve job: what the kernel does and what it must compute, however either is written.
 
-Two jobs have one key only if they ask the same question: the same program up to places and the names of variables,
+Two jobs have the same key only if they ask the same question: the same program up to places and the names of variables,
 the same specification at its sizes (its canonical terms, paper section 4.1), the same parameters and limits, the same
-engine. Names of files, comments, white space and how the specification computes its terms make no difference.
+engine. Names of files, comments, white space and the way in which the specification computes its terms make no
+difference.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def normal_form(node: Any, names: dict[str, int]) -> Any:
 
 
 def term_digests(terms: Terms, names: Mapping[str, int], asked: Iterable[Term]) -> dict[Term, bytes]:
-    """Return a digest of each term asked for, which depends on its value alone: not on when it was interned."""
+    """Return a digest of each term asked for, which depends only on the term, not on when it was interned."""
     leaves = ("atom", "const", "unwritten")
     needed = set(asked)
     for term in range(len(terms.nodes) - 1, -1, -1):  # a term is younger than what it is made of

@@ -1,7 +1,7 @@
-"""Solving with a memory: look the question up, verify what was kept, search only when that does not answer it.
+"""Solve with a memory: look the question up, verify what was kept, and search only if that does not answer it.
 
-A decided answer (proved minimal, all of them, or proved to have none) is the answer. A search that was cut short keeps
-its best so far; the next one that is cut short reports the better of the two.
+An answer that is decided (proved minimal, complete, or proved to have no solution) is used as it is. A search that was
+cut short keeps its best solution; if the next one is cut short too, the better of the two is reported.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from swizzle.solution.refill import is_plain_k, refill
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
+from symbolic.values.guard import OutOfTime
 from symbolic.values.vector import Lanes
 from templates.chooser import Choice
 from templates.formula import printed_values
@@ -39,11 +40,10 @@ Kept: TypeAlias = "tuple[Mapping[str, int], list[tuple[Mapping[str, Any], bool]]
 
 
 def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] | None) -> Result:
-    """Answer a solve job from the cache where its answer is kept, or search and keep what was found.
+    """Answer a solve job from the cache if its answer is kept; if not, search, and keep what was found.
 
-    The sketches that it is filled from are answered first, in the same way.
-
-    Raises `SwizzleError` for a mistake in the sketch or its specification.
+    The sketches named by `filled_from=` are answered first, in the same way. Raises `SwizzleError` for a mistake in the
+    sketch or its specification.
     """
     if sketch.filled_from:
         return solve_filled(sketch, limits, progress, solve)
@@ -52,9 +52,9 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
         goal, meaning = Goal.of(costs_of(limits.cost)), Meaning.of(sketch.program, sketch.spec)
         folder, name = cache_folder(), key(sketch, meaning, limits)
         kept = _restored(sketch, meaning, goal, read_entry(folder, name), started)
-    except KeyboardInterrupt:
-        spent = {"total": time.monotonic() - started}
-        return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason="interrupted")
+    except (KeyboardInterrupt, OutOfTime) as stopped:
+        spent, reason = {"total": time.monotonic() - started}, str(stopped) or "interrupted"
+        return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason=reason)
     if kept is not None and decided(kept):
         return kept
     before = time.monotonic() - started

@@ -122,7 +122,7 @@ _cost: Final = click.option(
     default="accumulates",
     show_default=True,
     callback=_names,
-    help="What is to be small, separated by commas, the most important first (docs/solving.md).",
+    help="The costs to minimize, separated by commas, the most important first (docs/solving.md).",
 )
 
 
@@ -149,7 +149,7 @@ def cli() -> None:
 @click.option(
     "--space",
     type=click.Choice([*SPACES, "all"]),
-    help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, the first answer wins.",
+    help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, up to the first answer.",
 )
 @_cost
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
@@ -161,17 +161,17 @@ def cli() -> None:
     show_default=True,
     help="auto: Glucose.",
 )
-@click.option("--no-light", is_flag=True, help="Do not try light constants first: search every space whole.")
+@click.option("--no-light", is_flag=True, help="Do not try simple constants (0, 1, -1, the sizes) first.")
 @click.option(
     "--template",
     type=click.Choice(["paper", "naive-1", "naive-2"]),
     default="paper",
     show_default=True,
-    help="What ?sw_xform becomes; naive: any expression of depth 1 or 2, to compare (docs/solving.md).",
+    help="What ?sw_xform becomes; naive: any expression of depth 1 or 2, for comparison (docs/solving.md).",
 )
 @_own_families
-@click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, to compare.")
-@click.option("--certify", is_flag=True, help="Cross-check the answer with a second engine.")
+@click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, for comparison.")
+@click.option("--certify", is_flag=True, help="Check the answer by an independent route.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option(
     "--emit",
@@ -184,10 +184,10 @@ def cli() -> None:
     metavar="NAME.json",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Fill the holes of device functions as a solution of another sketch does; may be repeated.",
+    help="Take holes of device functions from another sketch's solution; may be repeated.",
 )
-@click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress; nor is any shown with --json.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress; --json shows none either.")
 @click.pass_context
 def solve(context: click.Context, /, **options: Any) -> int:
     """Fill the holes of a sketch, cheapest first, and prove the kernel equal to its specification."""
@@ -204,7 +204,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
 )
 @click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; a check shows none.")
+@click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; a check shows no progress.")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
     """Verify a kernel without holes, or a saved solution (NAME.json), against its specification."""
@@ -218,7 +218,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @_sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
-@click.option("--no-cache", is_flag=True, help="Solve afresh, whatever was solved before.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
@@ -239,7 +239,7 @@ def run(context: click.Context, /, **options: Any) -> int:
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def explain(context: click.Context, /, **options: Any) -> int:
-    """Say which outputs cannot be produced, which holes are to blame, and which changes were tried and help."""
+    """Say which outputs cannot be produced, which holes are to blame, and which changes help."""
     from swizzle.commands import explain as command
 
     work_begins()
@@ -255,7 +255,7 @@ def explain(context: click.Context, /, **options: Any) -> int:
     type=click.Path(path_type=Path),
     help="Where to draw: NAME.html, one self-contained page to step through, or NAME.svg, a figure for a paper.",
 )
-@click.option("--block", type=click.IntRange(min=0), default=0, show_default=True, help="Whose warp to draw.")
+@click.option("--block", type=click.IntRange(min=0), default=0, show_default=True, help="The block whose warp to draw.")
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Which warp of that block.")
 @click.option(
     "--colour",
@@ -270,10 +270,10 @@ def explain(context: click.Context, /, **options: Any) -> int:
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def show(context: click.Context, /, **options: Any) -> int:
-    """Draw what one warp of a kernel moves, iteration by iteration: registers and lanes as a grid, who reads whom.
+    """Draw what one warp of a kernel moves, step by step: the register each lane reads, and the lane it asks.
 
-    FILE is a sketch, which is solved first, a kernel without holes, or a saved solution (NAME.json). Printed are each
-    hole in words ('rotate by k') and what each access costs in sectors, lines and bank conflicts.
+    FILE is a sketch, which is solved first, a kernel without holes, or a saved solution (NAME.json). The command prints
+    each hole in words ('rotate by k'), and what each access costs in sectors, lines and bank conflicts.
 
     \b
     swizzle show conv1d.py                      words only
@@ -287,12 +287,12 @@ def show(context: click.Context, /, **options: Any) -> int:
     return command.show(command.ShowArguments(**options), *context.obj)
 
 
-@cli.command("cache", epilog=CACHE, short_help="Show what is kept of earlier answers, or clear it.")
+@cli.command("cache", epilog=CACHE, short_help="Show or clear the cache of earlier answers.")
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.pass_context
 def cache(context: click.Context, /, **options: Any) -> int:
-    """Show what is kept of earlier answers: where, how many, how much; `clear` removes it."""
+    """Show the cache of earlier answers: where it is, and how large. `clear` removes it."""
     from swizzle.commands import cache as command
 
     work_begins()

@@ -91,7 +91,7 @@ def compare(sizes: Sequence[Size], runner: Runner, seed: int) -> Compared:
         own, program = size is sizes[0], size.filled.program
         where = "" if own else f"at length {size}, "
         try:
-            for trial in trials(program, size.numbers, partial(runner.run, size), seed):
+            for trial in trials(program, size.numbers, partial(runner.run, size), seed, size.rounding):
                 if own or not trial.equal:
                     lines.append(f"{where}{trial}")
                 if not trial.equal:

@@ -17,12 +17,13 @@ from msgspec.structs import asdict
 
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
-from cuda_out.compile.toolchain import CompileError, available_tools, compile_to_ptx
-from cuda_out.emulate.emulate import missing_compiler
-from cuda_out.ptx.parse import NotInterpreted
+from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
+from cuda_out.emulate.building import missing_compiler
+from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
 from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.host_function import try_host_function
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.on_disk import KernelText, read, text_to_check
 from swizzle.commands.own_functions import try_functions
@@ -62,7 +63,7 @@ def check_emitted(filled: FilledKernel, saved: Path | None = None, *, mutate: bo
         "any_length": bool(source.tiling),
     }
     sizes = sizes_to_try(filled, source)
-    validator = SizesValidator(sizes)
+    validator = SizesValidator(sizes, source.tiling)
     reports: tuple[Report, ...] = ()
     if available_tools():
         reports = _compile(found, text)
@@ -75,6 +76,10 @@ def check_emitted(filled: FilledKernel, saved: Path | None = None, *, mutate: bo
         found.lines.append(f"{text.other}: its kernel is not the one of {text.file}, and is not checked")
         found.settle(UNDECIDED)
     _run(found, text, sizes, reports)
+    host = try_host_function(text)
+    found.lines += host.lines
+    found.settle(host.status)
+    found.json["host"] = host.as_json()
     if mutate:
         ragged = most_ragged(sizes, source)
         outcome = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged))
@@ -93,6 +98,8 @@ def _compile(found: Emitted, text: KernelText) -> tuple[Report, ...]:
         reports, missing = report(source.text, source.entry)
         if reports:
             compile_to_ptx(instantiated(text.header, source.entry, source.namespace), reports[-1].architecture)
+            if "nvcc" in available_tools():
+                compile_both_forms(source.text, text.header, source.namespace, reports[0].architecture)
     except CompileError as error:
         if not text.edited:
             raise
@@ -103,6 +110,8 @@ def _compile(found: Emitted, text: KernelText) -> tuple[Report, ...]:
     found.lines += [str(each) for each in reports] + missing
     if reports:
         found.lines.append("header form: compiles without warnings")
+        if "nvcc" in available_tools():
+            found.lines.append("both forms, host functions included: nvcc compiles them without warnings")
     if any(each.instructions is None for each in reports):
         found.lines.append(NO_DISASSEMBLER)
     found.json["architectures"] = [_report_as_json(each) for each in reports]
@@ -160,6 +169,7 @@ def _tell(
         "status": _WORDS[status],
         "outputs": validation.outputs,
         "lengths": [list(size.lengths) for size in sizes if size.lengths],
+        "every_length": validation.everywhere,
         "findings": list(validation.findings),
     }
 
@@ -169,7 +179,8 @@ def _settled(validation: Validation, text: KernelText, sizes: Sequence[Size], pt
         covered = count(validation.outputs, "output")
         if others := sizes[1:]:
             covered += f"; {at_the_lengths(others)} too"
-        return DONE, f"equal to the specification, validated for all inputs ({covered})"
+        everywhere = ", for every block of every length" if validation.everywhere else ""
+        return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
     if validation.broken:
         return NO, "not equal to the specification"
     why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from cuda_out.c.mutate import Mutant, mutants, together
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import compile_to_ptx
-from cuda_out.emulate.emulate import EmulationError, emulate, missing_compiler
+from cuda_out.emulate.building import missing_compiler
+from cuda_out.emulate.emulate import EmulationError, emulate
 from swizzle.commands.compare import arguments, on_ptx
 from swizzle.commands.sizes import Size
 from swizzle.commands.trial import Array, Arrays, first_difference
@@ -65,7 +66,7 @@ def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None =
         return Tally(0, (), ())
     killed, same, unseen = 0, [], []
     text, names = together(source.text, source.entry, variants, dispatch=False)
-    ptx, validator = compile_to_ptx(text), SizesValidator(sizes)
+    ptx, validator = compile_to_ptx(text), SizesValidator(sizes, source.tiling)
     differences = _differences(source, sizes, variants, (ptx, names))
     for mutant, name, difference in zip(variants, names, differences, strict=True):
         validation = validator.validate(ptx, name)
@@ -112,7 +113,7 @@ def _differences(
                 break
             try:
                 wanted, runner = partial(specification, size), partial(run, number, size)
-                found = first_difference(size.filled.program, wanted, runner, 0)
+                found = first_difference(size.filled.program, wanted, runner, 0, size.rounding)
             except EmulationError as error:
                 found = str(error)
         yield found

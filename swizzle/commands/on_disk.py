@@ -13,11 +13,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.c.directives import asks_for_its_reader
 from cuda_out.c.kernel_text import NoKernel, as_source, code, kernel_extent, parameters
 from cuda_out.c.printer import CudaSource
 from swizzle.commands.target import FilledKernel
 from swizzle.emit.emitters import cuda_source
-from symbolic.errors import SwizzleError
+from symbolic.errors import Place, SwizzleError
 
 
 class KernelText(Struct, frozen=True):
@@ -93,7 +94,7 @@ def _taken(filled: FilledKernel, printed: CudaSource, path: Path, text: str) -> 
     """Return an edited text, launched as what it takes asks for: with lengths or without."""
     fixed = cuda_source(filled.program, filled.head)
     try:
-        kernel_extent(text, printed.entry)
+        asked = asks_for_its_reader(text, printed.entry)
         types = _types(parameters(text, printed.entry))
     except NoKernel as missing:
         raise SwizzleError(
@@ -101,6 +102,13 @@ def _taken(filled: FilledKernel, printed: CudaSource, path: Path, text: str) -> 
             expected=f'the kernel of the solution: extern "C" __global__ void {printed.entry}(...)',
             fix="print it again with `swizzle solve -o`, or remove the file",
         ) from None
+    if asked is not None:
+        raise SwizzleError(
+            f"{asked.words}, {asked.why}",
+            place=Place(str(path), asked.line, asked.column),
+            expected="a text that is the same for every compiler and architecture: what is checked is what will run",
+            fix="leave the condition out, or check each variant as a file of its own",
+        )
     for form in (printed, fixed):
         wanted = parameters(form.text, form.entry)
         if types == _types(wanted):

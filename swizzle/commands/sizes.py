@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.tiling.tiling import Tiling
+from swizzle.commands.rounding import Rounding
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Arrays
 from swizzle.emit.any_length.continuation import MeaningAt
@@ -40,6 +41,11 @@ class Size(Struct, frozen=True, dict=True):
             return Meaning.of(program, spec)
 
         return meaning_cut(_told(self.whole), program)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """How far a right kernel's floats may be from these outputs."""
+        return Rounding(self.filled.program, self.meaning)
 
     def numbers(self, inputs: Arrays) -> Arrays:
         """Return what each output must be for these inputs."""

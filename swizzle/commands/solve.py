@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -28,6 +29,7 @@ from swizzle.solution.filling import fill_from, shares_a_hole
 from swizzle.solution.saved import load_saved, saved_text
 from swizzle.solution.solution import Limits, Result, SolverChoice, SpaceName, TemplateName
 from swizzle.specs.verify import explain_mismatch
+from symbolic.deadline import ending_by
 from symbolic.errors import SwizzleError
 from symbolic.machine.launch_shape import require_hardware_warp
 from templates.registry import register
@@ -151,7 +153,9 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
     # what a user's cost or family is, no key says; and nobody asks for a comparison twice
     others = limits.families or any(cost not in OURS.values() for cost in costs_of(limits.cost))
     compared = limits.template != "paper" or not limits.canonical
-    with shown_progress(sketch.name, err, quiet=arguments.quiet or arguments.json_object) as listener:
+    until = None if arguments.timeout is None else time.monotonic() + arguments.timeout
+    quiet = arguments.quiet or arguments.json_object
+    with shown_progress(sketch.name, err, quiet=quiet) as listener, ending_by(until):
         if arguments.no_cache or compared or others or not sketch.program.holes:
             result = search(sketch, limits, progress=listener)
         else:

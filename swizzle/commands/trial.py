@@ -1,8 +1,9 @@
 """Run a printed kernel on random data and compare every output element with the specification.
 
-Two kinds of data for floats: small whole numbers, on which sums and products are exact in any order, so that the
-comparison is exact; and arbitrary numbers, compared with the specification in double precision within a
-tolerance that is stated. Integers are compared exactly.
+Several kinds of data for floats: small whole numbers, on which sums, products and quotients by constants are exact in
+any order, so that the comparison is exact; arbitrary numbers of three magnitudes, compared with the specification in
+double precision within a bound of the rounding errors of each output (`swizzle.commands.rounding`); and whole numbers
+with infinities among them. Integers are compared exactly.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
+from swizzle.commands.rounding import Rounding
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.ir.program import Binary, Const, DType, Parameter, Program
 
@@ -22,15 +24,21 @@ Specification: TypeAlias = Callable[[Arrays], Arrays]
 """From the inputs by name (in, const, inout) to the outputs by name (out, inout)."""
 Runner: TypeAlias = Callable[[list[Array]], None]
 """Runs the printed kernel on its arguments, in the order of the parameters, changing outputs in place."""
-Kind: TypeAlias = Literal["whole numbers", "arbitrary numbers"]
+Kind: TypeAlias = Literal["whole numbers", "arbitrary numbers", "small numbers", "large numbers", "infinities"]
 
+KINDS: tuple[Kind, ...] = ("whole numbers", "arbitrary numbers", "small numbers", "large numbers", "infinities")
+SCALES = {"small numbers": -1, "large numbers": 1}
+"""Whether the powers of two that inputs are multiplied by are negative."""
+
+SLACK = 1.01
+"""What bounds of rounding errors are taken with, as they leave out products of errors."""
 LARGEST = {DType.F16: 3, DType.F32: 8}
 """The largest whole number to draw, small enough for exact sums; 100 for the other types."""
 
 
 class RandomRun(Struct, frozen=True):
-    """One run: `tolerance` is relative to the largest expected magnitude, 0 means exactly equal; `first_wrong` names
-    the first element that differs, '' when none does."""
+    """One run: `tolerance` is the most that an output was allowed, relative to the largest expected magnitude, 0 means
+    exactly equal; `first_wrong` names the first element that differs, '' when none does."""
 
     data: Kind
     compared: int
@@ -49,30 +57,48 @@ class RandomRun(Struct, frozen=True):
         return f"{self.data}: {self.wrong} of {self.compared} outputs are wrong; {self.first_wrong}"
 
 
-def trials(program: Program, specification: Specification, run: Runner, seed: int) -> Iterator[RandomRun]:
-    """Run `program`'s printed text once per kind of data that its element types ask for, each when it is asked for."""
-    for number, kind in enumerate(_kinds(program)):
-        yield _trial(program, specification, run, np.random.default_rng([seed, number]), kind)
+def trials(
+    program: Program, specification: Specification, run: Runner, seed: int, rounding: Rounding | None = None
+) -> Iterator[RandomRun]:
+    """Run `program`'s printed text once per kind of data that its element types ask for, each when it is asked for.
+
+    Without `rounding` there are whole and arbitrary numbers only, the latter within one tolerance for all outputs.
+    """
+    for number, kind in enumerate(_kinds(program, rounding)):
+        yield _trial(program, specification, run, np.random.default_rng([seed, number]), kind, rounding)
 
 
-def _kinds(program: Program) -> tuple[Kind, ...]:
-    if any(parameter.dtype.is_float for parameter in program.parameters):
-        return ("whole numbers", "arbitrary numbers")
-    return ("whole numbers",)
+def _kinds(program: Program, rounding: Rounding | None) -> tuple[Kind, ...]:
+    if not any(parameter.dtype.is_float for parameter in program.parameters):
+        return KINDS[:1]
+    return KINDS[:2] if rounding is None else KINDS
 
 
-def first_difference(program: Program, specification: Specification, run: Runner, seed: int) -> str:
+def first_difference(
+    program: Program, specification: Specification, run: Runner, seed: int, rounding: Rounding | None = None
+) -> str:
     """Return what is wrong on the first kind of data that shows a wrong element, '' when none does."""
-    return next((trial.first_wrong for trial in trials(program, specification, run, seed) if not trial.equal), "")
+    tried = trials(program, specification, run, seed, rounding)
+    return next((trial.first_wrong for trial in tried if not trial.equal), "")
 
 
 def _trial(
-    program: Program, specification: Specification, run: Runner, rng: np.random.Generator, kind: Kind
+    program: Program,
+    specification: Specification,
+    run: Runner,
+    rng: np.random.Generator,
+    kind: Kind,
+    rounding: Rounding | None,
 ) -> RandomRun:
     arguments = [random_argument(parameter, rng, kind) for parameter in program.parameters]
+    if rounding is not None and kind in ("whole numbers", "infinities"):
+        for parameter, array in zip(program.parameters, arguments, strict=True):
+            if parameter.dtype.is_float and parameter.role in ("in", "inout"):
+                array *= rounding.divisor()
     named = list(zip(program.parameters, arguments, strict=True))
     inputs = {p.name: array for p, array in named if p.role != "out"}
-    exact = kind == "whole numbers" and stays_whole(program)
+    bounds = None if rounding is None else rounding.bounds(inputs)
+    exact = bounds is None and kind == "whole numbers" and stays_whole(program)
     if not exact:
         inputs = {name: _widened(array) for name, array in inputs.items()}
     wanted = specification(inputs)
@@ -85,6 +111,14 @@ def _trial(
         want = np.asarray(wanted[parameter.name])
         if exact or not parameter.dtype.is_float:
             different = got != want.astype(got.dtype)
+        elif bounds is not None:
+            largest, wide = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0)), got.astype(np.float64)
+            with np.errstate(all="ignore"):
+                bound = SLACK * bounds[parameter.name]
+                near = (wide == want) | (np.abs(wide - want) <= bound) | (np.isposinf(bound) & (kind != "infinities"))
+            different = ~(near | (np.isnan(want) if kind == "infinities" else False))
+            allowed = bounds[parameter.name][np.isfinite(bounds[parameter.name])]
+            tolerance = max(tolerance, float(np.max(allowed, initial=0.0)) / (largest or 1.0))
         else:
             tolerance = max(tolerance, 64 * float(np.finfo(got.dtype).eps))
             scale = max(1.0, float(np.max(np.abs(want.astype(np.float64)), initial=0.0)))
@@ -103,11 +137,15 @@ def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) 
     dtype: np.dtype[Any] = np.dtype(NUMPY_DTYPES[parameter.dtype])
     if parameter.role == "out":
         return np.full(parameter.shape, np.nan if parameter.dtype.is_float else np.iinfo(dtype).max, dtype)
-    if kind == "arbitrary numbers" and parameter.dtype.is_float:
-        return rng.standard_normal(parameter.shape).astype(dtype)
+    if parameter.dtype.is_float and kind not in ("whole numbers", "infinities"):
+        scale = 2.0 ** (SCALES.get(kind, 0) * (4 if parameter.dtype is DType.F16 else 20))
+        return (scale * rng.standard_normal(parameter.shape)).astype(dtype)
     largest = LARGEST.get(parameter.dtype, 100)
     smallest = 0 if parameter.dtype in (DType.U32, DType.U64) else -largest
-    return rng.integers(smallest, largest, parameter.shape, endpoint=True).astype(dtype)
+    found = rng.integers(smallest, largest, parameter.shape, endpoint=True).astype(dtype)
+    if kind == "infinities" and parameter.dtype.is_float and parameter.role in ("in", "inout"):
+        found[rng.random(parameter.shape) < 0.1] = rng.choice((-np.inf, np.inf))
+    return found
 
 
 def stays_whole(program: Program) -> bool:

@@ -1,4 +1,4 @@
-"""Translation validation of one text at several sizes."""
+"""Translation validation of one text at several sizes, and, where it takes any length, for all of them at once."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from cuda_out.ptx.tiles import NotTiled, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
+from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.sizes import Size
 
 
 class SizesValidator:
-    """Validates kernels at the sizes in turn, until one is not equal."""
+    """Validates kernels at the sizes in turn, until one is not equal, then for every block of every length.
 
-    def __init__(self, sizes: Sequence[Size]) -> None:
-        self.sizes = sizes
+    `why_not` says why the latter is not tried, '' where it is.
+    """
+
+    def __init__(self, sizes: Sequence[Size], tiling: Tiling | None) -> None:
+        self.sizes, self.tiling = sizes, tiling
         self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
+        self.why_not = "" if tiling else "it takes no length"
+        self._tiles: TileValidator | None = None
 
     def _written_out(self, size: Size) -> WrittenOut:
         """Return what is shared by the validators whose specifications have a table of terms in common."""
@@ -25,7 +32,10 @@ class SizesValidator:
         return WrittenOut(size.meaning.terms, size.filled.program.parameters)
 
     def validate(self, ptx: str, entry: str) -> Validation:
-        """Return the verdict at the first size, or of the first that is not equal, which its findings name."""
+        """Return the verdict at the first size, or of the first that is not equal, which its findings name.
+
+        What is equal at all sizes, and not shown to be so at every length, is unknown, where that can be tried.
+        """
         verdicts = []
         for number, size in enumerate(self.sizes):
             if number == len(self.validators):
@@ -35,4 +45,23 @@ class SizesValidator:
                 where = f"at length {size}, " if number else ""
                 return replace(found, findings=tuple(f"{where}{finding}" for finding in found.findings))
             verdicts.append(found)
-        return verdicts[0]
+        tiles = self._for_every_length()
+        if tiles is None:
+            return verdicts[0]
+        everywhere = tiles.validate(ptx, entry)
+        if everywhere.verdict == "equal":
+            return replace(verdicts[0], everywhere=True)
+        where = "not shown for every length: " if everywhere.verdict == "unknown" else "at some length, "
+        return replace(everywhere, findings=tuple(f"{where}{finding}" for finding in everywhere.findings))
+
+    def _for_every_length(self) -> TileValidator | None:
+        if self._tiles is None and not self.why_not:
+            size, tiling = self.sizes[0], self.tiling
+            assert tiling is not None
+            try:
+                self._tiles = TileValidator(
+                    size.filled.program, tiling, size.meaning.wanted, self.validators[0].written
+                )
+            except NotTiled as error:
+                self.why_not = str(error)
+        return self._tiles

@@ -1,7 +1,7 @@
-"""The accumulate statements whose predicate holds somewhere (paper, section 4.3): the default cost.
+"""The default cost: the number of accumulate statements whose predicate holds somewhere (paper, section 4.3).
 
-The floor is found by counting, in all spaces at once. An output element is a sum of so many items; an accumulate brings
-one item each time it runs, and runs so many times for a thread. So many statements must stay, whatever the holes are.
+The floor is found by counting, in all spaces at once. An output element is a sum of so many items. An accumulate adds
+one item each time it runs, and runs so many times for a thread. So many statements are needed, whatever the holes are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ THREADS = 8  # of the first block, whose outputs are counted
 
 
 class Accumulates(BoundedCost):
-    """How many accumulate statements stay."""
+    """How many accumulate statements are kept."""
 
     name = "accumulates"
 
@@ -52,7 +52,7 @@ ACCUMULATES: Final = Accumulates()
 
 
 def live_accumulates(run: Run) -> dict[Site, Accumulate]:
-    """Return the accumulate statements of a hole-free run whose predicate holds somewhere."""
+    """Return the accumulate statements of a run without holes whose predicate holds somewhere."""
     return {
         entry.site: entry.statement
         for entry in run.accumulated
@@ -109,7 +109,7 @@ class AccumulateGroup(Struct):
 
 
 def floor(problem: Problem) -> int:
-    """Return how many accumulate statements every filling keeps at least."""
+    """Return how many accumulate statements every filling needs at least."""
     statements = problem.accumulates()
     always = {
         statement

@@ -1,6 +1,6 @@
-"""Bank conflicts: the turns of shared memory beyond the least, over every access of every warp of the grid.
+"""Bank conflicts: the extra turns that accesses to shared memory take beyond the minimum, over all warps of the grid.
 
-They are counted on the kernel as it is printed, with vectors as wide as they are there.
+They are counted on the kernel as it is printed, with vectors of the printed width.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from symbolic.machine.accesses import BANKS, WORD
 
 
 class Conflicts(Cost):
-    """How many turns lanes wait for each other, in a memory of `banks` banks, each `word` bytes wide."""
+    """How many turns lanes wait for each other, in a memory of `banks` banks that are `word` bytes wide."""
 
     name = "conflicts"
 

@@ -1,8 +1,8 @@
-"""The contract of a cost: a number of a filled kernel, to be as small as possible.
+"""The contract of a cost: a number that describes a filled kernel, and that should be as small as possible.
 
-Every cost counts on a kernel without open holes (`of_run`). One that a solver can bound while holes are open is a
-`BoundedCost`: it is lowered to a proof inside the search. Any other is counted on one solution after the other, and
-proved minimal where it meets its `floor`, or where the solutions are all there.
+Every cost can count on a kernel without open holes (`of_run`). A cost that a solver can bound while holes are open is a
+`BoundedCost`; the search lowers it until a proof. Any other cost is counted on one solution after the other. It is
+proved minimal if a solution reaches its `floor`, or if all solutions were counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symbolic.values.vector import Encoding
 
 
 class Filled:
-    """A kernel whose holes are filled, as a cost sees it; what is not asked for is not worked out."""
+    """A kernel whose holes are filled, as a cost sees it; each part is computed when it is first asked for."""
 
     def __init__(self, program: Program, run: Callable[[Program], Run]) -> None:
         """`program` is the kernel with its holes' simplest formulas in their places, before any pass rewrites it; `run`
@@ -45,14 +45,14 @@ class Filled:
 
     @cached_property
     def accesses(self) -> Sequence[WarpAccess]:
-        """Every access of every warp to global and shared memory, in the widths that are printed."""
+        """Every access of every warp to global and shared memory, with the widths that are printed."""
         from cuda_out.passes.accesses import printed_accesses
 
         return printed_accesses(self.program)
 
 
 class Cost:
-    """What is to be as small as possible. `name` is a plural noun, which `--cost` and JSON know it by."""
+    """A number that should be as small as possible. `name` is a plural noun, used by `--cost` and in JSON."""
 
     name: str
 
@@ -61,19 +61,19 @@ class Cost:
         raise NotImplementedError
 
     def floor(self, problem: Problem) -> int:
-        """Return what every right filling costs at least, by counting; 0 where nothing is known."""
+        """Return what every right filling costs at least, found by counting; 0 if nothing is known."""
         return 0
 
 
 def counted(cost: Cost, filled: Filled) -> int:
-    """Return what a cost counts on a filled kernel; SwizzleError where a user's cost fails, or gives no count."""
+    """Return what a cost counts on a filled kernel; SwizzleError if a user's cost fails, or returns no count."""
     with users_code(f"the cost {cost.name}", cost.of_run, "a method `of_run` that counts on any right kernel"):
         found = cost.of_run(filled)
     return _whole(cost, cost.of_run, found)
 
 
 def floor_of(cost: Cost, problem: Problem) -> int:
-    """Return a cost's floor; SwizzleError where a user's method fails, or gives no count."""
+    """Return a cost's floor; SwizzleError if a user's method fails, or returns no count."""
     with users_code(f"the floor of the cost {cost.name}", cost.floor, "a method `floor` for any sketch, or none"):
         found = cost.floor(problem)
     return _whole(cost, cost.floor, found)
@@ -94,13 +94,13 @@ def _whole(cost: Cost, method: Callable[..., Any], found: Any) -> int:
 
 
 class Bound(Protocol):
-    """A cost in the encoding of one search: guards that weigh, and what bounds their sum."""
+    """A cost in the encoding of one search: guards with weights, and what bounds their sum."""
 
     def at_most(self, most: int) -> Guard | None:
-        """Return the guard 'it costs so much at most'; None where every filling does."""
+        """Return the guard 'it costs at most so much'; None if that is true of every filling."""
 
     def look(self, encoding: Encoding) -> None:
-        """Take in what was added to the encoding since the last look."""
+        """Take in what was added to the encoding since the last call."""
 
     def refute(self, run: Run, holds: Callable[[Guard], bool], encoding: Encoding) -> None:
         """Rule out a model that claimed a lower cost than its run has."""
@@ -117,11 +117,11 @@ class BoundedCost(Cost):
         return self.of_copies(filled.run, 1)[0]
 
     def most(self, problem: Problem) -> int:
-        """Return what no filling can exceed; where this is the floor, no filling changes the cost."""
+        """Return what no filling can exceed; if this is the floor, no filling changes the cost."""
         raise NotImplementedError
 
     def bound(self, problem: Problem, guards: Guards) -> Bound:
-        """Return the cost in a search's encoding: `at_most` of the contract."""
+        """Return the cost in a search's encoding, with the `at_most` of the contract."""
         raise NotImplementedError
 
 
@@ -139,7 +139,7 @@ class _Unbounded:
 
 
 class Nothing(BoundedCost):
-    """Nothing: what a search lowers where none of the costs asked for can be bounded."""
+    """A cost that is always 0: what a search lowers if none of the costs asked for can be bounded."""
 
     name = "nothing"
 

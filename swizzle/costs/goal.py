@@ -1,4 +1,4 @@
-"""The costs of one search in the order of their weight: the first decides, the next one among its best, and so on."""
+"""The costs of one search in order of importance: the first decides, the second decides among its best, and so on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Goal(Struct, frozen=True):
         return (self.lowered, *self.counted) if self.lowers else self.counted
 
     def by_name(self, values: Sequence[int]) -> Mapping[str, int]:
-        """Return values, the one of `lowered` first, by the names of the costs that were asked for."""
+        """Return values by the names of the costs that were asked for; in `values`, that of `lowered` comes first."""
         values = values if self.lowers else values[1:]
         return {cost.name: value for cost, value in zip(self.costs, values, strict=True)}
 

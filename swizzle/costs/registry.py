@@ -18,7 +18,7 @@ OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors())
 
 
 def cost_named(name: str) -> Cost:
-    """Return the cost of a name; raises SwizzleError where nobody has one."""
+    """Return the cost of a name; raises SwizzleError if there is none."""
     found = OURS.get(name) or extension("costs", name)
     if found is None:
         known = (*OURS, *extension_names("costs"))
@@ -31,9 +31,9 @@ def cost_named(name: str) -> Cost:
 
 
 def costs_of(asked: Any) -> tuple[Cost, ...]:
-    """Return the costs that one, or a list of names, costs and their classes, asks for, in its order.
+    """Return the costs that are asked for, in that order: by one name, cost or class, or by a list of them.
 
-    Raises SwizzleError for an unknown name, what is no cost, a name that is there twice, and an empty list.
+    Raises SwizzleError for an unknown name, a value that is no cost, a name that occurs twice, and an empty list.
     """
     some = asked if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]
     costs = tuple(cost_named(each) if isinstance(each, str) else _as_cost(each, repr(each)) for each in some)

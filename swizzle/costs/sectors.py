@@ -1,7 +1,7 @@
 """Sectors: how much of global memory moves, in units of 32 bytes, over every access of every warp of the grid.
 
-They are counted on the kernel as it is printed, with vectors as wide as they are there. No kernel moves less than each
-sector once that holds an output, or an input that an output depends on.
+They are counted on the kernel as it is printed, with vectors of the printed width. The floor is each sector once that
+holds an output, or an input on which an output depends.
 """
 
 from __future__ import annotations

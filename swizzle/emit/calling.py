@@ -1,7 +1,7 @@
-"""What `solution(x, w, y)` does: check the arrays, choose the text for their sizes, run it where the arrays are.
+"""What `solution(x, w, y)` does: check the arrays, choose the text for their sizes, and run it.
 
-Arrays on a GPU (numba, CuPy, PyTorch: whatever has `__cuda_array_interface__`) are used where they lie. NumPy arrays
-are copied to a GPU and back, or go through the CPU emulation where there is none.
+Arrays on a GPU (of numba, CuPy, PyTorch, or anything else with `__cuda_array_interface__`) are used in place. NumPy
+arrays are copied to a GPU and back. Without a GPU, they go through the CPU emulation.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _declared(parameter: Parameter) -> str:
 
 
 def sizes_of(solution: Solution) -> Sizes:
-    """Find out, once, at which lengths a solution may run; None where its specification is not at hand."""
+    """Find out, once, at which lengths a solution may run; None if its specification is not available."""
     if "sizes" not in solution._made:
         posed = solution.posed
         solution._made["sizes"] = None if posed is None else find(solution.program, posed)

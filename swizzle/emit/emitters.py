@@ -1,6 +1,6 @@
-"""From a program without holes to the files that a project takes in, and the comment that says where they come from.
+"""From a program without holes to the files that a project uses, and the comment that says where they come from.
 
-What `swizzle solve --emit` offers is the table FILE_KINDS: a new kind of file is one entry.
+The table FILE_KINDS lists what `swizzle solve --emit` offers: a new kind of file is one entry.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PTX_ARCH: Final = "sm_75"
 
 
 class FileKind(Struct, frozen=True):
-    """A kind of file: what follows the kernel's name, what it is, and its text for a program, a comment and sizes."""
+    """A kind of file: its suffix, what it is, and a function from a program, a comment and sizes to its text."""
 
     suffix: str
     what: str
@@ -46,7 +46,7 @@ def cuda_source(
 ) -> CudaSource:
     """Return the CUDA C++ of a program without holes; `head` is the comment at its top.
 
-    Where `sizes` is a tiling the kernel takes arrays of any length.
+    If `sizes` is a tiling, the kernel takes arrays of any length.
     """
     from cuda_out.c.printer import print_cuda
 

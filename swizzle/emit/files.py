@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from symbolic.errors import SwizzleError
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file through a temporary one in the same folder, which is made when it is not there.
+    """Write a text file through a temporary one in the same folder, which is created if it does not exist.
 
-    Raises SwizzleError when the folder cannot be made or written.
+    Raises SwizzleError if the folder cannot be created or written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,9 +16,9 @@ from symbolic.ir.program import Program
 
 
 def sizes_of(program: Program, sketch: Sketch, spec: Callable[..., Any] | None = None) -> Sizes:
-    """Find out at which lengths a filled sketch may run; its family is asked where its specification fixes its sizes.
+    """Find out at which lengths a filled sketch may run; if its specification fixes its sizes, its family is used.
 
-    `spec` may stand for the sketch's own specification, to share what it remembers.
+    `spec` may replace the sketch's own specification, to share what it remembers.
     """
     return any_length(program, spec or Remembered(sketch.spec), partial(larger_instances, sketch))
 

@@ -11,7 +11,7 @@ from swizzle.solution.words import cost_text
 
 
 def text_of(solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
-    """Return the text of one of the FILE_KINDS; for arrays of any length where that is shown."""
+    """Return the text of one of the FILE_KINDS; for arrays of any length if that is shown."""
     sizes, posed = sizes_of(solution), solution.posed
     claims = [] if posed is None else ["Verified for all inputs against the specification."]
     claims.append(f"Cost: {cost_text(solution.cost)}.")

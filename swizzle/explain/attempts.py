@@ -1,4 +1,4 @@
-"""Changes that may help: the sketch that they start from, and each one as an attempt that is still to be made."""
+"""Changes that may help: the sketch from which they start, and each change as an attempt that is still to be made."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from swizzle.solution.solution import Limits, SpaceName
 from symbolic.solve.engines import SolverName
 
 SECONDS: Final = 5.0
-"""What one change may take at most."""
+"""The longest time that one change may take."""
 
 Attempt: TypeAlias = "Callable[[float], tuple[bool | None, str]]"
 
 
 class Job(Struct, frozen=True):
-    """What is to be changed: the sketch, where it has no solution, and how it can be made again.
+    """What is to be changed: the sketch, the space in which it has no solution, and how to make the sketch again.
 
-    `whatever`: it has none whatever values its holes have. `family` gives the sketch for other values of its
-    parameters, where it has one.
+    `whatever`: there is no solution whatever values its holes have. `family` gives the sketch for other values of its
+    parameters, if it has any.
     """
 
     sketch: Sketch
@@ -45,9 +45,9 @@ def _never(other: Planned) -> bool:
 
 
 class Planned(Struct, frozen=True):
-    """A change that is still to be tried: `attempt(seconds)` gives whether it helps, if decided, and a detail.
+    """A change that is still to be tried: `attempt(seconds)` returns whether it helps, if decided, and a detail.
 
-    It is left out where a change that helped makes it superfluous.
+    It is left out if a change that helped makes it superfluous.
     """
 
     kind: TrialKind
@@ -58,7 +58,7 @@ class Planned(Struct, frozen=True):
 
 
 def solving(sketch: Sketch, limits: Limits) -> Attempt:
-    """Return the attempt to solve a changed sketch; that a solution is the cheapest of all spaces is not asked for."""
+    """Return the attempt to solve a changed sketch; the solution need not be the cheapest of all spaces."""
     space = None if limits.space == "all" else limits.space
 
     def attempt(seconds: float) -> tuple[bool | None, str]:

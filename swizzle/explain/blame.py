@@ -25,9 +25,9 @@ LOOK_FOR_HOLES: Final = 6
 class Blame(Struct, frozen=True):
     """A smallest conflict: these outputs cannot be right while these holes obey and these rules are kept.
 
-    `ignoring` are the holes that, being any functions of their own arguments, conflict with the outputs.
-    `all_needed`: without any one of the outputs, the others can be right. `proved_smallest`: no fewer outputs
-    conflict. `complete`: each hole and rule was shown to be needed.
+    A hole obeys if it is a function of its template. `ignoring` are holes that conflict with the outputs even as any
+    functions of their own arguments. `all_needed`: without any one of the outputs, the others can be right.
+    `proved_smallest`: no fewer outputs conflict. `complete`: each hole and rule was shown to be needed.
     """
 
     outputs: tuple[int, ...]
@@ -44,7 +44,7 @@ class Blame(Struct, frozen=True):
 
 
 def find_outputs(tight: Relaxed, deadline: float) -> Conflict[Requirement] | None:
-    """Find a smallest set of outputs that cannot be right together; None when that takes too long.
+    """Find a smallest set of outputs that cannot be right together; None if that takes too long.
 
     Rules that the last proof needed are among the parts.
     """
@@ -61,7 +61,7 @@ def find_outputs(tight: Relaxed, deadline: float) -> Conflict[Requirement] | Non
 def find(relaxed: Relaxed, conflict: Conflict[Requirement], deadline: float) -> Blame:
     """Find what forbids outputs that cannot be right together: a smallest set of holes, then of rules.
 
-    `conflict` is what `find_outputs` has found; what is not decided in time stays blamed.
+    `conflict` is the result of `find_outputs`. What is not decided in time stays blamed.
     """
     outputs = frozenset(r for r in conflict.parts if isinstance(r, Right))
     holes = smallest_of(relaxed, Obeys, outputs, relaxed.holes, deadline, LOOK_FOR_HOLES)
@@ -79,7 +79,7 @@ def find(relaxed: Relaxed, conflict: Conflict[Requirement], deadline: float) -> 
 
 
 def find_ignoring(extended: Relaxed, blame: Blame, deadline: float) -> tuple[int, ...]:
-    """Return a smallest set of holes whose own arguments are too few for the outputs, whatever functions they are."""
+    """Return a smallest set of holes whose own arguments are not enough for the outputs, for any function of them."""
     given = frozenset(map(Right, blame.outputs))
     whole = extended.check(given | extended.ignoring, deadline)
     if not isinstance(whole, Conflict):
@@ -89,7 +89,7 @@ def find_ignoring(extended: Relaxed, blame: Blame, deadline: float) -> tuple[int
 
 
 def extend(problem: Problem, spec: Callable[..., Any], deadline: float) -> Problem | None:
-    """Return the problem whose holes have the thread and the loops as arguments too, if it is not too large."""
+    """Return the problem whose holes also have the thread and the loops as arguments, unless it is too large."""
     try:
         return Problem.of(with_thread_and_loops(problem.program), spec, deadline)
     except (SwizzleError, OutOfTime):
@@ -97,6 +97,6 @@ def extend(problem: Problem, spec: Callable[..., Any], deadline: float) -> Probl
 
 
 def rule_place(relaxed: Relaxed, rule: Kept) -> tuple[str, int, int]:
-    """Return where a rule was seen broken, to sort by."""
+    """Return where a rule was seen to be broken, as a key for sorting."""
     place = relaxed.violations[rule].place
     return (place.file, place.line, place.column)

@@ -1,8 +1,9 @@
 """Smallest conflicts: which few requirements cannot all be met?
 
-A conflict is shrunk by deletion until every part of it is needed. Whether there is a smaller one is asked the other
-way round: each filling violates some requirements, and a conflict holds one of those of every filling (a hitting
-set). When the smallest set that hits all is itself a conflict, no smaller conflict exists.
+A conflict is shrunk by deletion until every part of it is needed. To find out whether there is a smaller one, the
+question is turned round: each filling violates some requirements, and a conflict contains at least one of those of
+every filling (it is a hitting set). If the smallest set that hits all of them is itself a conflict, there is no smaller
+conflict.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Met(Struct, Generic[T], frozen=True):
 
 
 class Conflict(Struct, Generic[T], frozen=True):
-    """The requirements cannot be met, and these are enough to say so.
+    """The requirements cannot be met, and these are enough to show it.
 
     `needed`: without any one of them they can be met. `smallest`: no conflict has fewer parts.
     """
@@ -43,7 +44,7 @@ class _TooMany(Exception):
 
 
 def shrink(conflict: frozenset[T], check: Check[T], order: Order[T]) -> Conflict[T]:
-    """Drop parts of a conflict, the last of the `order` first, until all that is left is needed."""
+    """Drop parts of a conflict, the last of the `order` first, until all remaining parts are needed."""
     decided, kept = True, frozenset[T]()
     while rest := conflict - kept:
         part = max(rest, key=order)
@@ -60,7 +61,7 @@ def shrink(conflict: frozenset[T], check: Check[T], order: Order[T]) -> Conflict
 def smallest(conflict: frozenset[T], check: Check[T], order: Order[T], look_for: int) -> Conflict[T]:
     """Return a smallest conflict, given one; the first of the `order` are preferred.
 
-    Conflicts smaller than the one that deletion leaves are looked for up to the size `look_for`.
+    If deletion leaves a larger conflict, smaller ones are searched up to the size `look_for`.
     """
     found = shrink(conflict, check, order)
     if not found.needed:

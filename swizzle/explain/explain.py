@@ -1,4 +1,4 @@
-"""Why a sketch has no solution: solve it, find what is to blame, say why, try what would help."""
+"""Why a sketch has no solution: solve it, find what is to blame, say why, try what may help."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def explain(
     *,
     progress: Listener | None = None,
 ) -> Explanation:
-    """Solve a sketch and explain the answer; `limits.timeout` bounds all of it, `limits.families` join Space 4."""
+    """Solve a sketch and explain the answer; `limits.timeout` bounds the whole, `limits.families` join Space 4."""
     limits = limits or Limits()
     started = time.monotonic()
     result = solve(sketch, limits, progress)
@@ -47,7 +47,7 @@ def explain(
 
 
 def explain_result(result: Result, timeout: float | None = None) -> Explanation:
-    """Explain what `solve` has found."""
+    """Explain the result of `solve`."""
     if result.posed is None:
         raise SwizzleError("this result does not know its sketch", expected="a result of swizzle.solve")
     space = result.space if result.space in ("1", "2") else None

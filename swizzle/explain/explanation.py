@@ -1,4 +1,4 @@
-"""What an explanation holds: data only, as JSON and as the text that people read."""
+"""What an explanation contains: data only, with its forms as JSON and as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Verdict: TypeAlias = Literal["solvable", "does not help", "not decided"]
 
 
 class Unproducible(Struct, frozen=True):
-    """An output element that cannot be right, with what it should be; `thread` stores it, at `place`."""
+    """An output element that cannot be right, with the value it should have; `thread` stores it, at `place`."""
 
     cell: str
     array: str
@@ -39,7 +39,7 @@ class Blamed(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    """A change of the sketch that was really solved, for so many seconds; `detail` says what came of it."""
+    """A change of the sketch that was really solved, in so many seconds; `detail` says what the result was."""
 
     kind: TrialKind
     change: str
@@ -51,10 +51,11 @@ class Trial(Struct, frozen=True):
 class Explanation(Struct, frozen=True):
     """Why a sketch has no solution, or what its solution is.
 
-    `outputs` cannot be produced together: no filling of the holes makes all of them right. `minimal`: leaving out any
-    one of them makes that possible; `smallest`: no fewer outputs are like that. `blamed` forbid them together: with
-    any one of them given up, and all that is not blamed free, they can be produced; nothing blamed means that no
-    function of the holes' arguments does it. `reasons` say why, in words; `trials` are the changes that were tried.
+    `outputs` cannot be produced together: no filling of the holes makes all of them right. `minimal`: without any one
+    of them, the others can be produced. `smallest`: no smaller set of outputs has this property. `blamed` forbid them
+    together: if any one of them is given up, and everything that is not blamed is free, the outputs can be produced. If
+    nothing is blamed, no function of the holes' arguments produces them. `reasons` say why, in words; `trials` are the
+    changes that were tried.
     """
 
     sketch: str

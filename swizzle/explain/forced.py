@@ -23,7 +23,7 @@ FEW_POINTS: Final = 3
 def allowed(
     relaxed: Relaxed, hole: int, point: Point, wanted: Iterable[Requirement], deadline: float
 ) -> tuple[Any, ...] | None:
-    """Return the values that a free hole may have at a point, or None when they are many, or all, or not decided."""
+    """Return the values that a free hole may have at a point; None if they are many, or all, or not decided."""
     values, found = relaxed.value_at(hole, point), list[Any]()
     while len(found) <= MOST_VALUES:
         answer = relaxed.check(wanted, deadline, also=[-values[v] for v in found])
@@ -36,7 +36,7 @@ def allowed(
 
 
 def beyond_template(relaxed: Relaxed, names: Names, hole: int, others: frozenset[Requirement], deadline: float) -> str:
-    """Say what a blamed hole would have to be at a few points, the other requirements given: '' when not found."""
+    """Say what a blamed hole would have to be at a few points if the other requirements hold; '' if not found."""
     everywhere: frozenset[Requirement] = frozenset(ObeysAt(hole, p) for p in relaxed.asked(hole))
     whole = relaxed.check(others | everywhere, deadline)
     if not isinstance(whole, Conflict):
@@ -64,7 +64,7 @@ def beyond_template(relaxed: Relaxed, names: Names, hole: int, others: frozenset
 def two_values(
     relaxed: Relaxed, names: Names, outputs: Sequence[int], rules: frozenset[Requirement], deadline: float
 ) -> str:
-    """Say at which point the outputs, each by itself, need values of a hole that have nothing in common."""
+    """Say at which point the outputs, taken one by one, need values of a hole that have nothing in common."""
     for hole in range(len(relaxed.templates)):
         for point in relaxed.asked(hole)[:MOST_POINTS]:
             needs: dict[int, tuple[Any, ...]] = {}
@@ -85,7 +85,7 @@ def two_values(
 
 
 def beyond_arguments(relaxed: Relaxed, names: Names, hole: int, others: frozenset[Requirement], deadline: float) -> str:
-    """Say which uses of a hole with the same arguments would have to differ: '' when not found."""
+    """Say which uses of a hole with the same arguments would have to differ; '' if not found."""
     everywhere: frozenset[Requirement] = frozenset(IgnoresAt(hole, p) for p in relaxed.asked(hole))
     whole = relaxed.check(others | everywhere, deadline)
     if not isinstance(whole, Conflict):

@@ -1,4 +1,4 @@
-"""Holes set free: as any function of their arguments, of the thread and the loops as well, one or all of them."""
+"""Free holes: any function of their arguments, or of the thread and the loops as well; one hole or all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_TABLE: Final = 32
 
 
 def free_holes(job: Job, stack: ExitStack) -> Iterator[Planned]:
-    """Yield one change a hole, the blamed ones first; nothing where it was proved that no values help."""
+    """Yield one change for each hole, the blamed ones first; nothing if it was proved that no values help."""
     holes, names, blame = job.problem.program.holes, Names(job.problem), job.blame
     blamed = (*blame.holes, *blame.ignoring) if blame is not None else ()
     if job.whatever or (blame is not None and not blamed):

@@ -1,6 +1,7 @@
-"""Why one output cannot be produced whatever the holes are: what never reaches it, and accumulates that are too few.
+"""Why one output cannot be produced whatever the holes are: inputs that never reach it, or too few accumulates.
 
-What a value may be is over-approximated (`symbolic.values.data.possible`), so what is said here to be impossible is.
+What a value may be is over-approximated (`symbolic.values.data.possible`), so whatever is called impossible here really
+is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_PRODUCTS: Final = 20_000
 
 
 def reasons(problem: Problem, names: Names, output: Output) -> list[str]:
-    """Say why an output can never be what it should; nothing when no simple reason is found."""
+    """Say why an output can never be what it should be; empty if no simple reason is found."""
     whatever = ", whatever the holes are" if problem.program.holes else ""
     memory, seen = problem.run.memories[output.array], problem.finals[output.array]
     if output.term == UNWRITTEN:
@@ -78,7 +79,7 @@ def _missing(problem: Problem, names: Names, output: Output, sources: Sequence[t
 
 
 def reachable_atoms(terms: Terms, value: DataVector, t: int) -> frozenset[Term] | None:
-    """Return the input elements that thread t's value may depend on, or None where that is not known."""
+    """Return the input elements on which thread t's value may depend; None if that is not known."""
     known = possible(value, t)
     if known is not None:
         return _all_atoms(terms, known)
@@ -146,7 +147,7 @@ def _never(names: Names, output: Output, sources: Sequence[tuple[DataVector, int
 
 
 class Use(Struct, frozen=True):
-    """What one accumulate may contribute to one output: which of its items, and whether it always runs."""
+    """What one accumulate may contribute to one output: which of the output's items, and whether it always runs."""
 
     entry: Entry
     items: frozenset[Term]
@@ -204,7 +205,7 @@ def _uses(terms: Terms, value: Reduced, t: int, wanted: Mapping[Term, int]) -> I
 
 
 def deficient(choices: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return some that have too few partners among them (Hall's theorem), or nothing when each can have its own.
+    """Return some that together have too few partners (Hall's theorem); empty if each can have a partner of its own.
 
     >>> deficient({0: [7], 1: [7, 8], 2: [7, 8]})
     [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Other values of a sketch's declared parameters: those next to the ones that it has."""
+"""Other values of a sketch's declared parameters: the values next to the present ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from symbolic.errors import SwizzleError
 
 
 def other_parameters(job: Job) -> Iterator[Planned]:
-    """The values next to each declared parameter's, first of those that leave the specification as it is."""
+    """Yield the values next to each declared parameter's, first those that leave the specification as it is."""
     if job.family is None:
         return
     found: list[tuple[bool, Planned]] = []

@@ -1,4 +1,4 @@
-"""How the parts of a sketch are called in an explanation: threads, cells, terms, points of holes, statements."""
+"""Names of a sketch's parts in an explanation: threads, cells, terms, points of holes, statements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_TERM: Final = 100
 
 
 def listing(parts: Sequence[str], limit: int = MOST_SHOWN) -> str:
-    """Return 'a', 'a and b', 'a, b and c'; of too many parts the first.
+    """Return 'a', 'a and b', 'a, b and c'; of too many parts only the first ones.
 
     >>> listing(["a", "b", "c"]), listing(list("abcdefgh"), limit=3)
     ('a, b and c', 'a, b, c and 5 more')
@@ -58,7 +58,7 @@ class Names:
 
     @cached_property
     def nodes(self) -> dict[Site, Stmt | Expr]:
-        """Every statement and expression of the program by its site, by which executions are named."""
+        """Every statement and expression of the program by its site; executions are named by sites."""
         return dict(walk(self.program))
 
     @cached_property
@@ -68,7 +68,7 @@ class Names:
         return {sites.of(s): around for s, around in within_loops(self.program.body) if isinstance(s, Accumulate)}
 
     def thread(self, t: int) -> str:
-        """Return 'lane 3', with its warp and block where there are several."""
+        """Return 'lane 3', with its warp and block if there are several."""
         shape = self.problem.run.shape
         lane, inner = int(shape.lane[t]), t % shape.block_threads
         text = f"lane {lane}"
@@ -83,7 +83,7 @@ class Names:
         return cell_name(array, self._shapes[array], address)
 
     def term(self, term: Term) -> str:
-        """Return a term with the sketch's own indices; a long one is cut."""
+        """Return a term with the sketch's own indices; a long term is shortened."""
         text = re.sub(r"\b(\w+)\[(\d+)\]", self._cell_of, self.terms.show(term))
         if len(text) <= LONGEST_TERM:
             return text
@@ -131,7 +131,7 @@ class Names:
         return kind_of(hole).call(hole)
 
     def arguments(self, number: int) -> list[str]:
-        """Return what a hole is a function of."""
+        """Return the arguments of which a hole is a function."""
         return [name for name in self.program.holes[number].arguments if not name.isdigit()]
 
     def iteration(self, statement: Accumulate, loops: tuple[int, ...]) -> str:
@@ -141,7 +141,7 @@ class Names:
         return f"line {statement.place.line}" + (f" with {values}" if values else "")
 
     def store_of(self, output: Output) -> Place | None:
-        """Return where an output is stored last, where that is certain."""
+        """Return where an output is stored last, if that is certain."""
         found = None
         for key, (mask, address, _) in self.problem.run.accesses.items():
             node = self.nodes[key[0]]

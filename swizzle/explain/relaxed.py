@@ -1,9 +1,9 @@
 """A sketch whose requirements can be dropped one by one: outputs, the templates of its holes, the rules.
 
-A hole is first of all a free table: at each point any value in its range. That it obeys its template is a requirement
-under an assumption, and so is that an output is right and that a rule is kept. A check under some assumptions is sat
-with a filling, run by the concrete machine, or unsat with the assumptions that were used. As in the search, the
-solver sees only what a filling got wrong before.
+At first a hole is a free table: it may have any value in its range at each point. Three kinds of requirements each hold
+under an assumption: that a hole obeys its template, that an output is right, and that a rule is kept. A check under
+some assumptions is sat, with a filling that the concrete machine runs, or unsat, with the assumptions that were used.
+As in the search, the solver is shown only what an earlier filling got wrong.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ VIOLATIONS_AT_ONCE = 16  # that are ruled out after one run
 
 
 class RelaxedFilling(Struct, frozen=True):
-    """What each hole is: the template's choice, overridden at some points; and what that gets wrong."""
+    """What each hole is: the template's choice, overridden at some points; and what this filling gets wrong."""
 
     choices: tuple[Choice, ...]
     tables: tuple[Mapping[Point, Any], ...]
@@ -48,7 +48,7 @@ class RelaxedFilling(Struct, frozen=True):
 
 
 class Unrestricted(Template):
-    """What a free hole is where nobody asked: 0, or False."""
+    """The value of a free hole at points where it was not asked: 0, or False."""
 
     components = ((0,),)
 
@@ -60,7 +60,7 @@ class Unrestricted(Template):
 
 
 class Relaxed:
-    """One sketch in one space; a context manager, as it holds a solver."""
+    """One sketch in one space; a context manager, because it holds a solver."""
 
     def __init__(
         self,
@@ -113,11 +113,11 @@ class Relaxed:
 
     @property
     def ignoring(self) -> frozenset[Requirement]:
-        """The requirements that all holes ignore the arguments that they are given besides their own."""
+        """The requirements that all holes ignore the arguments that were added to their own."""
         return frozenset(Ignores(h) for h in range(len(self.templates)) if self.is_extended)
 
     def rank(self, requirement: Requirement) -> tuple[int, ...]:
-        """Return what to sort requirements by, the same in every run: those looked at first, outputs first."""
+        """Return a key to sort by, the same in every run: outputs first, those already looked at before others."""
         match requirement:
             case Right(output):
                 return (0, output not in self._shown, output)
@@ -156,10 +156,10 @@ class Relaxed:
     def check(
         self, wanted: Iterable[Requirement], deadline: float, *, rules: bool = True, also: Iterable[Guard] = ()
     ) -> RelaxedFilling | Conflict[Requirement] | None:
-        """Decide whether these requirements can be met; with `rules`, all rules are to be kept besides.
+        """Decide whether these requirements can be met; with `rules`, all rules must be kept as well.
 
-        None: it was not decided, for want of time, or as fillings are left that were not looked at. `also` are guards
-        that are to hold as well.
+        Returns None if it was not decided, because time ran out or because some fillings were not looked at. `also` are
+        guards that must hold as well.
         """
         chosen = frozenset(wanted)
         try:
@@ -170,7 +170,8 @@ class Relaxed:
     def solve(self, wanted: Iterable[Requirement], deadline: float) -> RelaxedFilling | Conflict[Requirement] | None:
         """Decide whether these requirements can be met with every output right and every rule kept.
 
-        As in the search, what is wrong for a thread that was looked at is looked at next; else for a few more threads.
+        As in the search, errors in threads that were already looked at are shown next; if there are none, a few more
+        threads are shown.
         """
         chosen, known, more = set(wanted), set[int](), 1
         while True:

@@ -1,4 +1,4 @@
-"""Smallest conflicts of one kind of requirement of a relaxed sketch, with others given."""
+"""Smallest conflicts among requirements of one kind in a relaxed sketch, given other requirements."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def smallest_of(
     *,
     rules: bool = True,
 ) -> Conflict[Requirement]:
-    """Return a smallest conflict among the requirements of one kind, with others given; one conflict is known.
+    """Return a smallest conflict among the requirements of one kind, given others; one conflict is known.
 
-    With `rules`, all rules are to be kept besides.
+    With `rules`, all rules must be kept as well.
     """
 
     def own(parts: frozenset[Requirement]) -> frozenset[Requirement]:

@@ -1,4 +1,4 @@
-"""Programs in which a statement is replaced; it is found by its identity."""
+"""Programs in which one statement, found by its identity, is replaced."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replace_accumulate(body: tuple[Stmt, ...], number: int, new: tuple[Stmt, ...
 
 
 def block_of(body: tuple[Stmt, ...], number: int) -> tuple[Stmt, ...]:
-    """Return the statements among which the accumulate of this number stands."""
+    """Return the list of statements that contains the accumulate of this number."""
     wanted = [s for s, _ in within_loops(body) if isinstance(s, Accumulate)][number]
     if any(node is wanted for node in body):
         return body

@@ -1,4 +1,4 @@
-"""What would help: changes of the sketch, each really solved before it is said."""
+"""What would help: changes of the sketch, each of which is solved before anything is said about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from templates.holes import SPACES
 
 
 def trials(job: Job, deadline: float | None, report: Callable[[str], None]) -> Iterator[Trial]:
-    """Try every change, each for `SECONDS` at most, and yield what came of it."""
+    """Try every change, each for `SECONDS` at most, and yield the results."""
     helped: list[Planned] = []
     with ExitStack() as stack:
         planned = list(plans(job, stack))
@@ -43,7 +43,7 @@ def trials(job: Job, deadline: float | None, report: Callable[[str], None]) -> I
 
 
 def plans(job: Job, stack: ExitStack) -> Iterator[Planned]:
-    """Yield the changes of a sketch that are worth a try; what they hold is closed with the stack."""
+    """Yield the changes of a sketch that are worth a try; the stack closes what they hold."""
     yield from _larger_spaces(job)
     yield from free_holes(job, stack)
     for variant in variants(job.sketch.program) if job.sketch.program.holes else ():

@@ -1,6 +1,6 @@
 """Sketches that are a little larger: one more register, one more iteration, one more accumulate.
 
-Each is a program of its own, to be solved like any other; nothing is claimed of it here.
+Each is a program of its own, to be solved like any other; nothing is claimed about it here.
 """
 
 from __future__ import annotations

@@ -34,14 +34,14 @@ def unproducible(names: Names, blame: Blame) -> tuple[Unproducible, ...]:
 
 
 def structural(names: Names, blame: Blame) -> tuple[str, ...]:
-    """Say why an output cannot be produced whatever values the holes have; nothing when it is about the values."""
+    """Say why an output cannot be produced whatever values the holes have; empty if the values are the reason."""
     if blame.holes or blame.rules or len(blame.outputs) != 1:
         return ()
     return tuple(reasons(names.problem, names, names.problem.outputs[blame.outputs[0]]))
 
 
 def about_values(relaxed: Relaxed, names: Names, blame: Blame, deadline: float) -> tuple[str, ...]:
-    """Say which values the holes would need that they cannot have."""
+    """Say which values the holes would need, but cannot have."""
     for hole in blame.holes:
         text = beyond_template(relaxed, names, hole, blame.requirements - {Obeys(hole)}, deadline)
         if text:

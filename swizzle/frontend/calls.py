@@ -20,7 +20,7 @@ from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.operators import Operator, known_names
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
-from swizzle.specs.interpreter import SequentialFunction
+from swizzle.specs.function import SequentialFunction
 from symbolic.algebra.law import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle

@@ -43,10 +43,10 @@ class Dim3:
 
 
 def _local_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
-    """Declare an array of each thread's own, in registers: `mine = cuda.local.array(2, f32)`.
+    """Declare an array that each thread has for itself, in registers: `mine = cuda.local.array(2, f32)`.
 
-    `shape` is an int or up to three, known before the kernel runs. At the top of a kernel only. A cell has no value
-    before it is written; reading one is an error.
+    `shape` is an int or up to three, known before the kernel runs. Only at the top of a kernel. An element has no value
+    before it is written; reading it then is an error.
     """
     kernel_only("cuda.local.array")
 
@@ -54,9 +54,9 @@ def _local_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
 def _shared_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
     """Declare an array that the threads of a block share: `tile = cuda.shared.array((32, 33), f32)`.
 
-    `shape` is an int or up to three, known before the kernel runs; at most 48 KiB for all of a block's arrays. At the
-    top of a kernel only. Two threads that use a cell with no barrier between, one of them writing, are a race: an
-    error.
+    `shape` is an int or up to three, known before the kernel runs. All arrays of a block together have at most 48 KiB.
+    Only at the top of a kernel. If two threads use an element without a barrier between them, and one of them writes
+    it, that is a race, which is an error.
     """
     kernel_only("cuda.shared.array")
 
@@ -70,36 +70,36 @@ class _Shared:
 
 
 def _syncthreads() -> None:
-    """Wait for all threads of the block, which all must get here: under an `if` that only some take, it is an error."""
+    """Wait for all threads of the block. All must get here: under an `if` that only some take, it is an error."""
     kernel_only("cuda.syncthreads")
 
 
 def _syncwarp(mask: int = 0xFFFFFFFF) -> None:
-    """Wait for all lanes of the warp, which all must get here. `mask` names every lane: `cuda.FULL_MASK`."""
+    """Wait for all lanes of the warp. All must get here. `mask` names every lane: `cuda.FULL_MASK`."""
     kernel_only("cuda.syncwarp")
 
 
 def _shfl_sync(mask: int, value: Any, src_lane: int) -> Any:
-    """Return the value that lane `src_lane` (modulo the warp size) of the same warp offers.
+    """Return the value that lane `src_lane` (modulo the warp size) of the same warp passes to this shuffle.
 
-    Every lane of the warp must get here, and `mask` must name them all (`cuda.FULL_MASK`, or -1). `value` is evaluated
-    by the lane that offers it. Needs a block of whole warps.
+    Every lane of the warp must get here, and `mask` must name them all (`cuda.FULL_MASK`, or -1). The source lane
+    evaluates `value`. Needs a block of whole warps.
     """
     kernel_only("cuda.shfl_sync")
 
 
 def _shfl_up_sync(mask: int, value: Any, delta: int) -> Any:
-    """Return the value of the lane `delta` below; the lowest `delta` lanes get their own. Rules as for shfl_sync."""
+    """Return the value of the lane `delta` below; the lowest `delta` lanes get their own. Same rules as shfl_sync."""
     kernel_only("cuda.shfl_up_sync")
 
 
 def _shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
-    """Return the value of the lane `delta` above; the highest `delta` lanes get their own. Rules as for shfl_sync."""
+    """Return the value of the lane `delta` above; the highest `delta` lanes get their own. Same rules as shfl_sync."""
     kernel_only("cuda.shfl_down_sync")
 
 
 def _shfl_xor_sync(mask: int, value: Any, lane_mask: int) -> Any:
-    """Return the value of lane `laneid ^ lane_mask`: pairs of lanes swap. Rules as for shfl_sync."""
+    """Return the value of lane `laneid ^ lane_mask`: pairs of lanes swap. Same rules as shfl_sync."""
     kernel_only("cuda.shfl_xor_sync")
 
 
@@ -107,7 +107,8 @@ def _jit(*given: Any, device: bool = False, **other: Any) -> Callable[[Function]
     """Mark a function that kernels call: `@cuda.jit(device=True)` above its `def`.
 
     It takes indices, conditions, data, arrays and accumulators, may have holes, and may return values in its last
-    statement. Its text is read, never run, for each call anew: parameters have the types of what they are given.
+    statement. Its text is read again for each call, and never run: parameters have the types of the arguments in that
+    call.
     """
     if given or other or device is not True:
         raise SwizzleError(

@@ -26,7 +26,7 @@ class DeviceFunction(Struct, frozen=True, eq=False):
 
     @property
     def result(self) -> ast.expr | None:
-        """What the last statement returns, if that is a `return` with a value."""
+        """What the last statement returns, if it is a `return` with a value."""
         last = self.kernel.definition.body[-1]
         return last.value if isinstance(last, ast.Return) else None
 
@@ -35,7 +35,7 @@ class DeviceFunction(Struct, frozen=True, eq=False):
 
 
 def device_function(kernel: KernelSource) -> DeviceFunction:
-    """Make a device function of its text; raises `SwizzleError` for parameters that are not plain names."""
+    """Make a device function from its text; raises `SwizzleError` for parameters that are not plain names."""
     a = kernel.definition.args
     if a.vararg or a.kwarg or a.kwonlyargs or a.posonlyargs or a.defaults:
         kernel.source.mistake(

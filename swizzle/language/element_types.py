@@ -16,7 +16,7 @@ MAX_ELEMENTS: Final = 1 << 24
 
 
 def caller_place(depth: int = 2) -> Place:
-    """Return the line that called into us; `depth` counts frames up from here."""
+    """Return the line that called Swizzle; `depth` counts frames up from here."""
     frame = sys._getframe(depth)
     return Place(frame.f_code.co_filename, frame.f_lineno, 1)
 

@@ -1,4 +1,4 @@
-"""Users' own operators on data: what `@operator(...)` makes of a function, and how one is found by its name."""
+"""Users' own operators on data: what `@operator(...)` makes of a function, and how an operator is found by its name."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ ORDERS: Final = tuple(order for order in get_args(Order) if order != "linear")
 
 
 class Operator(Struct, frozen=True, eq=False):
-    """An associative operator on data of a user's own.
+    """A user's own associative operator on data.
 
-    In a kernel it is a function of two values or more, and `accumulator(..., outer=gcd)` reduces by it. In a
-    specification it is such a function too, or one of a list: `gcd(x[3 * i + k] for k in range(3))`.
+    In a kernel it is a function of two or more values, and `accumulator(..., outer=gcd)` reduces by it. In a
+    specification it is a function too, of two or more values or of a list: `gcd(x[3 * i + k] for k in range(3))`.
     """
 
     law: Law
@@ -41,7 +41,7 @@ class Operator(Struct, frozen=True, eq=False):
         return self.law.symbol
 
     def __call__(self, first: Any, *more: Any) -> Any:
-        """Return what the operator makes of two values or more, or of the items of one list."""
+        """Apply the operator to two or more values, or to the items of one list."""
         values = [first, *more] if more else list(_items(self.name, first))
         if not values and self.law.identity is not None:
             return self.law.identity
@@ -54,7 +54,7 @@ class Operator(Struct, frozen=True, eq=False):
         return reduce(self.pair, values)
 
     def pair(self, a: Any, b: Any) -> Any:
-        """Return what the operator makes of two values: numbers, NumPy's arrays, or symbolic data."""
+        """Apply the operator to two values: numbers, NumPy arrays, or symbolic data."""
         for value, other, swapped in ((a, b, False), (b, a, True)):
             if hasattr(value, "reduce_with"):
                 return value.reduce_with(self.law.name, other, swapped)
@@ -83,18 +83,19 @@ def operator(
     numba: str = "",
     name: str = "",
 ) -> Any:
-    """Make an associative operator on data of a function of two numbers: write it above a `def`.
+    """Make an associative operator on data from a function of two numbers: write it above a `def`.
 
-    `order` says what of many items counts: how often each is there ("bag"), whether it is there ("set": of two that
-    are equal one counts, as for a maximum), whether it is there an odd number of times ("parity": two of a kind cancel,
-    as for xor), or in which order they come ("sequence", for an operator that does not commute).
-    `identity` changes nothing (-1: all bits), `absorber` leaves nothing else. `types` are the data that it
-    takes: the function gets Python numbers of such a type and gives one. `numpy` is the name of NumPy's function or a
-    function on arrays, and otherwise the function itself, number by number. `cuda` is the body of the function in C++,
-    with its parameters' names and `T` for the type; `numba` a `def` for numba.cuda, and otherwise the function's own
-    text. `name` is that of the function unless given.
+    `order` says what matters about the items of a reduction: how often each is there ("bag"), whether it is there
+    ("set": of two equal items one counts, as for a maximum), whether it is there an odd number of times ("parity":
+    two equal items cancel, as for xor), or in which order they come ("sequence": the operator does not commute).
+    `identity` changes nothing (-1: all bits), and `absorber` absorbs every other number. `types` are the types of data
+    that it takes: the function gets Python numbers of such a type and returns one. `numpy` is the name of a NumPy
+    function, or a function on arrays; without it, the function itself is called number by number. `cuda` is the body of
+    the function in C++, with its parameters' names and `T` for the type. `numba` is a `def` for numba.cuda; without it,
+    the function's own text is used. `name` is the function's name unless given.
 
-    The laws are tried on edge numbers and on random ones, which proves nothing; `SwizzleError` where one fails.
+    These properties are tried on edge cases and on random numbers, which is not a proof. Raises `SwizzleError` if one
+    fails.
     """
     place = caller_place()
 
@@ -197,7 +198,7 @@ def _text(fold: Callable[[Any, Any], Any]) -> str:
 
 
 def find_operator(name: str, given: Mapping[str, Any]) -> Operator | None:
-    """Return the operator of a name: one that was handed in, or an installed package's; None where there is none."""
+    """Return the operator of a name, handed in or from an installed package; None if there is none."""
     found = given.get(name)
     if isinstance(found, Operator):
         return found
@@ -220,7 +221,7 @@ def find_operator(name: str, given: Mapping[str, Any]) -> Operator | None:
 
 
 class OperatorNames(dict[str, Operator]):
-    """The operators that a text may name: those handed in, and installed ones, which are looked up when asked for."""
+    """The operators that a text may name: those handed in, and installed ones, which are looked up when needed."""
 
     def __missing__(self, name: str) -> Operator:
         found = find_operator(name, {})
@@ -250,7 +251,7 @@ def handed_in() -> HandedIn:
 
 @contextmanager
 def handing_in(more: HandedIn) -> Iterator[None]:
-    """Hand operators in to all files that are loaded meanwhile, besides those handed in already."""
+    """Hand operators in to all files that are loaded inside the `with`, in addition to those already handed in."""
     before = _handed_in.get()
     token = _handed_in.set(HandedIn({**before, **more}, {**before.files, **more.files}))
     try:

@@ -1,7 +1,7 @@
 """Declared parameters: the sizes and choices of a sketch file, each an int with a domain, set by `-D NAME=VALUE`.
 
-A module's parameters live in the module itself, so that loading the same file twice with different values, or a
-notebook cell run again, disturbs nobody.
+A module's parameters are stored in the module itself. So the same file can be loaded twice with different values, and a
+notebook cell can be run again.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Declared(Struct, frozen=True):
 
 
 class Parameters(Struct):
-    """The parameters declared by one file; `overrides` are the values asked for from outside.
+    """The parameters declared by one file; `overrides` are values that are set from outside.
 
-    `operators` are those that were handed in, by name. `again(name, values)` gives what the file calls `name` with
-    other values, where the file can be asked.
+    `operators` are those that were handed in, by name. `again(name, values)` gives the object that the file calls
+    `name`, with other values, if the file can be loaded again.
     """
 
     overrides: Mapping[str, int] = field(default_factory=dict)
@@ -99,9 +99,9 @@ def given_operators(module: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def parameter(name: str, default: int, *, domain: Sequence[int]) -> int:
-    """Declare a parameter of this file and return its value: the default, or what `-D NAME=VALUE` says.
+    """Declare a parameter of this file and return its value: the default, or the value given by `-D NAME=VALUE`.
 
-    `domain` (a range, a tuple or a list of ints) holds the values that make sense.
+    `domain` (a range, a tuple or a list of ints) holds the allowed values.
     """
     module: dict[str, Any] = sys._getframe(1).f_globals
     parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())

@@ -33,30 +33,30 @@ from symbolic.algebra.law import LAWS
 
 
 def sw_xform(i: int, n: int, k: int = 0) -> int:
-    """A hole: an index in [0, n), a permutation or a broadcast of `i` that may turn with `k`.
+    """A hole: an index in [0, n), a permutation or a broadcast of `i` that may rotate with `k`.
 
-    `i` is an index in [0, n), and `k` any index; neither depends on a hole. `n` is a constant, at most 1024. Becomes
-    `(c_f * i + c_r * k + c) % n` for the best constants, in Space 3 that inside groups and with more freedom, or in
-    Space 4 exclusive ors of bits such as `i ^ k`: docs/solving.md. The sketch's error: `i` that leaves [0, n) for some
-    thread.
+    `i` is an index in [0, n), and `k` any index; neither depends on a hole. `n` is a constant, at most 1024. The hole
+    becomes `(c_f * i + c_r * k + c) % n` with the best constants. In Space 3 it may also work inside groups, and in
+    Space 4 it may be an exclusive or of bits such as `i ^ k`: docs/solving.md. It is an error in the sketch if `i`
+    leaves [0, n) for some thread.
     """
     kernel_only("sw_xform")
 
 
 def sw_part(n: int, *v: int) -> int:
-    """A hole: an index in [0, n), chosen by n - 1 conditions on the indices `v`: which register, which side.
+    """A hole: an index in [0, n), chosen by n - 1 conditions on the indices `v`: which register, or which side.
 
-    Becomes `0 if v1 < v2 + c else 1` and the like, each condition as in `sw_cond`. `n` is a constant, at most 64; no
-    `v` depends on a hole.
+    It becomes `0 if v1 < v2 + c else 1` and the like, with conditions as in `sw_cond`. `n` is a constant, at most 64.
+    No `v` depends on a hole.
     """
     kernel_only("sw_part")
 
 
 def sw_cond(*v: int) -> bool:
-    """A hole: a condition on the indices `v`, true, false, or one comparison of two of them, or of one and a number.
+    """A hole: a condition on the indices `v`: True, False, or a comparison of two of them, or of one with a number.
 
-    Becomes `v1 <= v2 + c`, `v1 == c` and the like. No `v` depends on a hole. As `when=` of an accumulate, a condition
-    that can be false for all threads makes the statement go away: that is what the cost counts.
+    It becomes `v1 <= v2 + c`, `v1 == c` and the like. No `v` depends on a hole. As `when=` of an accumulate, a
+    condition that is false for all threads removes the statement, and the cost counts the statements that are left.
     """
     kernel_only("sw_cond")
 
@@ -65,7 +65,7 @@ def sw_cond(*v: int) -> bool:
 
 
 class Accumulator:
-    """What `accumulator(...)` makes in a kernel: `out.accumulate(...)`, then `out.value`; `out[i]` with a shape."""
+    """What `accumulator(...)` makes in a kernel: use `out.accumulate(...)`, then `out.value`; `out[i]` with a shape."""
 
     def __getitem__(self, index: int | tuple[int, ...]) -> Accumulator:
         kernel_only("accumulator[...]")
@@ -73,7 +73,8 @@ class Accumulator:
     def accumulate(self, *operands: Any, when: bool = True) -> None:
         """Do `out = out OUTER (a INNER b INNER ...)` for the threads where the condition `when` holds.
 
-        One operand, or more where the accumulator has an inner operator; data of its dtype. Not under `if`: use `when`.
+        Takes one operand, or more if the accumulator has an inner operator; data of its dtype. Not allowed under `if`:
+        use `when`.
         """
         kernel_only("accumulate")
 
@@ -93,8 +94,8 @@ def accumulator(
 ) -> Accumulator:
     """Declare a reduction whose order does not matter: `out = accumulator(f32, outer="+", inner="*")`.
 
-    `outer` and `inner` are "+", "*", "min", "max", and for integers "&", "|", "^" ("and", "or", "xor"), or an operator
-    of one's own. `init` is a constant, the outer operator's neutral element unless given. `final` is a lambda of the
+    `outer` and `inner` are "+", "*", "min", "max", for integers also "&", "|", "^" ("and", "or", "xor"), or an operator
+    of your own. `init` is a constant, the outer operator's neutral element unless given. `final` is a lambda of the
     reduced value and constants, applied by `.value`. `shape`, an int or up to three, makes an array of accumulators.
     """
     kernel_only("accumulator")
@@ -121,10 +122,11 @@ def warp_load(
 ) -> None:
     """Load a contiguous chunk of `source` into the local arrays `destination` of a warp's lanes.
 
-    In round r, lane t copies the `stride` elements from `offset + (r * warp_size + shfl(t)) * stride` on to
-    `destination[r * stride]` and after. `rounds`: as many as the local array holds, unless given. `shfl`: a lambda of
-    the lane, or of lane and round, or an index; it may hold a hole. Elements past the end of `source` give `fill`; one
-    before its start is an error. In two or three dimensions, `shape` arranges the warp, and each argument is a tuple.
+    In round r, lane t copies the `stride` elements that begin at `offset + (r * warp_size + shfl(t)) * stride` to
+    `destination[r * stride]` and the elements after it. Unless `rounds` is given, there are as many rounds as the local
+    array has room for. `shfl` is a lambda of the lane, or of lane and round, or an index; it may contain a hole.
+    Elements past the end of `source` give `fill`; an element before its start is an error. In two or three dimensions,
+    `shape` arranges the warp, and each argument is a tuple.
     """
     kernel_only("warp_load")
 
@@ -141,7 +143,7 @@ def warp_store(
 ) -> None:
     """Store the local arrays `source` of a warp's lanes to a contiguous chunk of `destination`.
 
-    As `warp_load` the other way round; elements past the end of `destination` are not stored.
+    This is `warp_load` in the other direction; elements past the end of `destination` are not stored.
     """
     kernel_only("warp_store")
 
@@ -159,8 +161,9 @@ def block_load(
 ) -> None:
     """Load a contiguous chunk of `source` into the shared array `destination`, by all threads of the block.
 
-    As `warp_load` with the block's threads for the lanes: thread t's slice stands at `(r * threads + t) * stride`. No
-    barrier is implied: write `cuda.syncthreads()` before other threads' elements are read.
+    Like `warp_load`, with the block's threads instead of lanes: thread t's slice begins at
+    `(r * threads + t) * stride`. It contains no barrier: write `cuda.syncthreads()` before you read other threads'
+    elements.
     """
     kernel_only("block_load")
 
@@ -177,15 +180,16 @@ def block_store(
 ) -> None:
     """Store the shared array `source` to a contiguous chunk of `destination`, by all threads of the block.
 
-    As `block_load` the other way round; elements past the end of `destination` are not stored. No barrier is implied.
+    This is `block_load` in the other direction; elements past the end of `destination` are not stored. It contains no
+    barrier.
     """
     kernel_only("block_store")
 
 
 def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
-    """Reorder each thread's local array of one dimension in place: element i becomes what element `shfl(i)` was.
+    """Reorder each thread's local array of one dimension in place: element i gets the old value of element `shfl(i)`.
 
-    `shfl` is a lambda of an index; it may hold a hole: `permute_local(mine, lambda i: sw_xform(i, 4, cuda.laneid))`.
+    `shfl` is a lambda of an index; it may contain a hole: `permute_local(mine, lambda i: sw_xform(i, 4, cuda.laneid))`.
     """
     kernel_only("permute_local")
 
@@ -194,7 +198,7 @@ def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
 
 
 def zeros(shape: int | tuple[int, ...]) -> Any:
-    """Return a NumPy array of zeros that holds any value, numbers and symbolic ones: for specifications.
+    """Return a NumPy array of zeros whose elements may be numbers or symbolic values: for specifications.
 
     `shape` is an int or up to three.
     """

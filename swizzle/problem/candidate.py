@@ -11,9 +11,9 @@ from templates.holes import Space
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A verified filling: one choice per hole, of a space's templates, and how many accumulate statements stay.
+    """A verified filling: one choice for each hole, of a space's templates, and its cost.
 
-    Where `values` says what each hole gives at its points, the choices are those with the simplest formulas.
+    If `values` says what each hole gives at its points, the choices are those with the simplest formulas.
     """
 
     space: Space
@@ -24,7 +24,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class NoFilling:
-    """There is no filling of that cost."""
+    """There is no filling of at most that cost."""
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
 """The examples of a search: the demands and the rules of a few threads, as clauses over guards.
 
-Kernels are input-independent, so a few threads are enough to find a candidate; a candidate is run for all threads by
-the concrete machine, and the elements that come out wrong for one thread (or a rule that a thread breaks) are shown
-next. A thread that was looked at before is preferred: what its holes may be is built already.
+What a kernel does does not depend on its input, so a few threads are enough to find a candidate. The concrete machine
+runs a candidate for all threads. The output elements that are wrong for one thread, or a rule that a thread breaks, are
+shown next. A thread that was looked at before is preferred, because what its holes may be is already built.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VIOLATIONS = 2  # broken rules of one candidate that are shown at once
 
 
 class Examples:
-    """The demands that a search has encoded, its examples: counterexamples join them (CEGIS)."""
+    """The demands that a search has encoded, its examples; counterexamples are added to them (CEGIS)."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Examples:
         first: Iterable[Demand],
         after_each: Callable[[], None] | None = None,
     ) -> None:
-        """`after_each` is called when the clauses of a demand are there."""
+        """`after_each` is called when the clauses of a demand have been added."""
         self.problem, self._after_each = problem, after_each
         self.encoding = Encoding(guards, problem.terms, hole)
         self.demands: set[Demand] = set()
@@ -54,10 +54,11 @@ class Examples:
     def refute(self, run: Run, wrong: Sequence[Mismatch], forbid: Callable[[], None], *, near: bool = False) -> bool:
         """Show what a candidate breaks; say whether it broke anything.
 
-        `forbid` rules it out by itself, for what is narrowed may be wrong where everything that was shown holds.
+        `forbid` rules the candidate out by itself: a narrowed question may have an answer that is wrong although it
+        meets everything that was shown.
 
-        `near`: rather for a thread whose warp was looked at before. What it needs is built in part already; a proof is
-        shorter by threads that have less in common.
+        `near`: prefer a thread whose warp was looked at before. What it needs is built in part already. A proof is
+        shorter with threads that have less in common.
         """
         for violation in run.violations[:VIOLATIONS]:
             if violation.other is not None:

@@ -1,7 +1,7 @@
 """Many fillings in one run: the machine runs a copy of the grid for each of them.
 
-A run costs little more for a hundred fillings than for one, as long as its lanes are few; so `--all` looks at what it
-found by the hundred.
+As long as its lanes are few, a run costs little more for a hundred fillings than for one. So `--all` checks its
+fillings in hundreds.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def costs(
     side_by_side: Callable[[Sequence[Filling]], HoleFunction],
     of_copies: Callable[[Run, int], Sequence[int]],
 ) -> list[int | None]:
-    """Return what each filling costs, None if it is not right for all inputs.
+    """Return what each filling costs, None for one that is not right for all inputs.
 
-    `side_by_side` answers the holes of some fillings, for copies of the grid in their order; `of_copies` says what each
-    of the copies costs. A run names only the first thread that breaks a rule; where one does, each half of the fillings
+    `side_by_side` answers the holes of some fillings, for copies of the grid in their order. `of_copies` says what each
+    of the copies costs. A run names only the first thread that breaks a rule, so if one does, each half of the fillings
     is run on its own.
     """
 
@@ -69,7 +69,7 @@ def costs(
 
 
 def by_function(answer: Callable[[Filling, int, list[Lanes]], Any], fillings: Sequence[Filling]) -> HoleFunction:
-    """Return what answers each copy's holes by calling a function for each, with the hole's number and arguments."""
+    """Return what answers each copy's holes by calling that copy's function with the hole's number and arguments."""
 
     def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
         assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
@@ -82,7 +82,7 @@ def by_function(answer: Callable[[Filling, int, list[Lanes]], Any], fillings: Se
 
 
 class Many:
-    """Runs many fillings of one problem, each of them a table of what its holes give at their points."""
+    """Runs many fillings of one problem; each filling is a table of what its holes give at their points."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.meaning = problem, Meaning(problem.terms, problem.wanted)
@@ -91,18 +91,18 @@ class Many:
         ]
 
     def values(self, function: Callable[[int, list[Lanes]], Any]) -> Values:
-        """Return what each hole gives at its points, as `function` says for a hole's number and its arguments."""
+        """Return what each hole gives at its points; `function` says it for a hole's number and arguments."""
         return [
             np.broadcast_to(np.asarray(function(number, list(points.table.T))), len(points.table))
             for number, points in enumerate(self.points)
         ]
 
     def chosen(self, templates: Sequence[Template], choices: Sequence[Choice]) -> Values:
-        """Return what chosen functions give."""
+        """Return what the chosen functions give."""
         return self.values(lambda number, arguments: templates[number].apply(choices[number], arguments))
 
     def costs(self, fillings: Sequence[Values], of_copies: Callable[[Run, int], Sequence[int]]) -> list[int | None]:
-        """Return what each filling costs, None if it is not right for all inputs."""
+        """Return what each filling costs, None for one that is not right for all inputs."""
         return costs(self.problem.program, self.meaning, fillings, self._by_table, of_copies)
 
     def _by_table(self, fillings: Sequence[Values]) -> HoleFunction:

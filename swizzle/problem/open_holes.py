@@ -1,8 +1,8 @@
-"""The holes of a search, whose choice is open: what each of them may be at a point, by its template in a space.
+"""The open holes of a search: what each of them may be at a point, by its template in a space.
 
-A search that may go on in a wider space is built once for both. A hole with the same functions in both spaces is its
-template; a hole that has more functions in the wider one is *free* at each point, and equal to its template under an
-assumption, 'the choice is one of this space', until the space is left.
+A search that may continue in a wider space is built once for both. A hole with the same functions in both spaces is its
+template. A hole with more functions in the wider space is *free* at each point. Under an assumption, 'the choice is one
+of this space', it equals its template, until the search leaves the space.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class OpenHoles:
     def __init__(
         self, guards: Guards, holes: Sequence[Hole], templates: Sequence[Template], wider: Sequence[Template] = ()
     ) -> None:
-        """`wider` are the templates of the space that the search may go on in, none where it ends with this one."""
+        """`wider` are the templates of the space in which the search may continue; None if it ends with this one."""
         self.guards, self.holes, self.templates, self.wider = guards, holes, list(templates), list(wider)
         self.open = [Open[Union](guards, t.components) for t in self.templates]
         self._differ = {
@@ -37,7 +37,7 @@ class OpenHoles:
 
     @property
     def assumptions(self) -> list[Guard]:
-        """What is to be assumed, for the choice to be one of the space that is searched."""
+        """The assumption that the choice is one of the space that is searched."""
         return [] if self._here is None else [self._here]
 
     def at(self, number: int, point: Point) -> Union:
@@ -70,7 +70,7 @@ class OpenHoles:
 
 
 def free_union(guards: Guards, hole: Hole) -> Union:
-    """Return a new union of everything in a hole's range, which no template ties."""
+    """Return a new union of everything in a hole's range, without any template."""
     if kind_of(hole).gives is DType.BOOL:
         yes = guards.fresh()
         return Union({True: yes, False: -yes})
@@ -84,7 +84,7 @@ def free_union(guards: Guards, hole: Hole) -> Union:
 
 
 def equate(guards: Guards, when: Guard | None, one: Union, other: Union) -> None:
-    """Require, where `when` holds (None: always), that `one` is `other`, which has all its values and perhaps more."""
+    """Require, if `when` holds (None: always), that `one` is `other`, which has all its values and perhaps more."""
     unless = () if when is None else (-when,)
     for value, guard in one.values.items():
         guards.add((*unless, -guard, other.is_(value)))

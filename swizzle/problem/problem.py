@@ -1,7 +1,7 @@
-"""A sketch made ready for search: run once with open holes, its points, its outputs, its accumulates.
+"""A sketch prepared for search: run once with open holes, with its points, its outputs and its accumulates.
 
-The run computes everything that no hole touches for all threads; what depends on holes stays deferred. The same
-problem serves every space.
+The run computes, for all threads, everything that does not depend on holes; the rest stays deferred. The same problem
+serves every space.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Output(Struct, frozen=True):
 
 
 class Stored(Struct, frozen=True):
-    """One thread's store to an output array at an address that holes decide: what goes there must be right."""
+    """One thread's store to an output array at an address that depends on holes: the stored value must be right."""
 
     array: str
     write: int
@@ -82,7 +82,8 @@ Demand: TypeAlias = "Output | Stored | Content | ItemCount"
 class Problem(Struct, dict=True):
     """A sketch's run with open holes.
 
-    `points` are those at which some filling's run may ask each hole; where `branches` holds, another may ask fewer.
+    `points` are those at which some filling's run may ask each hole. If `branches` holds, the run of one filling may
+    ask fewer.
     """
 
     program: Program
@@ -102,9 +103,9 @@ class Problem(Struct, dict=True):
     def of(
         program: Program, spec: Callable[..., Any], deadline: float | None = None, meaning: Meaning | None = None
     ) -> Problem:
-        """Run a sketch; raises `SwizzleError` where it breaks a rule whatever its holes are.
+        """Run a sketch; raises `SwizzleError` if it breaks a rule whatever its holes are.
 
-        `meaning` is the specification's, where it is known already.
+        `meaning` is the specification's, if it is known already.
         """
         meaning = meaning or Meaning.of(program, spec)
         terms, wanted = meaning.terms, meaning.wanted
@@ -151,11 +152,11 @@ class Problem(Struct, dict=True):
         return [template(hole, points, space, self.naive, self.families) for hole, points in holes]
 
     def light(self, space: Space) -> list[Template]:
-        """Return the templates of a space with their light constants only."""
+        """Return the templates of a space, restricted to their light constants (0, 1, -1, the sizes)."""
         return [made.restricted(strides=bool(self.reductions)) for made in self.templates(space)]
 
     def has_more(self, space: Space, before: Space) -> bool:
-        """Say whether a space has functions that another one before it has not."""
+        """Say whether a space has functions that an earlier one does not have."""
         here, there = self.templates(space), self.templates(before)
         return [made.components for made in here] != [made.components for made in there]
 
@@ -199,7 +200,7 @@ class Problem(Struct, dict=True):
             encoding.guards.add((*unless, tally.says(encoding.guards, held, amount)))
 
     def too_few(self, output: Output) -> tuple[int, int] | None:
-        """Return how many items a reduction must hold, and how many it has at most; None where these are enough."""
+        """Return how many items a reduction must contain, and how many it has at most; None if these are enough."""
         if output.array not in self.reductions:
             return None
         order = accumulation(self.terms, self.reductions[output.array])
@@ -238,7 +239,7 @@ class Problem(Struct, dict=True):
         return all(cells.natural(self.terms, output.address) for output in some)
 
     def contents(self, wrong: Mismatch) -> list[Content]:
-        """Return what is wrong with an output that is asked what it holds."""
+        """Return what is wrong with an output about which it is asked how often it contains each item."""
         order = accumulation(self.terms, self.reductions[wrong.array])
         if wrong.got == UNWRITTEN:
             return [Content(wrong.array, UNWRITTEN)]
@@ -248,7 +249,7 @@ class Problem(Struct, dict=True):
 
     @cached_property
     def reductions(self) -> dict[str, str]:
-        """The output arrays of which it is asked what they hold, each with the operator."""
+        """The output arrays about which it is asked how often they contain each item, each with its operator."""
         found = {}
         for parameter in outputs(self.program):
             seen, stored = self.finals[parameter.name], self._stored(parameter.name)
@@ -260,7 +261,7 @@ class Problem(Struct, dict=True):
 
     @cached_property
     def by_items(self) -> bool:
-        """Whether it has to be asked of some output what it holds."""
+        """Whether it must be asked of some output how often it contains each item."""
         return any(value.by_items(t) for p in outputs(self.program) for value, t in self._stored(p.name))
 
     def _stored(self, array: str) -> list[tuple[Data, int]]:
@@ -268,7 +269,7 @@ class Problem(Struct, dict=True):
         return self.run.memories[array].cells_of(self.finals[array]).stored
 
     def thread_of(self, demand: Demand) -> int:
-        """Return the thread that stores what a demand is about, one of them if they are many."""
+        """Return the thread that stores what a demand is about; if there are several, one of them."""
         if isinstance(demand, Content | ItemCount):
             return int(self._writers(demand.array)[0])
         return demand.thread if isinstance(demand, Stored) else int(self._writers(demand.array)[demand.address])
@@ -288,7 +289,7 @@ class Problem(Struct, dict=True):
     def first_demands(self) -> list[Demand]:
         """Return a few demands that are likely to differ: the ends of the first block's share of each output.
 
-        The far end comes first: where indices are largest, the functions of a small space fail soonest.
+        The last element comes first: where indices are largest, the functions of a small space fail soonest.
         """
         found: list[Demand] = []
         blocks = int(np.prod(self.program.grid))
@@ -310,7 +311,7 @@ class Problem(Struct, dict=True):
         return found
 
     def demands_of(self, threads: set[int]) -> list[Demand]:
-        """Return everything that is demanded of what some threads store."""
+        """Return all demands on what some threads store."""
         found: list[Demand] = []
         for parameter in outputs(self.program):
             writes, seen = self.final_writes(parameter.name), self.finals[parameter.name]
@@ -321,7 +322,7 @@ class Problem(Struct, dict=True):
         return found
 
     def final_writes(self, array: str) -> list[int]:
-        """Return which diffuse writes no later write may overwrite: their stores can be judged one by one."""
+        """Return the diffuse writes that no later write can overwrite: their stores can be judged one by one."""
         if array not in self._final_writes:
             seen = self.finals[array]
             later: set[int] = set()
@@ -364,7 +365,7 @@ class Problem(Struct, dict=True):
     def answers(self, templates: Sequence[Template], choices: Sequence[Choice]) -> Answers:
         """Return what a filling's holes give where its run asks them.
 
-        Fillings with equal answers run alike and are one solution, whatever their functions are elsewhere.
+        Fillings with equal answers run alike. They are one solution, whatever their functions are at other points.
         """
         points = self._points_of(templates, choices) if self.branches else self.points
         found = []
@@ -387,13 +388,13 @@ class Problem(Struct, dict=True):
         return [sorted(some) for some in asked]
 
     def must_store(self) -> set[Cell]:
-        """Return the output elements that every right kernel stores: those that are not left as they are."""
+        """Return the output elements that every right kernel stores: all except those that keep their value."""
         cells = {(array, index): term for array, some in self.wanted.items() for index, term in enumerate(some)}
         left = {cell for cell, term in cells.items() if self.terms.nodes[term] in (("atom", cell), ("unwritten", ()))}
         return cells.keys() - left
 
     def must_load(self) -> set[Cell]:
-        """Return the input elements that every right kernel loads: those that a stored output is made of."""
+        """Return the input elements that every right kernel loads: those that a stored output contains."""
         nodes = self.terms.nodes
         waiting = [self.wanted[array][index] for array, index in self.must_store()]
         found, seen = set[Cell](), set(waiting)

@@ -1,4 +1,4 @@
-"""From what a search has found to its answer: solutions that are read and verified, and what is proved of the best."""
+"""From what a search has found to its answer: solutions that are verified, and what is proved of the best."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NARROWED = "fillings in which terms cancel, or are multiples of other terms, are
 
 
 def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
-    """Return the answer; `last` is the space that was searched last, `optimal` says that nothing is left to look at."""
+    """Return the answer; `last` is the space that was searched last, `optimal` says that nothing is left to search."""
     started = time.monotonic()
     candidates: list[Candidate] = []
     certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in state.claims]}

@@ -1,7 +1,7 @@
 """One space, one question: is there a filling of the holes, of at most this cost?
 
-Counterexamples are output elements (`swizzle.problem.demands`): the solver sees what is required of a few threads, a
-candidate is run for all threads. Two to five threads are usually enough.
+Counterexamples are output elements (`swizzle.problem.demands`). The solver sees what is required of a few threads, and
+a candidate is run for all threads. Two to five threads are usually enough.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by 
 
 
 class Cegis:
-    """The search in one space, kept between questions; a context manager, as it holds a solver.
+    """The search in one space, kept between questions; a context manager, because it holds a solver.
 
-    One that knows a wider space can go on there (`widen`): what was built and learnt is kept.
+    If it knows a wider space, it can continue there (`widen`) with everything that it has built and learnt.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Cegis:
         wider: Space | None = None,
         cost: BoundedCost = ACCUMULATES,
     ) -> None:
-        """`light` looks at the part of the space of light constants; `wider` is where it may go on."""
+        """`light` restricts the search to the light constants of the space; `wider` is where it may continue."""
         self.problem, self.space, self.deadline, self.report, self.cost = problem, space, deadline, report, cost
         self.guards = Guards(deadline)
         self.wider = wider
@@ -70,11 +70,11 @@ class Cegis:
         self.close()
 
     def close(self) -> None:
-        """Free the solver; more than once is fine."""
+        """Free the solver; may be called more than once."""
         self.solver.close()
 
     def widen(self) -> None:
-        """Go on in the wider space."""
+        """Continue in the wider space."""
         assert self.wider is not None
         self.space, self.wider = self.wider, None
         self.holes.widen()
@@ -140,7 +140,7 @@ class Cegis:
         return self.examples.encoding.narrowed
 
     def evidence(self) -> dict[str, int]:
-        """Return how much a proof took."""
+        """Return how large a proof was."""
         return {
             "looked_at": len(self.examples.demands),
             "queries": self.stats.queries,

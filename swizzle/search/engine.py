@@ -1,4 +1,4 @@
-"""The contract of an engine: what looks for fillings in one space, whatever it is made of."""
+"""The contract of an engine, which looks for fillings in one space."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Engine(Protocol):
 
     @property
     def name(self) -> EngineName:
-        """What a certificate calls it."""
+        """The engine's name in a certificate."""
 
     @property
     def narrowed(self) -> bool:
-        """Say whether a filling may be right that the engine does not look at, so that 'none' is no proof."""
+        """Say whether the engine leaves out fillings that may be right, so that 'none' is no proof."""
 
     def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
         """Find a filling of at most this cost that was not forbidden, or say that none exists."""
@@ -31,7 +31,7 @@ class Engine(Protocol):
         """Rule out all fillings that run like a candidate."""
 
     def evidence(self) -> dict[str, int]:
-        """Return how much a proof took."""
+        """Return how large a proof was."""
 
     def close(self) -> None:
-        """Free what it holds; more than once is fine."""
+        """Free what the engine holds; may be called more than once."""

@@ -1,9 +1,9 @@
 """Search: the spaces from small to large (metasketch order, paper section 5.4), the cost lowered until a proof.
 
-The plan (`plan.py`) gives each space to an engine (`engine.py`). It finds a filling, then is asked for a cheaper one
-until none exists. Costs that no solver can bound are counted on every solution of the space, one after the other, until
-one is found that no other can undercut. The first space with an answer wins; `--space all` goes on to the last one and
-proves the optimum there.
+The plan (`plan.py`) gives each space to an engine (`engine.py`). The engine finds a filling, and is then asked for a
+cheaper one until there is none. Costs that no solver can bound are counted on every solution of the space, one after
+the other, until a solution is found that no other can beat. The search ends with the first space that has an answer;
+`--space all` continues to the last space and proves the optimum there.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import solve_filled
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
+from symbolic.deadline import ending_by
 from symbolic.solve.answer import Unknown
 from symbolic.values.guard import OutOfTime
 from templates.registry import register
@@ -73,7 +74,8 @@ class _Search(SearchState):
         last: SpaceName = "1"
         try:
             self.tell("1", "interpreting the sketch")
-            problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
+            with ending_by(self.deadline):
+                problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
             problem.naive = NAIVE_DEPTH[self.limits.template]
             problem.families = register(self.limits.families)
             costs = (self.goal.lowered, *self.goal.counted)
@@ -266,12 +268,13 @@ def solve(
 ) -> Result:
     """Fill the holes of a sketch so that it equals its specification, at the least cost.
 
-    `cost` is what is to be small, in place of `limits.cost`: one, or several, the most important first; each a name, a
-    cost or its class.
-    The sketches that it is filled from are solved first. `meaning` is the specification's, where it is known already.
-    `families` are users' own families of templates or their names, besides those of `limits`; they join Space 4.
-    Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C: the best so far is kept).
-    Raises `SwizzleError` for a mistake in the sketch or its specification.
+    `cost` says what should be small, instead of `limits.cost`: one cost, or several, the most important first. Each is
+    a name, a cost or its class. Sketches named by `filled_from=` are solved first. `meaning` is the specification's, if
+    it is known already. `families` are users' own families of templates, or their names, in addition to those of
+    `limits`; they join Space 4.
+
+    Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C; it keeps the best solution so
+    far). Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
     limits = limits or Limits()
     limits = limits if cost is None else replace(limits, cost=costs_of(cost))

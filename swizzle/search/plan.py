@@ -1,7 +1,8 @@
-"""What is searched in which order, and by what: the spaces, their light parts, function tables or a solver.
+"""What is searched in which order, and how: the spaces, their light parts, function tables or a solver.
 
-What a question is decides, by the size of its spaces and by whether a filling changes the cost; no measured time does,
-so the plan is the same on every machine. (Which of equally good fillings a solver finds may still differ.)
+The plan depends only on the question: on the size of its spaces, and on whether a filling changes the cost. It does not
+depend on measured time, so it is the same on every machine. (Which of equally good fillings a solver finds may still
+differ.)
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ OF_SMALL_SPACE = 20_000_000  # values at points, times nodes, before a small spa
 
 
 class Plan:
-    """The order of one search; it remembers which light parts were due."""
+    """The order of one search; it remembers which light parts were wanted."""
 
     def __init__(self, problem: Problem, limits: Limits, floor: int, most: int, every: bool) -> None:
-        """`floor` is what every filling of every space costs at least, `most` what none exceeds.
+        """`floor` is what every filling of every space costs at least, `most` what no filling exceeds.
 
         `every`: all fillings of a space may have to be looked at, not only the cheapest.
         """
@@ -54,7 +55,7 @@ class Plan:
         return self._searched[space]
 
     def light_parts(self, space: SpaceName) -> list[SpaceName]:
-        """Return the spaces up to this one, of those in LIGHT, whose light part is to be searched before the whole.
+        """Return the spaces up to this one, of those in LIGHT, whose light part is searched before the whole space.
 
         An answer there ends the search only if no filling of any space is cheaper.
         """
@@ -75,10 +76,10 @@ class Plan:
         return WORTH_IT * light < constants
 
     def suits_tables(self, space: SpaceName) -> bool:
-        """Say whether function tables are tried before a solver: for a large question about no cost.
+        """Say whether function tables are tried before a solver: for a large question that is not about cost.
 
-        They are at their best where data is only moved: what is required of a point is then a clause of a few values.
-        They tell functions apart at all points, so they list too much where a hole decides whether another is asked.
+        Tables work best if data is only moved, because what is required at a point is then a clause of a few values.
+        They tell functions apart at all points, so they list too much if one hole decides whether another is asked.
         """
         large = space not in LIGHT or self.limits.all_solutions or (not self.most and self._constants(space) >= LARGE)
         return (
@@ -90,19 +91,19 @@ class Plan:
         )
 
     def may_stay_open(self, space: SpaceName) -> bool:
-        """Say whether a space is left open when its search by tables becomes long: Space 3 holds all its functions.
+        """Say whether a space is left open when its search by tables becomes long: Space 3 contains all its functions.
 
-        A filling of either costs the same, as no filling changes the cost; that a small space has none is not worth
-        a long proof.
+        No filling changes the cost, so fillings of both spaces cost the same, and a long proof that a small space has
+        none is not worth it.
         """
         return space in LIGHT and self._searches("3") and not self.limits.all_solutions
 
     def node_limit(self, space: SpaceName, values: int) -> int:
-        """Return after how many nodes a search by tables ends, which has so many values of holes at points."""
+        """Return how many nodes a search by tables may take, given the number of values of holes at points."""
         return max(1, OF_SMALL_SPACE // values) if self.may_stay_open(space) else NODE_LIMIT
 
     def wider(self, space: SpaceName) -> SpaceName | None:
-        """Return the space in which a solver's search of this one goes on, if it does."""
+        """Return the space in which a solver's search of this one continues, if any."""
         return "2" if space == "1" and self._searches("2") and self.goes_on else None
 
     def _constants(self, space: SpaceName) -> int:

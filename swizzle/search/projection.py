@@ -1,8 +1,8 @@
-"""What a demand asks of one hole alone, whatever the other holes are: projection.
+"""What a demand requires of one hole alone, whatever the other holes are: projection.
 
-The clauses of a demand speak of several holes at once. Where they call for some values of one hole, and cannot be met
-if none of these is there, the hole must have one of them; a function that has none is out before any other hole is
-looked at. So a transposition says that lanes must be permuted, which leaves some thousands of a hole's million
+The clauses of a demand are about several holes at once. If they need one of some values of one hole, and cannot be met
+without any of these, the hole must have one of them. A function that has none is excluded before any other hole is
+looked at. For a transposition, this says that lanes must be permuted, which leaves some thousands of a hole's million
 functions.
 """
 
@@ -17,7 +17,7 @@ from symbolic.values.guard import Guard
 
 
 class Spot(Struct, frozen=True):
-    """A value of a hole at one of its points, which are numbered line by line as they come up."""
+    """A value of a hole at one of its points, which are numbered line by line in the order of their appearance."""
 
     hole: int
     line: int
@@ -37,7 +37,7 @@ class Projector:
         self._spots |= {guard: Spot(hole, line, value) for value, guard in enumerate(guards)}
 
     def projections(self, clauses: Sequence[Sequence[Guard]]) -> Iterator[list[Spot]]:
-        """Yield, for each hole that the clauses of a demand bind by itself, spots one of which must be taken."""
+        """Yield the spots of which one must be taken, for each hole that the clauses of a demand restrict by itself."""
         called_for: dict[int, dict[Guard, Spot]] = {}
         domains: dict[tuple[int, int], Sequence[Guard]] = {}
         for clause in clauses:

@@ -10,13 +10,13 @@ from swizzle.search.reading import Reading
 
 
 class Ranking:
-    """The order of the fillings of one problem; `floors` are what each cost is at least, the lowered one first."""
+    """The order of the fillings of one problem; `floors` are the least values of the costs, the lowered one first."""
 
     def __init__(self, goal: Goal, floors: tuple[int, ...], reading: Reading) -> None:
         self.goal, self.floors, self._reading = goal, floors, reading
 
     def of(self, candidate: Candidate) -> tuple[int, ...]:
-        """Return what a candidate costs, the cost that is lowered first; less is better."""
+        """Return what a candidate costs, with the lowered cost first; less is better."""
         return (candidate.cost, *self._reading.counted(candidate))
 
     def by_name(self, candidate: Candidate) -> Mapping[str, int]:
@@ -24,7 +24,7 @@ class Ranking:
         return self.goal.by_name(self.of(candidate))
 
     def is_lowest(self, best: Candidate | None) -> bool:
-        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
+        """Say whether no filling of any space can be cheaper than the best, in the cost that is lowered."""
         return best is not None and best.cost == self.floors[0]
 
     def is_least(self, best: Candidate | None) -> bool:
@@ -32,7 +32,7 @@ class Ranking:
         return best is not None and self.of(best) == self.floors
 
     def least(self, best: Candidate) -> str:
-        """Say which costs of the best are as small as counting allows; '' where none is."""
+        """Say which costs of the best are as small as counting allows; '' if none is."""
         values, floors = self.by_name(best), self.goal.by_name(self.floors)
         return "; ".join(
             f"{name} that no filling can do without, by counting: {least}"
@@ -41,9 +41,9 @@ class Ranking:
         )
 
     def proved(self, best: Candidate, lowered: bool, done: bool) -> dict[str, bool]:
-        """Say of each cost of the best whether it is proved minimal, among those that are best in the ones before it.
+        """Say of each cost of the best whether it is proved minimal, among those that are best in the costs before it.
 
-        `lowered`: no filling is cheaper by the cost that is lowered. `done`: none is by any of them.
+        `lowered`: no filling is cheaper in the cost that is lowered. `done`: no filling is cheaper in any of them.
         """
         values, floors = self.by_name(best), self.goal.by_name(self.floors)
         found: dict[str, bool] = {}

@@ -1,4 +1,4 @@
-"""Reading what a search found: the simplest formulas, and their verification as they are printed."""
+"""Read what a search found: find the simplest formulas, and verify them as they are printed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TOGETHER = 64  # solutions that are verified in one run
 
 
 class Reading:
-    """Makes solutions of candidates."""
+    """Makes solutions from candidates."""
 
     def __init__(self, sketch: Sketch, problem: Problem, solver: SolverName | None, goal: Goal = DEFAULT) -> None:
-        """`solver` decides whether data is equal; None: canonical terms do."""
+        """`solver` decides whether data is equal; if it is None, canonical terms do."""
         self.sketch, self.problem, self.solver, self.goal = sketch, problem, solver, goal
         self._counted: dict[Candidate, tuple[int, ...]] = {}
         self._templates: dict[Space, list[Template]] = {}
@@ -42,7 +42,7 @@ class Reading:
         self._simplest_of: dict[Template, Simplest] = {}
 
     def solutions(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Sequence[Solution], Mapping[str, Any]]]:
-        """Yield candidates as solutions, the first one and then some at once, and what was verified of them."""
+        """Yield candidates as solutions, first one and then several at once, and what was verified of them."""
         for first in (0, *range(1, len(candidates), TOGETHER)):
             some = candidates[first : first + TOGETHER] if first else candidates[:1]
             chosen = [self._chosen(candidate) for candidate in some]

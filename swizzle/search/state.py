@@ -1,4 +1,4 @@
-"""What a search knows: the question, what was made of it, the best so far, and what is proved of it."""
+"""What a search knows: the question, what was prepared for it, the best so far, and what is proved of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from symbolic.solve.engines import SolverName, quickest_boolean
 
 
 class SearchState:
-    """One solve job on its way: what is asked, what was made of it, what was found and proved so far."""
+    """One solve job in progress: what is asked, what was prepared, and what was found and proved so far."""
 
     def __init__(self, sketch: Sketch, limits: Limits) -> None:
         self.sketch, self.limits = sketch, limits
@@ -41,7 +41,7 @@ class SearchState:
         self.plan: Plan | None = None
 
     def at_floor(self) -> bool:
-        """Say whether no filling of any space can be cheaper than the best, by the cost that is lowered."""
+        """Say whether no filling of any space can be cheaper than the best, in the cost that is lowered."""
         return self.ranking is not None and self.ranking.is_lowest(self.best)
 
     def is_settled(self) -> bool:

@@ -1,13 +1,13 @@
-"""Search by function tables: every function of every hole side by side, values ruled out by propagation.
+"""Search by function tables: every function of every hole side by side, and values ruled out by propagation.
 
-What is required of a few threads becomes clauses over 'this hole has this value at this point', with no template
-behind them. Unit propagation rules out values; of each hole only the functions stay that avoid what is ruled out;
-what no function that is left can give is ruled out in turn. Where nothing follows any more, the search tries the
-values of one point: one with few values, at which much failed before. How long that takes depends on luck, so the
-search starts afresh after some failures, a little later each time; what it has been through is a clause then. No
-solver takes part, so this is also the second opinion on what a solver claims.
+What is required of a few threads becomes clauses over 'this hole has this value at this point', without templates. Unit
+propagation rules out values. Of each hole, only the functions that avoid these values are kept, and a value that none
+of them gives is ruled out in turn. When nothing more follows, the search tries the values of one point: a point with
+few values, at which it failed often. How long that takes depends on luck. So the search starts again after some
+failures, a little later each time, and remembers as clauses what it has searched. It uses no solver, so it also serves
+as a second opinion on what a solver claims.
 
-It decides problems whose cost no filling changes: it finds a filling, or all, or proves that there is none.
+It decides problems in which no filling changes the cost. It finds a filling, or all, or proves that there is none.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TooManyFunctions(Exception):
 
 
 class TooManyNodes(Exception):
-    """The search met its limit on nodes."""
+    """The search reached its limit on nodes."""
 
 
 class _Afresh(Exception):
@@ -135,18 +135,18 @@ class Tables:
         self.close()
 
     def close(self) -> None:
-        """Free the engine that propagates; more than once is fine."""
+        """Free the engine that propagates; may be called more than once."""
         self._propagation.close()
 
     def engine(self, space: Space, node_limit: int | None = None) -> TablesOfSpace:
-        """Return the search of one space; that of the space before is over."""
+        """Return the search of one space; the search of the space before has ended."""
         return TablesOfSpace(self, space, node_limit)
 
     def candidates(self, space: Space, node_limit: int | None = None) -> Iterator[Candidate]:
-        """Yield every filling in a space that is right, once as a function on the points that run; then no more.
+        """Yield every right filling in a space, once for each function on the points that run.
 
-        Raises `OutOfTime` past the deadline, `TooManyNodes` past the limit on nodes before any was found,
-        `TooManyFunctions` where a hole has too many.
+        Raises `OutOfTime` past the deadline, `TooManyNodes` past the limit on nodes before any filling was found, and
+        `TooManyFunctions` if a hole has too many.
         """
         self.space, self.node_limit = space, node_limit
         self.templates = self.problem.templates(space)
@@ -412,14 +412,14 @@ class TablesOfSpace:
         return NoFilling()
 
     def forbid(self, candidate: Candidate) -> None:
-        """What was found is not found again."""
+        """Do nothing: a filling that was found is not found again."""
 
     def evidence(self) -> dict[str, int]:
-        """Return how much a proof took."""
+        """Return how large a proof was."""
         return {"looked_at": len(self._tables.examples.demands), "nodes": self._tables.nodes}
 
     def close(self) -> None:
-        """The tables are kept for the next space."""
+        """Do nothing: the tables are kept for the next space."""
 
 
 def _choices(left: Sequence[Functions]) -> tuple[Choice, ...]:

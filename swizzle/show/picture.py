@@ -53,7 +53,7 @@ class Picture(Scene, frozen=True, eq=False, dict=True):
 
 
 def drawable(path: Path) -> Literal["svg", "html"]:
-    """Return what is drawn into a file of this name."""
+    """Return the kind of drawing for a file of this name."""
     match path.suffix.lower():
         case ".svg":
             return "svg"
@@ -73,7 +73,7 @@ def picture_of(
 ) -> Picture:
     """Draw a solution, or a kernel without holes; `spec` is what its outputs are compared with.
 
-    Raises SwizzleError for a block or a warp that is not there, and for a kernel that breaks a rule of the language.
+    Raises SwizzleError for a block or a warp that does not exist, and for a kernel that breaks a rule of the language.
     """
     fillings = fillings_of(solution)
     whole = block_trace(solution.sketch or solution.program, spec, fillings, block, warp, solution.program)

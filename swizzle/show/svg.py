@@ -1,6 +1,6 @@
 """The figure for a paper: panels, the memory accesses of each, and the holes, as one SVG document.
 
-The same picture always gives the same text. Nothing in it needs a style sheet, a script or a network.
+The same picture always gives the same text. It needs no style sheet, script or network.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running a kernel for its picture: what one block, or one warp of it, moves."""
+"""Run a kernel for its picture: what one block, or one warp of it, moves."""
 
 from __future__ import annotations
 

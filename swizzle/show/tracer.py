@@ -1,7 +1,7 @@
 """The machine, recording: it runs a program on canonical terms and keeps a row for each step of one block.
 
-Nothing is computed a second time, except an index that the machine does not hand out; that is asked of the machine
-again. Whom a shuffle asks, it says when the threads' own numbers are shuffled.
+Nothing is computed twice, except an index that the machine does not return, which is computed again by the machine. To
+find out which lane a shuffle asks, the threads' own numbers are shuffled.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def load(
 
 
 def operators_called(words: Sequence[str]) -> HandedIn:
-    """Return operators by what installed packages call them, and all those that `.py` files have at their top level.
+    """Return operators by the names that installed packages give them, and all those at the top level of `.py` files.
 
     Raises SwizzleError for a name that no package has, and for a file without an operator.
     """

@@ -1,7 +1,7 @@
 """Sketches and specifications: what `@sketch(...)` and `@spec` make.
 
-A sketch is data: the kernel as a `Program`, the specification as a callable, the parameters it was made with. It is
-solved or checked, never run.
+A sketch is data: the kernel as a `Program`, the specification as a callable, and the parameters with which it was made.
+It is solved or checked, never run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
-from swizzle.specs.interpreter import SequentialFunction
+from swizzle.specs.function import SequentialFunction
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DeclareArray, Program
 from symbolic.suggest import near
@@ -41,9 +41,9 @@ OPTIONS: Final = ("spec", "block", "grid", "warp_size", "filled_from")
 
 
 class Spec(Struct, frozen=True):
-    """A specification: a sequential function of the kernel's input arrays, which gives the output arrays.
+    """A specification: a sequential function from the kernel's input arrays to its output arrays.
 
-    `parameters` are the names of its array arguments; `constants` its int arguments that the sketch has fixed.
+    `parameters` are the names of its array arguments; `constants` are its int arguments that the sketch has fixed.
     """
 
     name: str
@@ -61,12 +61,13 @@ class Spec(Struct, frozen=True):
 class Sketch(Struct, frozen=True, eq=False):
     """A kernel with its specification, ready to be solved (or checked, when it has no holes).
 
-    `spec` takes the `in`, `const` and `inout` arrays in the kernel's order; it gives the `out` and `inout` arrays:
+    `spec` takes the `in`, `const` and `inout` arrays in the kernel's order. It returns the `out` and `inout` arrays:
     one array, a tuple in the kernel's order, or a dict by name. `parameters` are the declared parameters' values.
-    `filled_from` are the sketches whose solutions fill holes of this one, those of the device functions that they
-    share; once they are solved, `program` has those holes no more: they are in `filled`, and `opened` is the program
-    with all of them (`swizzle.solution.filling`). `family` makes the sketch for other values of the parameters; None
-    where there is no file to ask.
+
+    `filled_from` are sketches whose solutions fill holes of this one: the holes of device functions that both call.
+    Once they are solved, these holes are in `filled` and no longer in `program`; `opened` is the program with all holes
+    (`swizzle.solution.filling`). `family` makes the sketch for other values of the parameters; it is None if there is
+    no file to load again.
     """
 
     name: str
@@ -96,8 +97,8 @@ def spec(function: Callable[..., Any]) -> Spec:
     """Mark a sequential function as a specification; it can still be called.
 
     It takes the kernel's in, const and inout arrays, in the kernel's order, and returns its out and inout arrays: one
-    array or nested list, a tuple of them in order, or a dict by name. It runs on symbols and on NumPy arrays alike, so
-    it computes with data (`minimum`, `maximum`), and branches and indexes on ints only.
+    array or nested list, a tuple of them in order, or a dict by name. It runs on symbols and on NumPy arrays alike. So
+    it may compute with data (`minimum`, `maximum`), but may branch and index on ints only.
     """
     if isinstance(function, Spec):
         return function
@@ -138,11 +139,11 @@ def sketch(
 ) -> Callable[[Callable[..., Any]], Sketch]:
     """Make a sketch of the kernel below: its specification, its launch shape, the type of each parameter.
 
-    `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three, `warp_size` is 1 to 32. A parameter
-    is an array type, `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, or an int that is a
-    constant in the kernel. `filled_from` names sketches that are solved first: what their solutions say of the holes of
-    device functions is taken as it is. The kernel's text is read, never run. Raises `SwizzleError` with the place of a
-    mistake.
+    `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three. `warp_size` is a power of two from 1
+    to 64; with 64, the sketch can be solved and checked, but not printed. A parameter is an array type, `f32[130]`
+    (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, or an int that is a constant in the kernel.
+    `filled_from` names sketches that are solved first; the holes of device functions that they solve are taken from
+    their solutions. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
     """
     if bare:
         raise SwizzleError(

@@ -10,7 +10,7 @@ import ast
 from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ArrayType, checked_shape
@@ -20,10 +20,13 @@ from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
-from swizzle.specs.builtins import BUILTINS
-from swizzle.specs.interpreter import SequentialFunction, define, evaluate
+from swizzle.specs.function import SequentialFunction
+from swizzle.specs.syntax import BUILTINS
 from symbolic.ir.program import Role
 from symbolic.suggest import near
+
+if TYPE_CHECKING:
+    from symbolic.lifting.environment import Names
 
 RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch"})
 
@@ -54,14 +57,23 @@ class SwzReader:
     specs: set[str] = field(default_factory=set)
     sketches: list[Sketch] = field(default_factory=list)
     operators: OperatorNames = field(init=False)
+    sequential: Names = field(init=False)
 
     def __post_init__(self) -> None:
-        self.operators = OperatorNames(self.parameters.operators)
+        from swizzle.specs.sequential import names_of
 
-    @property
-    def sequential(self) -> Mapping[str, Any]:
-        """What names stand for in the sequential part."""
-        return ChainMap(self.names, BUILTINS, self.operators)
+        self.operators = OperatorNames(self.parameters.operators)
+        self.sequential = names_of(self.names, self.operators)
+
+    def _evaluate(self, node: ast.expr) -> Any:
+        from swizzle.specs.sequential import evaluate
+
+        return evaluate(node, self.source, self.sequential)
+
+    def _define(self, node: ast.FunctionDef) -> SequentialFunction:
+        from swizzle.specs.sequential import define
+
+        return define(node, self.source, self.sequential)
 
     def statement(self, node: ast.stmt) -> None:
         """Read one statement of the top level."""
@@ -71,7 +83,7 @@ class SwzReader:
             case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
                 self._bind(name, self._top_level_value(value), target)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
-                self._bind_tuple(targets, evaluate(value, self.source, self.sequential), node)
+                self._bind_tuple(targets, self._evaluate(value), node)
             case ast.FunctionDef():
                 self._function(node)
             case ast.Import() | ast.ImportFrom():
@@ -107,7 +119,7 @@ class SwzReader:
     def _top_level_value(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "parameter":
             return self._parameter(node)
-        return evaluate(node, self.source, self.sequential)
+        return self._evaluate(node)
 
     def _parameter(self, node: ast.Call) -> int:
         given: dict[str, ast.expr] = dict(zip(("name", "default"), node.args, strict=False))
@@ -120,15 +132,15 @@ class SwzReader:
                 'write parameter("K", 3, domain=range(1, 33))',
             )
         name = given["name"].value if isinstance(given["name"], ast.Constant) else None
-        default, domain = (evaluate(given[key], self.source, self.sequential) for key in ("default", "domain"))
+        default, domain = (self._evaluate(given[key]) for key in ("default", "domain"))
         return self.parameters.declare(name, default, domain, self.source.place(node))
 
     def _function(self, node: ast.FunctionDef) -> None:
         match node.decorator_list:
             case []:
-                self._bind(node.name, define(node, self.source, self.sequential), node)
+                self._bind(node.name, self._define(node), node)
             case [ast.Name(id="spec")]:
-                self._bind(node.name, define(node, self.source, self.sequential), node)
+                self._bind(node.name, self._define(node), node)
                 self.specs.add(node.name)
             case [ast.Call(func=ast.Name(id="sketch")) as decorator]:
                 self._sketch(node, decorator)
@@ -216,7 +228,7 @@ class SwzReader:
         if isinstance(root, ast.Attribute):
             role, root = root.attr, root.value
         if not isinstance(root, ast.Name) or root.id not in ELEMENT_TYPES:
-            return evaluate(node, self.source, self.sequential)
+            return self._evaluate(node)
         if role not in ROLES:
             self._fail(
                 node,
@@ -226,7 +238,7 @@ class SwzReader:
             )
         if not isinstance(node, ast.Subscript):
             return ELEMENT_TYPES[root.id]
-        shape = evaluate(node.slice, self.source, self.sequential)
+        shape = self._evaluate(node.slice)
         spelled = root.id if role == "in" else f"{root.id}.{role}"
         return ArrayType(
             ELEMENT_TYPES[root.id].dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role]

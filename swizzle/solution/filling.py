@@ -1,7 +1,7 @@
-"""Holes of device functions that another sketch has solved: they become the same in each caller.
+"""Holes of device functions that another sketch has solved: each becomes the same function in every caller.
 
-A hole is known by its place in the text. The filled sketch is then solved, or only verified, as a whole: nothing is
-believed of it because its parts were solved.
+A hole is identified by its place in the text. The filled sketch is then solved, or only verified, as a whole: it is not
+believed because its parts were solved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Spot = tuple[str, int, int]
 def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
     """Return the sketch with those of its holes filled that a solution of another sketch has filled.
 
-    Raises SwizzleError for a hole that has another size there, or constants of no template.
+    Raises SwizzleError for a hole that has another size there, or constants that belong to no template.
     """
     known = {_spot(hole.place): hole for hole in solution.holes}
     sizes = {_spot(hole.place): hole.size for hole in solution.sketch.holes} if solution.sketch else {}
@@ -70,9 +70,9 @@ def shares_a_hole(sketch: Sketch, solution: Solution) -> bool:
 
 
 def solve_filled(sketch: Sketch, limits: Limits, progress: Listener | None, solve: Solver) -> Result:
-    """Solve the sketches that this one is filled from, then this one with what they found.
+    """Solve the sketches named by `filled_from=`, then this one with what they found.
 
-    `solve` answers for each; `limits.timeout` bounds all of it. Where one of them is not solved, the answer is unknown.
+    `solve` answers for each; `limits.timeout` bounds the whole. If one of them is not solved, the answer is unknown.
     """
     started = time.monotonic()
     for source in sketch.filled_from:

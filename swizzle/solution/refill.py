@@ -1,4 +1,4 @@
-"""From the constants of a hole's function back to the function: what saved and cached solutions are made of."""
+"""From the constants of a hole's function back to the function: how saved and cached solutions are restored."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A solution on file (NAME.json): which sketch, which parameters, and the constants of each hole.
+"""A solution in a file (NAME.json): which sketch, which parameters, and the constants of each hole.
 
-The file holds no kernel: loading it reads the sketch again, gives each hole its function, and leaves it to
-`swizzle check` to verify the result, so that a file from a stranger, or an outdated one, is never believed.
+The file contains no kernel. Loading it reads the sketch again and gives each hole its function; `swizzle check` then
+verifies the result. So a file from a stranger, or an outdated one, is never believed.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
 def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Solution]:
     """Read a solution file, read its sketch again and fill the holes; `overrides` win over the saved parameters.
 
-    Raises SwizzleError when the file is not a solution, its sketch has other holes by now, or a hole's formula is not
-    what its constants say, or a hole's family of templates is not installed.
+    Raises SwizzleError if the file is not a solution, if its sketch now has other holes, if a hole's formula is not
+    what its constants say, or if a hole's family of templates is not installed.
     """
     content = _content(path)
     for entry in content["holes"]:

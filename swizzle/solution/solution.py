@@ -1,6 +1,6 @@
-"""What a solve job gives back: data only, no solver behind it.
+"""What a solve job returns: data only, without a solver behind it.
 
-A `Result` is sat, unsat or unknown. A sat result holds solutions; each is a program without holes, ready for
+A `Result` is sat, unsat or unknown. A sat result has solutions. Each solution is a program without holes, ready for
 `cuda_out`, and says what each hole became.
 """
 
@@ -29,19 +29,24 @@ SolverChoice: TypeAlias = Literal["auto", "z3", "cvc5", "cadical", "glucose", "p
 
 
 class Named(Protocol):
-    """A cost that is no name: `swizzle.costs.cost.Cost`."""
+    """A cost given as an object, not by its name: `swizzle.costs.cost.Cost`."""
 
     name: str
 
 
 class Limits(Struct, frozen=True):
-    """What a solve job may look at: `space` None means metasketch order, the first space with an answer wins;
-    'all' goes on to the last one and proves the optimum there. `timeout` in seconds of wall time, None for none.
-    `solver` 'auto' is Glucose. `light` tries the constants of most kernels
-    first where there are many. `template` is what a `?sw_xform` becomes: the paper's equation 5, or equation 1 to a
-    depth of 1 or 2; without `canonical` a solver decides whether data is equal (docs/solving.md, 'The paper's
-    comparison'). `cost` is what is to be small, the most important first: names, or costs of one's own; `families` are
-    users' own, which join Space 4 (both: docs/extend.md)."""
+    """What a solve job may look at, and how.
+
+    - `space`: None goes through the spaces from small to large and stops at the first with an answer; 'all' goes on to
+      the last space and proves the optimum there.
+    - `timeout`: seconds of wall time, or None.
+    - `solver`: 'auto' is Glucose.
+    - `light`: try simple constants (0, 1, -1, the sizes) first, if a space has many.
+    - `template`: what a `?sw_xform` becomes, the paper's equation 5, or equation 1 to a depth of 1 or 2.
+    - `canonical`: if False, a solver decides whether data is equal (docs/solving.md, 'The paper's comparison').
+    - `cost`: the costs to minimize, the most important first: names, or costs of your own (docs/extend.md).
+    - `families`: your own families of templates, which join Space 4 (docs/extend.md).
+    """
 
     space: SpaceName | Literal["all"] | None = None
     all_solutions: bool = False
@@ -56,7 +61,7 @@ class Limits(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """What a running search is doing; `best_cost` is what the best so far costs, most important cost first."""
+    """What a running search is doing; `best_cost` is that of the best solution so far, most important cost first."""
 
     space: SpaceName
     doing: str
@@ -66,9 +71,12 @@ class Progress(Struct, frozen=True):
 
 
 class Solution(Struct, frozen=True):
-    """One filled sketch: `program` has no holes. `cost` has what was asked to be small, by name: `accumulates` counts
-    the accumulate statements whose predicate is not statically false (paper, section 4.3). `sketch` is the program as
-    it was, holes open; `posed` is the sketch with its specification, where `solve` made the solution."""
+    """One filled sketch: `program` has no holes.
+
+    `cost` has the costs that were asked for, by name: `accumulates` counts the accumulate statements whose predicate is
+    not statically false (paper, section 4.3). `sketch` is the program as it was, with open holes. `posed` is the sketch
+    with its specification, if `solve` made the solution.
+    """
 
     program: Program
     holes: tuple[HoleFormula, ...]
@@ -102,10 +110,11 @@ class Solution(Struct, frozen=True):
     def __call__(self, *arrays: Any, stream: Any = None) -> None:
         """Run the kernel on arrays, in the order of its parameters; outputs are written in place.
 
-        All are NumPy arrays, or all device arrays of numba, CuPy, PyTorch or whatever has `__cuda_array_interface__`.
-        Device arrays are used where they lie, on `stream` (numba's, cuda.core's, or a handle); with one, the call
-        returns before the kernel has run. NumPy arrays go through the GPU, or where there is none through the
-        emulation on the CPU. Other sizes than the sketch's are taken where the kernel is shown to be right at them.
+        Either all are NumPy arrays, or all are device arrays of numba, CuPy, PyTorch or anything else with
+        `__cuda_array_interface__`. Device arrays are used in place, on `stream` (numba's, cuda.core's, or a handle); if
+        it is given, the call returns before the kernel has run. NumPy arrays go through the GPU, or through the
+        emulation on the CPU if there is no GPU. Sizes other than the sketch's are accepted if the kernel is shown to be
+        right at them.
         """
         _abilities().call(self, arrays, stream)
 
@@ -122,8 +131,10 @@ class Solution(Struct, frozen=True):
         return _abilities().tables(self)
 
     def show(self, *, block: int = 0, warp: int = 0, colour: Literal["element", "lane"] = "element") -> Drawn:
-        """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`; in a notebook, both
-        a solution and its picture show themselves."""
+        """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`.
+
+        In a notebook, solutions and pictures display themselves.
+        """
         return _abilities().picture(self, block=block, warp=warp, colour=colour)
 
     def _repr_html_(self) -> str:
@@ -133,11 +144,11 @@ class Solution(Struct, frozen=True):
 class Result(Struct, frozen=True):
     """The answer to a solve job.
 
-    `space` is where the best solution was found (or the last space searched); `optimal` says that no cheaper
-    solution exists in that space (or, for `--space all`, in any); of several costs, `proved` says it of each, among
-    the solutions that are best in those before it. `seconds` has total, interpret, search, verify.
-    `certificate` says in words and numbers what was proved and how; `posed` is the sketch that was solved.
-    `families` are the users' own that were searched, too. `cached`: no search ran, an earlier one had.
+    `space` is where the best solution was found (or the last space searched). `optimal` says that no cheaper solution
+    exists in that space (or, for `--space all`, in any). With several costs, `proved` says it of each, among the
+    solutions that are best in the costs before it. `seconds` has total, interpret, search, verify. `certificate` says
+    in words and numbers what was proved and how. `posed` is the sketch that was solved. `families` are the user's own
+    that were searched, too. `cached`: the answer comes from the cache, and no search ran.
     """
 
     sketch: str
@@ -169,7 +180,7 @@ class Result(Struct, frozen=True):
     def explain(self, *, timeout: float | None = None) -> Explained:
         """Say why there is no solution: what cannot be produced, what forbids it, what would help (docs/explain.md).
 
-        `timeout` in seconds bounds the whole answer. Only the result of `solve` can be explained.
+        `timeout` in seconds bounds the whole answer. Only a result of `solve` can be explained.
         """
         return _abilities().explanation(self, timeout)
 

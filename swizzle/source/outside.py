@@ -1,4 +1,4 @@
-"""What Python has and the kernel language has not: how each is called, and what to write instead."""
+"""What Python has and the kernel language does not have: its name in messages, and what to write instead."""
 
 from __future__ import annotations
 

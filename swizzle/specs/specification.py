@@ -17,6 +17,7 @@ from symbolic.ir.layout import cell_name
 from symbolic.ir.program import OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
 from symbolic.user_places import user_place
+from symbolic.values.guard import OutOfTime
 
 
 def inputs(program: Program) -> tuple[Parameter, ...]:
@@ -71,7 +72,7 @@ def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
 
 
 class Meaning(Struct, frozen=True):
-    """What a specification says at a sketch's sizes: the term of every output element, in the table of terms."""
+    """What a specification says at a sketch's sizes: the term of every output element, in its table of terms."""
 
     terms: Terms
     wanted: dict[str, list[Term]]
@@ -86,9 +87,9 @@ class Meaning(Struct, frozen=True):
 
 
 class Remembered:
-    """A specification that is run on symbols once for each set of shapes; all that it says is in one table of terms.
+    """A specification that is run on symbols once for each set of shapes; all its terms are in one table.
 
-    For one command's time: what it says is not asked again when something that it reads has changed.
+    It lives for one command: if something that it reads changes, it is not run again.
     """
 
     def __init__(self, spec: Callable[..., Any]) -> None:
@@ -180,6 +181,8 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
     except SwizzleError as error:
         place = error.place or _failing(error, spec) or program.place
         raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
+    except OutOfTime:
+        raise
     except Exception as error:
         shapes = ", ".join(f"{p.name} {'x'.join(map(str, p.shape))}" for p in inputs(program))
         raise SwizzleError(
@@ -196,6 +199,8 @@ def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]
     """Call a specification on unsigned arrays; where NumPy refuses a Python int, such as -1, the int wraps."""
     try:
         return spec(*[np.array(array) for array in arrays])
+    except OutOfTime:
+        raise
     except (OverflowError, SwizzleError):
         return unwrapped(_call(program, spec, [wrapped(array) for array in arrays]))
     except Exception:

@@ -7,7 +7,20 @@ from typing import Final
 
 from swizzle.source.kernel_source import Source
 
-STATEMENTS: Final = (ast.FunctionDef, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Expr, ast.Pass)
+STATEMENTS: Final = (
+    ast.FunctionDef,
+    ast.Return,
+    ast.Assign,
+    ast.AugAssign,
+    ast.For,
+    ast.While,
+    ast.If,
+    ast.Break,
+    ast.Continue,
+    ast.Assert,
+    ast.Expr,
+    ast.Pass,
+)
 EXPRESSIONS: Final = (
     ast.Constant,
     ast.Name,
@@ -28,9 +41,6 @@ EXPRESSIONS: Final = (
 )
 PART: Final = "plain Python on ints, floats, lists and arrays: docs/language.md, 'The sequential part'"
 _MENDS: Final[dict[str, str]] = {
-    "While": "write `for i in range(...)`",
-    "Break": "put the rest of the loop's body under `if`, or `return`",
-    "Continue": "put the rest of the loop's body under `if`",
     "Dict": "use a list",
     "Set": "use a list",
     "DictComp": "use a list comprehension",
@@ -43,9 +53,6 @@ _MENDS: Final[dict[str, str]] = {
     "Starred": "write the elements one by one",
 }
 _NAMES: Final[dict[str, str]] = {
-    "While": "a `while` loop",
-    "Break": "`break`",
-    "Continue": "`continue`",
     "Dict": "a dict",
     "Set": "a set",
     "DictComp": "a dict comprehension",
@@ -62,15 +69,23 @@ _NAMES: Final[dict[str, str]] = {
     "Delete": "`del`",
     "Global": "`global`",
     "Nonlocal": "`nonlocal`",
-    "Assert": "`assert`",
 }
+
+
+METHODS: Final = ("append", "extend", "insert", "pop", "clear", "reverse", "copy", "count", "index")
+"""The methods of lists."""
+BUILTINS: Final = (
+    "sum", "range", "len", "min", "max", "minimum", "maximum", "abs", "zip", "enumerate", "any", "all", "zeros", "list",
+    "tuple", "reversed", "map", "sorted", "divmod", "pow", "bool", "int",
+)  # fmt: skip
+"""The functions that the sequential part has without defining them."""
 
 
 def check_sequential(tree: ast.FunctionDef | ast.expr, source: Source) -> None:
     """Refuse what is outside the sequential part, with its place."""
     docstrings = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
+    } | {id(node.msg) for node in ast.walk(tree) if isinstance(node, ast.Assert)}
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt | ast.expr):
             _check_node(node, tree, source, docstrings)
@@ -83,8 +98,6 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
         kind = type(node).__name__
         source.mistake(node, f"{_NAMES.get(kind, f'`{kind}`')} is {part}", PART, _MENDS.get(kind, "leave it out"))
     match node:
-        case ast.FunctionDef() if node is not tree:
-            source.mistake(node, f"a function inside a function is {part}", fix="define it at the file's top level")
         case ast.FunctionDef(args=arguments) | ast.Lambda(args=arguments):
             if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
                 source.mistake(node, "parameters with `*` or `/`", "plain parameters, with or without defaults")
@@ -96,22 +109,17 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
                     node, f"a {type(value).__name__} is {part}", "ints, floats, lists and arrays", "leave it out"
                 )
         case ast.Attribute(attr=attribute):
-            if attribute not in ("shape", "append"):
+            if attribute not in ("shape", *METHODS):
                 source.mistake(
                     node,
                     f"the attribute `{attribute}` is {part}",
                     "`.shape` of an array, `.append` of a list",
                     "leave it out",
                 )
-        case ast.For(orelse=orelse) if orelse:
-            source.mistake(orelse[0], "`else` of a loop", fix="write it after the loop")
         case ast.comprehension(is_async=1):
             source.mistake(node, "`async`")
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             source.mistake(node, f"`@` is {part}", fix="write the sum of products")
-        case ast.Compare(ops=ops):
-            if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in ops):
-                source.mistake(node, f"`is` and `in` are {part}", "== != < <= > >=")
         case ast.Assign(targets=targets):
             for target in targets:
                 _check_target(target, source)
@@ -120,16 +128,19 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
         case ast.Call(keywords=keywords, func=function):
             if any(keyword.arg is None for keyword in keywords):
                 source.mistake(node, "`**` in a call", fix="write the arguments one by one")
-            if isinstance(function, ast.Attribute) and function.attr != "append":
+            if isinstance(function, ast.Attribute) and function.attr not in METHODS:
                 source.mistake(
                     function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list", "write a loop"
                 )
             if isinstance(function, ast.Attribute) and keywords:
-                source.mistake(node, "a wrong call of append", "a_list.append(value)")
+                source.mistake(
+                    node, f"a wrong call of {function.attr}", f"arguments without names: a_list.{function.attr}(value)",
+                    "leave the names out",
+                )  # fmt: skip
     called = node.func if isinstance(node, ast.Call) else None
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Attribute) and child.attr == "append" and child is not called:
-            source.mistake(child, "`.append` without a call", "a_list.append(value)")
+        if isinstance(child, ast.Attribute) and child.attr in METHODS and child is not called:
+            source.mistake(child, f"`.{child.attr}` without a call", f"a_list.{child.attr}(value)", "call it")
 
 
 def _check_target(target: ast.expr, source: Source) -> None:

@@ -1,7 +1,7 @@
 """Verification: a kernel without open holes equals its specification, on every output of every block.
 
-The machine runs the whole grid over canonical terms, so equality holds for all inputs (paper, section 4.1); no
-solver is involved.
+The machine runs the whole grid over canonical terms, so equality holds for all inputs (paper, section 4.1). No solver
+is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Mismatch(Struct, frozen=True):
 
 
 class Verification(Struct, frozen=True):
-    """Whether a kernel equals its specification for all inputs; where not, the evidence."""
+    """Whether a kernel equals its specification for all inputs; if not, the evidence."""
 
     mismatches: tuple[Mismatch, ...]
     violations: tuple[Violation, ...]
@@ -65,7 +65,7 @@ def compare(program: Program, run: Run, wanted: Mapping[str, list[Term]]) -> tup
 def verify(program: Program, spec: Callable[..., Any], meaning: Meaning | None = None) -> Verification:
     """Compare a program without holes with its specification, for all inputs.
 
-    `meaning` is the specification's, where it is known already.
+    `meaning` is the specification's, if it is known already.
     """
     assert not program.holes, "verify wants a program without holes"
     meaning = meaning or Meaning.of(program, spec)

@@ -1,6 +1,7 @@
-"""Elements of unsigned input arrays that take Python's ints as they are: modulo two to the number of bits.
+"""Elements of unsigned input arrays that accept Python's ints: modulo two to the number of bits.
 
-NumPy refuses `-1 * x` for an unsigned `x`, although it has one meaning: a specification that says so runs on these.
+NumPy refuses `-1 * x` for an unsigned `x`, although its meaning is clear. A specification that contains it runs on
+these.
 """
 
 from __future__ import annotations

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
-from pysmt.typing import FunctionType
 
 from symbolic.core.value_types import BitVector, Boolean, Number, Symbolic, as_condition, describe
 from symbolic.core.values import boolean, integer, real, symbol_named
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Model
-from symbolic.solve.evaluate import as_signed
 from symbolic.solve.floor_division import manager
 from symbolic.solve.tables import Table
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 Kind: TypeAlias = Callable[[str], Symbolic] | Symbolic
 """What values are like: `integer`, `boolean`, `real`, or any symbolic value of the same kind."""
@@ -59,6 +58,9 @@ def function(name: str, takes: Sequence[Kind], gives: Kind) -> Function:
 
     A kind is `integer`, `boolean`, `real`, or a symbolic value that has it: `function("f", [integer, v], v)`.
     """
+    from pysmt.environment import get_env
+    from pysmt.typing import FunctionType
+
     if not isinstance(takes, list | tuple) or not takes:
         raise SwizzleError(f"{name} takes {describe(takes)}", expected="a list of kinds", fix="[integer]")
     kinds = [_like(each) for each in [*takes, gives]]
@@ -82,4 +84,6 @@ def _kind_name(like: Symbolic) -> str:
 
 
 def _shown(like: Symbolic, value: Any) -> Any:
+    from symbolic.solve.evaluate import as_signed
+
     return as_signed(value, like.width) if isinstance(like, BitVector) and like.signed else value

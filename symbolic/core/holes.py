@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from pysmt.typing import BOOL, INT, BVType
-
 from symbolic.core.value_types import BitVector, Boolean, Integer, check_width
 from symbolic.core.values import select
 from symbolic.errors import SwizzleError
@@ -21,6 +19,8 @@ def hole(*wrong: object, width: int | None = None, signed: bool = False, **unkno
 
     In a lifted function there is one for each place in the text, so that all its calls mean the same constant.
     """
+    from pysmt.typing import INT, BVType
+
     if wrong or unknown or not isinstance(signed, bool):
         raise SwizzleError(
             "hole takes a width and a sign by name", expected="hole(), or hole(width=8, signed=True)",
@@ -34,6 +34,8 @@ def hole(*wrong: object, width: int | None = None, signed: bool = False, **unkno
 
 def boolean_hole() -> Boolean:
     """Return a fresh truth value for `synthesize` to find."""
+    from pysmt.typing import BOOL
+
     return Boolean(manager().FreshSymbol(BOOL, "hole!%d"))
 
 

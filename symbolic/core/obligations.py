@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from pysmt.fnode import FNode
 
 from symbolic.core.value_types import Boolean, BooleanLike, as_condition
 from symbolic.errors import Place, SwizzleError
 from symbolic.solve.floor_division import manager
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 class Obligation(Struct, frozen=True):
@@ -47,7 +50,8 @@ class Obligations(Struct):
 
     def premises(self) -> list[FNode]:
         """Return what is assumed, each formula where no assertion before it is broken."""
-        found, demanded = [], list[FNode]()
+        found: list[FNode] = []
+        demanded: list[FNode] = []
         for each in self.made:
             if each.demanded:
                 demanded.append(each.condition.formula)

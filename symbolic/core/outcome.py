@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import count
-from typing import Any, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 from weakref import WeakSet
 
 from msgspec import Struct
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
 from symbolic.core.obligations import Obligation
@@ -17,7 +15,10 @@ from symbolic.core.structures import mapped
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
-from symbolic.solve.evaluate import as_signed
+from symbolic.solve.floor_division import manager
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 SHOWN = 8  # variables of an outcome's text
 
@@ -64,7 +65,7 @@ class Outcome(Struct, frozen=True, eq=False):
         """Return the symbols that the query was about."""
         formulas = [each.condition.formula for each in self.asked]
         formulas += [] if self.claim is None else [self.claim]
-        return {symbol for formula in formulas for symbol in get_env().fvo.get_free_variables(formula)}
+        return {symbol for formula in formulas for symbol in manager().env.fvo.get_free_variables(formula)}
 
     def __getitem__(self, value: Any) -> Any:
         """Return what a value is: an int, a bool of a Boolean, a Fraction of a Real; what holds such; a filled program.
@@ -152,6 +153,8 @@ def evaluated(value: Any, model: Model) -> Any:
             return Fraction(number)
         case BitVector():
             found = model.value(value.formula)
+            from symbolic.solve.evaluate import as_signed
+
             assert isinstance(found, int)
             return as_signed(found, value.width) if value.signed else found
         case list():

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
-from typing import Any, NoReturn, TypeAlias, TypeVar, cast
-
-import pysmt.operators as op
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 
 from symbolic.core.refusals import Refusals, refuse
 from symbolic.errors import SwizzleError
@@ -29,6 +25,9 @@ from symbolic.solve.floor_division import (
     signed_floor_mod,
     unsigned_floor_div,
 )
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -309,7 +308,7 @@ class BitVector(Number):
     @property
     def width(self) -> int:
         """The number of bits."""
-        return int(get_env().stc.get_type(self.formula).width)
+        return int(manager().env.stc.get_type(self.formula).width)
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -442,7 +441,8 @@ def _decided(number: FNode, holds: Callable[[int], bool]) -> FNode | None:
 
     A choice among numbers, as lifted functions make, then needs no arithmetic.
     """
-    m, tests, choice = manager(), list[tuple[FNode, FNode]](), number
+    m, choice = manager(), number
+    tests: list[tuple[FNode, FNode]] = []
     while choice.is_ite() and choice.arg(1).is_constant():
         tests.append((choice.arg(0), choice.arg(1)))
         choice = choice.arg(2)
@@ -465,6 +465,8 @@ def check_width(width: object) -> None:
 
 def bits_of(number: FNode, width: int) -> FNode:
     """Return an integer's lowest bits; of one that was a bit-vector, the bits that it had."""
+    import pysmt.operators as op
+
     m = manager()
     if number.is_constant():
         return m.BV(number.constant_value() % (1 << width), width)

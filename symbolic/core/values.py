@@ -11,11 +11,7 @@ divisor's sign, and `/` is of fractions. It is total: `x // 0` and `x / 0` are 0
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
-
-from pysmt.exceptions import PysmtTypeError
-from pysmt.fnode import FNode
-from pysmt.typing import BOOL, INT, REAL, BVType, PySMTType
+from typing import TYPE_CHECKING, Any
 
 from symbolic.core.obligations import demand
 from symbolic.core.value_types import (
@@ -32,6 +28,10 @@ from symbolic.core.value_types import (
 from symbolic.errors import SwizzleError
 from symbolic.solve.floor_division import manager
 
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
+    from pysmt.typing import PySMTType
+
 __all__ = [
     "BitVector", "Boolean", "BooleanLike", "Integer", "Real", "Symbolic",
     "all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "real", "select",
@@ -40,21 +40,29 @@ __all__ = [
 
 def integer(name: str) -> Integer:
     """Return the symbolic integer of that name."""
+    from pysmt.typing import INT
+
     return Integer(symbol_named(name, INT))
 
 
 def boolean(name: str) -> Boolean:
     """Return the symbolic Boolean of that name."""
+    from pysmt.typing import BOOL
+
     return Boolean(symbol_named(name, BOOL))
 
 
 def real(name: str) -> Real:
     """Return the symbolic real number of that name; models have it as a Fraction."""
+    from pysmt.typing import REAL
+
     return Real(symbol_named(name, REAL))
 
 
 def bitvector(name: str, width: int, *, signed: bool = False) -> BitVector:
     """Return the symbolic bit-vector of that name; `width` in bits."""
+    from pysmt.typing import BVType
+
     check_width(width)
     return BitVector(symbol_named(name, BVType(width)), signed)
 
@@ -115,6 +123,8 @@ def any_of(*conditions: BooleanLike) -> Boolean:
 
 def symbol_named(name: str, kind: PySMTType) -> FNode:
     """Return the symbol of a name and sort."""
+    from pysmt.exceptions import PysmtTypeError
+
     if not isinstance(name, str) or not name:
         raise SwizzleError(f"a name that is {describe(name)}", expected="a text, not empty", fix='"x"')
     try:

@@ -20,11 +20,12 @@ from symbolic.core.value_types import BitVector, Boolean, Integer, Number, Real,
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.lifting import operations
+from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import gathered, merge, truth_value
 from symbolic.lifting.operations import spread
 from symbolic.lifting.states import Dead, Site, State
-from symbolic.lifting.values import Items, is_plain, outward
+from symbolic.lifting.values import DIRECT, Items, is_plain, kind_of, outward, parts_inside, said
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
 
@@ -32,8 +33,11 @@ from symbolic.values.union import Union
 class Machine(Protocol):
     """What a handler needs of the running function."""
 
-    def elements(self, site: Site, sequence: Any) -> Iterator[tuple[Guard, Callable[[Site], Any]]]:
-        """Yield the guard of each element, and what gives it."""
+    def items(self, site: Site, sequence: Any) -> tuple[Any, ...]:
+        """Return the elements of a sequence of one known length."""
+
+    def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
+        """Return the mistake of a user at a node."""
 
     def generated(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Iterator[tuple[Guard, Any]]:
         """Yield the elements of a comprehension, each with the guard that it is one."""
@@ -85,11 +89,18 @@ def _len(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[st
 
 @_fixed(1, 3)
 def _range(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    if all(type(each) is int for each in arguments) and (len(arguments) < 3 or arguments[2]):
+        return range(*arguments)
     start, stop, step = {1: (0, *arguments, 1), 2: (*arguments, 1)}.get(len(arguments), tuple(arguments))
 
     def made(at: Site, first: Any, last: Any) -> Any:
         if all(type(each) in (int, bool) for each in (first, last, step)):
             return operations.attempt(at, range, first, last, step)
+        if site.budget.limited and not all(isinstance(each, operations.Number) for each in (first, last, step)):
+            raise SwizzleError(
+                "a range of something else than ints", expected="ints: sizes, loop variables, constants",
+                fix="divide with `//`",
+            )  # fmt: skip
         if type(step) is not int or step == 0:
             raise SwizzleError("a range's step", expected="a number other than 0", fix="range(a, b, 2)")
         if not all(isinstance(each, operations.Number) for each in (first, last)):
@@ -138,6 +149,12 @@ def _sum(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dic
     def total(at: Site, given: Any) -> Any:
         found = arguments[1] if len(arguments) == 2 else 0
         for item in _known(machine, at, given):
+            if DIRECT[type(found)] and DIRECT[type(item)] and type(item) is not type(None):
+                try:
+                    found = found + item
+                    continue
+                except operations.FAILURES:
+                    pass  # who fails, and where, is said below
             found = operations.binary(at, "+", found, item)
         return found
 
@@ -235,6 +252,8 @@ def _map(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], __: 
 def _sorted(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     def ordered(at: Site, given: Any) -> Any:
         items = list(_known(machine, at, given))
+        site.budget.spend(len(items) * len(items).bit_length(), site.where)
+        site.budget.measure(tuple(items), parts_inside, site.where)
         if is_plain(outward(Items.new(items))):
             return operations.attempt(at, lambda: tuple(sorted(map(outward, items))))
         for last in range(len(items) - 1, 0, -1):  # neighbours change places, the greatest goes up
@@ -261,6 +280,11 @@ def _int(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[st
             return operations.binary(at, "+", value, 0)
         if isinstance(value, BitVector):
             raise SwizzleError(f"int of {describe(value)}", expected="the bit-vector itself", fix="x.to_integer()")
+        if site.budget.limited and not isinstance(value, int):
+            raise SwizzleError(
+                f"int of {kind_of(value)}", expected="an int: sizes, loop variables and constants",
+                fix="a specification computes with data; it does not index with it",
+            )  # fmt: skip
         return operations.attempt(at, int, value)
 
     return spread(site, made, *arguments) if arguments else 0
@@ -330,7 +354,7 @@ def _replace(_: Machine, site: Site, __: ast.AST, arguments: list[Any], keywords
 
     def made(at: Site, each: Any) -> Any:
         if not is_record(each):
-            at.fail(f"TypeError: replace of {describe(outward(each))}")
+            at.fail(f"TypeError: replace of {said(each)}")
         unknown = keywords.keys() - fields_of(each).keys()
         if unknown:
             raise SwizzleError(
@@ -349,15 +373,7 @@ def _known(machine: Machine, site: Site, sequence: Any) -> tuple[Any, ...]:
         return sequence.items
     if isinstance(sequence, tuple):
         return sequence
-    found = []
-    for present, item in machine.elements(site, sequence):
-        if present != TRUE:
-            raise SwizzleError(
-                "a sequence whose length depends on a condition", place=site.where(),
-                expected="one of a known length", fix="a loop: for i in range(n): ...",
-            )  # fmt: skip
-        found.append(item(site))
-    return tuple(found)
+    return machine.items(site, sequence)
 
 
 # ---- lists -----------------------------------------------------------------------------------------------------
@@ -367,8 +383,8 @@ def _popped(site: Site, xs: Items, index: Any = -1) -> tuple[Items, Any]:
     value = operations.read(site, xs, index)
     if type(index) is not int:
         raise SwizzleError("pop at an index that depends on a condition", expected="a number", fix="xs.pop()")
-    place = index % len(xs.items)
-    return Items(xs.items[:place] + xs.items[place + 1 :], xs.names), value
+    place = index % len(xs)
+    return xs.edited(place, place + 1, ()), value
 
 
 def _inserted(_: Site, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
@@ -376,9 +392,8 @@ def _inserted(_: Site, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
         raise SwizzleError(
             "insert at an index that depends on a condition", expected="a number", fix="xs[:i] + [x] + xs[i:]"
         )
-    items = list(xs.items)
-    items.insert(index, value)
-    return Items(tuple(items), xs.names), None
+    place = range(len(xs) + 1)[slice(index, None)].start
+    return xs.edited(place, place, (value,)), None
 
 
 def _extended(site: Site, xs: Items, more: Any) -> tuple[Items, Any]:
@@ -387,11 +402,12 @@ def _extended(site: Site, xs: Items, more: Any) -> tuple[Items, Any]:
             "extend by something else than one list or tuple", expected="a list of a known length",
             fix="for x in more: xs.append(x)",
         )  # fmt: skip
-    return Items(xs.items + (more.items if isinstance(more, Items) else more), xs.names), None
+    site.budget.check_length(len(xs) + len(more), site.where)
+    return xs.edited(len(xs), len(xs), more.items if isinstance(more, Items) else more), None
 
 
 LIST_CHANGES: Final[dict[str, Callable[..., tuple[Items, Any]]]] = {
-    "append": lambda _, xs, value: (Items((*xs.items, value), xs.names), None),
+    "append": lambda _, xs, value: (xs.edited(len(xs), len(xs), (value,)), None),
     "pop": _popped,
     "insert": _inserted,
     "extend": _extended,
@@ -404,6 +420,7 @@ LIST_CHANGES: Final[dict[str, Callable[..., tuple[Items, Any]]]] = {
 @_fixed(2, 2)
 def _count(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     xs, value = arguments
+    site.budget.spend(COMPARISON * len(xs), site.where)
     found: Any = 0
     for item in xs.items:
         found = operations.binary(site, "+", found, truth_value(conditions(), operations.equal(site, item, value)))
@@ -413,6 +430,7 @@ def _count(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[
 @_fixed(2, 2)
 def _index(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     xs, value = arguments
+    site.budget.spend(COMPARISON * len(xs), site.where)
     table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
     for place, item in enumerate(xs.items):
         here = table.both(missing, operations.equal(site, item, value))

@@ -9,19 +9,24 @@ Invariant: no cube holds a guard with its negation, a cube itself, or a negated 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
-
-from pysmt.fnode import FNode
 
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import FALSE, TRUE, Guard
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 _TABLES: WeakKeyDictionary[object, Conditions] = WeakKeyDictionary()
 
 
 def conditions() -> Conditions:
     """Return the guards over the formulas of PySMT's current environment; like formulas, they are interned in it."""
+    if "pysmt.environment" not in sys.modules:
+        return _WITHOUT_FORMULAS
     found = _TABLES.get(manager())
     if found is None:
         found = _TABLES[manager()] = Conditions()
@@ -33,8 +38,8 @@ class Conditions:
 
     def __init__(self) -> None:
         self._last: Guard = TRUE
-        self._formulas: dict[Guard, FNode] = {TRUE: manager().TRUE(), FALSE: manager().FALSE()}
-        self._guards: dict[FNode, Guard] = {formula: guard for guard, formula in self._formulas.items()}
+        self._formulas: dict[Guard, FNode] = {}
+        self._guards: dict[FNode, Guard] = {}
         self._cubes: dict[Guard, frozenset[Guard]] = {TRUE: frozenset()}
         self._by_parts: dict[frozenset[Guard], Guard] = {frozenset(): TRUE}
         self._both: dict[tuple[Guard, Guard], Guard] = {}
@@ -45,7 +50,9 @@ class Conditions:
         """Return the guard that says what a Boolean formula says."""
         found = self._guards.get(formula)
         if found is None:
-            if formula.is_not():
+            if formula.is_bool_constant():
+                found = TRUE if formula.is_true() else FALSE
+            elif formula.is_not():
                 found = -self.guard(formula.arg(0))
             elif formula.is_and():
                 found = self.all(map(self.guard, formula.args()))
@@ -65,7 +72,7 @@ class Conditions:
         """Return the formula of a guard; asking for its guard gives this one again."""
         found = self._formulas.get(guard)
         if found is None:
-            parts = sorted(self._cubes[abs(guard)], key=abs)
+            parts = sorted(self._cubes[abs(guard)], key=abs)  # none of TRUE
             if guard > 0:
                 found = manager().And([self.formula(part) for part in parts])
             else:
@@ -174,3 +181,7 @@ class Conditions:
                 self._cubes[found] = key
         self._by_parts[parts] = found
         return found
+
+
+_WITHOUT_FORMULAS = Conditions()
+"""Where PySMT was never loaded nothing is symbolic, and every condition is TRUE or FALSE."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from pysmt.fnode import FNode
 
+from symbolic.lifting.budget import UNLIMITED, Budget
 from symbolic.lifting.reading import Code, read
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 Beyond: TypeAlias = Literal["assert", "assume"]
 
@@ -30,6 +33,21 @@ class Environment(Protocol):
     def trusted(self) -> bool:
         """Whether the text may call and look into whatever its names mean."""
 
+    @property
+    def wanted(self) -> str:
+        """What is expected where a name means nothing."""
+
+    @property
+    def advice(self) -> str:
+        """How to mend that, where no name is near."""
+
+    @property
+    def met(self) -> dict[str, Any]:
+        """What names were found to mean, as the interpreter holds it, for as long as they mean it."""
+
+    def budget(self) -> Budget:
+        """Return what work the text may ask for, in one run."""
+
     def find(self, name: str) -> Any:
         """Return what a name means; KeyError where it means nothing."""
 
@@ -43,6 +61,17 @@ class PythonNames:
 
     function: FunctionType
     trusted: bool = True
+    wanted: str = "a name of the function, of its file, or a built-in one"
+    advice: str = ""
+
+    @property
+    def met(self) -> dict[str, Any]:
+        """Nothing: a file may give its names another meaning."""
+        return {}
+
+    def budget(self) -> Budget:
+        """Return that there is no limit but Python's."""
+        return UNLIMITED
 
     def find(self, name: str) -> Any:
         """Return what a name means; KeyError where it means nothing."""
@@ -61,11 +90,36 @@ class PythonNames:
         return [*self.function.__code__.co_freevars, *self.function.__globals__, *vars(builtins)]
 
 
-class Names(Struct, frozen=True):
-    """What names mean by a table, for a text that may be a stranger's."""
+class Known(Struct, frozen=True, eq=False):
+    """A function that the interpreter is told how to call: what calling it means is said here and nowhere else.
+
+    `call` gets the running function, the site, the node of the call, arguments and named arguments, all as the
+    interpreter holds values (`symbolic.lifting.builtins.Handler`).
+    """
+
+    name: str
+    call: Callable[[Any, Any, ast.AST, list[Any], dict[str, Any]], Any]
+
+
+class Names(Struct, frozen=True, eq=False):
+    """What names mean by a table, for a text that may be a stranger's; no name ever means something else later.
+
+    What is in the table is a value, a function with a `closure`, one of Python's that `builtins.HANDLED` knows, or
+    `Known`: nothing else is called. Errors call the text `what`, say that it may hold
+    `part` and of an unknown name that `wanted` was expected, and what to do by `advice`.
+    """
 
     table: Mapping[str, Any]
+    what: str = "the text"
+    part: str = "values and their operators"
+    wanted: str = "a name of the function, of its file, or a built-in one"
+    advice: str = ""
     trusted: bool = False
+    met: dict[str, Any] = field(default_factory=dict)
+
+    def budget(self) -> Budget:
+        """Return the limits of a stranger's text."""
+        return Budget(True, self.what, self.part)
 
     def find(self, name: str) -> Any:
         """Return what a name means; KeyError where it means nothing."""

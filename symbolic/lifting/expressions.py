@@ -6,10 +6,12 @@ Nothing is compiled or executed: a name means what the environment says, a call 
 from __future__ import annotations
 
 import ast
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import pairwise
+from itertools import chain, pairwise
+from math import prod
 from types import FunctionType, MethodType
 from typing import Any, Final
 
@@ -19,14 +21,26 @@ from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import Boolean, Number, describe
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, unknowns
+from symbolic.lifting.budget import BITS, CALL, ROUND, Budget
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Closure, Expansion, Root, closure_of
+from symbolic.lifting.environment import Closure, Expansion, Known, Root, closure_of
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import for_all, spread
 from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.sharing import Shared, Sharing, slots
 from symbolic.lifting.states import UNSET, Dead, Site, State
-from symbolic.lifting.values import Alternatives, Items, as_integer, inward, outward
+from symbolic.lifting.values import (
+    DIRECT,
+    Alternatives,
+    Items,
+    as_integer,
+    inward,
+    is_data,
+    is_plain,
+    kind_of,
+    said,
+    shape_of,
+)  # fmt: skip
 from symbolic.suggest import near
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
@@ -38,6 +52,16 @@ OPERATORS: Final = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
     ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
+_COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+_GROWING: Final = ("**", "<<")
+_LARGE: Final = 1 << BITS
+_INDICES: Final = frozenset({int})
+_INWARD: Final = frozenset({int, bool, float, tuple, Items})
+"""Types whose values are held as they are."""
+_ELSEWHERE: Final = object()
 DEEPEST_GRAMMAR: Final = 12
 INNER: Final = ("formula", "lift", "like")
 """What symbolic values have for the core alone."""
@@ -48,19 +72,21 @@ class Expressions(ABC):
     """One call of a function, as far as its expressions go; `Activation` runs its statements."""
 
     def __init__(
-        self, function: Closure, path: Guard, *, caller: Expressions | None = None, called_from: Place | None = None,
-        expanded: object = None,
+        self, function: Closure, path: Guard, *, caller: Expressions | None = None,
+        called_from: Callable[[], Place] | None = None, expanded: object = None,
     ) -> None:  # fmt: skip
         self.function = function
         self.code = function.code
         self.path = path
         self.caller = caller
+        self.level: int = 1 if caller is None else caller.level + 1
+        self.budget: Budget = function.environment.budget() if caller is None else caller.budget
         self._called_from = called_from
         self.returns: list[ast.expr | None] = []
         self.sketch, self.instance = function.sketch, function.instance
         if function.grammar and caller is not None:
             self.sketch, self.instance = caller.sketch, (*caller.instance, expanded)
-        self._outside: dict[str, Any] = {}
+        self._outside = function.environment.met
         self._sharing: Sharing | None = None
         self.plain: dict[str, Any] = {}
 
@@ -80,32 +106,47 @@ class Expressions(ABC):
 
     def place(self, node: ast.AST) -> Place:
         """Return the place of a node, with the calls that lead here."""
-        return self.code.text.place(node, self.code.name, self._called_from)
+        return self.code.text.place(node, self.code.name, self._called_from and self._called_from())
 
     def site(self, node: ast.AST, state: State) -> Site:
         """Return where a node is met."""
-        return Site(state.path, lambda: self.place(node))
+        return Site(state.path, lambda: self.place(node), self.budget)
 
     def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
         """Return the mistake of a user at a node."""
         return SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
 
+    def tired(self, node: ast.AST) -> None:
+        """Look whether the work is over that the text may ask for; SwizzleError if it is."""
+        self.budget.look(lambda: self.place(node))
+
+    def mistaken(self, node: ast.AST, error: Exception) -> SwizzleError:
+        """Return what Python says of plain values as the mistake of a stranger's text."""
+        if isinstance(error, IndexError):
+            return self.error(
+                node, str(error), "an index inside the shape", "check it against the shapes in @sketch(...)"
+            )
+        return self.error(
+            node, f"{type(error).__name__}: {error}", self.budget.part, "compute with numbers and array elements"
+        )
+
     # -- expressions -------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr, state: State) -> Any:
         """Return what an expression is on a state's paths."""
+        self.budget.left -= 1
         handler = _HANDLERS.get(type(node))
         if handler is None:
             raise self.error(node, f"`{ast.unparse(node)}` in a lifted function", "another expression")
         try:
             return handler(self, node, state)
         except SwizzleError as error:
-            if error.place is not None:
-                raise
-            raise SwizzleError(error.found, place=self.place(node), expected=error.expected, fix=error.fix) from None
+            raise self.placed(node, error) from None
 
     def condition(self, node: ast.expr, state: State) -> Guard:
         """Return the guard that an expression counts as true; what decides it alone is all that is asked."""
+        if type(node) is ast.Compare and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+            return self._compared(node, state)
         table = conditions()
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -138,7 +179,31 @@ class Expressions(ABC):
                         break
                     inner = next_state
                 return found
-        return operations.truth(self.site(node, state), self.value(node, state))
+        value = self.value(node, state)
+        if type(value) is bool:
+            return TRUE if value else FALSE
+        return operations.truth(self.site(node, state), value)
+
+    def _compared(self, node: ast.Compare, state: State) -> Guard:
+        """Return the guard of one comparison."""
+        self.budget.left -= 1
+        kind, a, b = type(node.ops[0]), self.value(node.left, state), self.value(node.comparators[0], state)
+        try:
+            if DIRECT[type(a)] and DIRECT[type(b)]:
+                found = None
+                with suppress(*operations.FAILURES):  # who fails, and where, is said below
+                    found = _COMPARE[kind](a, b)
+                if type(found) is bool:
+                    return TRUE if found else FALSE
+            return operations.compare(self.site(node, state), OPERATORS[kind], a, b)
+        except SwizzleError as error:
+            raise self.placed(node, error) from None
+
+    def placed(self, node: ast.AST, error: SwizzleError) -> SwizzleError:
+        """Return a mistake with its place."""
+        if error.place is not None:
+            return error
+        return SwizzleError(error.found, place=self.place(node), expected=error.expected, fix=error.fix)
 
     def _truth_value(self, node: ast.expr, state: State) -> Any:
         return truth_value(conditions(), self.condition(node, state))
@@ -146,11 +211,34 @@ class Expressions(ABC):
     def _unary(self, node: ast.UnaryOp, state: State) -> Any:
         if isinstance(node.op, ast.Not):
             return self._truth_value(node, state)
-        return operations.unary(self.site(node, state), OPERATORS[type(node.op)], self.value(node.operand, state))
+        value = self.value(node.operand, state)
+        if type(value) in (int, float) and isinstance(node.op, ast.USub):
+            return -value
+        return operations.unary(self.site(node, state), OPERATORS[type(node.op)], value)
 
     def _binary(self, node: ast.BinOp, state: State) -> Any:
-        left, right = self.value(node.left, state), self.value(node.right, state)
-        return operations.binary(self.site(node, state), OPERATORS[type(node.op)], left, right)
+        return self.computed(
+            node, OPERATORS[type(node.op)], self.value(node.left, state), self.value(node.right, state), state
+        )
+
+    def computed(self, node: ast.AST, symbol: str, a: Any, b: Any, state: State) -> Any:
+        """Return `a symbol b`: numbers and data at once, what depends on conditions by `operations`."""
+        if DIRECT[type(a)] and DIRECT[type(b)]:
+            if symbol in _GROWING and isinstance(a, int) and isinstance(b, int):
+                self.budget.check_operation(symbol, a, b, lambda: self.place(node))
+            try:
+                found = operations.ARITHMETIC[symbol](a, b)
+                if type(found) is int and not -_LARGE < found < _LARGE:
+                    self.budget.check_operation("", found, 0, lambda: self.place(node))
+                return found
+            except SwizzleError:
+                raise
+            except Exception as error:
+                if self.budget.limited and state.path == TRUE:
+                    raise self.mistaken(node, error) from None
+                if not isinstance(error, operations.FAILURES):
+                    raise
+        return operations.binary(self.site(node, state), symbol, a, b)
 
     def _bool_op(self, node: ast.BoolOp, state: State) -> Any:
         """`a and b` is a where a counts as false, else b."""
@@ -180,8 +268,10 @@ class Expressions(ABC):
 
     def _name(self, node: ast.Name, state: State) -> Any:
         name = node.id
-        if name in state.names:
-            value = state.names[name]
+        value = state.names.get(name, _ELSEWHERE)
+        if value is not _ELSEWHERE:
+            if DIRECT[type(value)]:
+                return value
             if value is UNSET:
                 self._unassigned(node, state)
             if isinstance(value, Alternatives) and any(part is UNSET for _, part in value.parts):
@@ -194,9 +284,10 @@ class Expressions(ABC):
             self._unassigned(node, state)
         if name in self.function.captured:
             return self.function.captured[name]
-        if name not in self._outside:
-            self._outside[name] = inward(self._find(node, name), operations.THEIRS)
-        return self._outside[name]
+        found = self._outside.get(name, UNSET)
+        if found is UNSET:
+            found = self._outside[name] = inward(self._find(node, name), operations.THEIRS)
+        return found
 
     def _unassigned(self, node: ast.Name, state: State) -> None:
         if state.path != TRUE:
@@ -207,11 +298,9 @@ class Expressions(ABC):
         try:
             return self.function.environment.find(name)
         except KeyError:
-            known = [*self.code.local, *self.function.environment.names()]
-            raise self.error(
-                node, f"{name} is not defined", "a name of the function, of its file, or a built-in one",
-                near(name, known),
-            ) from None  # fmt: skip
+            environment = self.function.environment
+            close = near(name, [*self.code.local, *environment.names()]) or environment.advice
+            raise self.error(node, f"{name} is not defined", environment.wanted, close) from None
 
     def _sequence(self, node: ast.Tuple | ast.List, state: State) -> Any:
         if not any(isinstance(each, ast.Starred) for each in node.elts):
@@ -228,8 +317,47 @@ class Expressions(ABC):
         return found if isinstance(node, ast.Tuple) else spread(site, lambda _, some: Items.new(some), found)
 
     def _subscript(self, node: ast.Subscript, state: State) -> Any:
-        sequence = self.value(node.value, state)
-        return operations.read(self.site(node, state), sequence, self.value(node.slice, state))
+        sequence, index = self.value(node.value, state), self.value(node.slice, state)
+        if type(sequence) is Items and type(index) is int and 0 <= index < len(sequence):
+            return sequence.at(index)
+        if shape_of(sequence):
+            return self.element(node, sequence, index, state)
+        if self.budget.limited:
+            self.check_index(node, index)
+        return operations.read(self.site(node, state), sequence, index)
+
+    def element(self, node: ast.Subscript, array: Any, index: Any, state: State) -> Any:
+        """Return an element or a part of an array."""
+        if type(index) is int or (type(index) is tuple and _INDICES.issuperset(map(type, index))):
+            pass
+        elif self.budget.limited:
+            self.check_index(node, index)
+        elif not is_plain(index):
+            return operations.read(self.site(node, state), array, index)
+        try:
+            found = array[index]
+        except operations.FAILURES as error:
+            if self.budget.limited and state.path == TRUE:
+                raise self.mistaken(node, error) from None
+            return operations.read(self.site(node, state), array, index)
+        if DIRECT[type(found)]:
+            return found
+        self.budget.left -= prod(shape_of(found)) if not isinstance(found, list) else len(found)
+        return inward(found, operations.THEIRS)
+
+    def check_index(self, node: ast.Subscript, index: Any) -> None:
+        """Refuse an index that is data."""
+        parts = zip(node.slice.elts, index, strict=True) if (
+            isinstance(node.slice, ast.Tuple) and isinstance(index, tuple)
+        ) else [(node.slice, index)]  # fmt: skip
+        for at, part in parts:
+            ends = (part.start, part.stop, part.step) if isinstance(part, slice) else (part,)
+            for each in ends:
+                if isinstance(each, float) or is_data(type(each)) or shape_of(each):
+                    raise self.error(
+                        at, f"an index that is {kind_of(each)}", "an int: sizes, loop variables and constants",
+                        "a specification computes with data; it does not index with it",
+                    )  # fmt: skip
 
     def _slice(self, node: ast.Slice, state: State) -> slice:
         return slice(*(each and self.value(each, state) for each in (node.lower, node.upper, node.step)))
@@ -246,14 +374,16 @@ class Expressions(ABC):
             if isinstance(each, tuple) and name in getattr(type(each), "_fields", ()):
                 return getattr(each, name)
             if isinstance(each, Items | Union):
-                site.fail(f"AttributeError: {describe(outward(each))} has no `.{name}`")
+                site.fail(f"AttributeError: {said(each)} has no `.{name}`")
             known = getattr(type(each), name, None)
             if is_record(each) and isinstance(known, property) and isinstance(known.fget, FunctionType):
                 return self._called(site, node, MethodType(known.fget, each), [], {}, state)
             if is_record(each) and isinstance(known, FunctionType):
                 return MethodType(known, each)
+            if name == "shape" and shape_of(each):
+                return shape_of(each)
             if not self.function.environment.trusted or name.startswith("_"):
-                raise self.error(node, f"`.{name}` of {describe(outward(each))}", "a field of a record", "a name")
+                raise self.error(node, f"`.{name}` of {said(each)}", "a field of a record", "a name")
             try:
                 return inward(getattr(each, name), operations.THEIRS)
             except AttributeError as error:
@@ -269,12 +399,27 @@ class Expressions(ABC):
 
     # -- what can be run over ----------------------------------------------------------------------------------
 
+    def known_elements(self, sequence: Any) -> tuple[Any, ...] | list[Any] | range | None:
+        """Return the elements of a sequence whose length depends on no condition; None for any other value."""
+        if isinstance(sequence, Items):
+            return sequence.items
+        if isinstance(sequence, range):
+            return sequence
+        if isinstance(sequence, tuple):
+            return [item if type(item) in _INWARD else inward(item, operations.THEIRS) for item in sequence]
+        if shape_of(sequence):
+            found = (sequence[place] for place in range(len(sequence)))
+            return [item if DIRECT[type(item)] else inward(item, operations.THEIRS) for item in found]
+        return None
+
     def elements(self, site: Site, sequence: Any) -> Iterator[tuple[Guard, Callable[[Site], Any]]]:
         """Yield, of each element, the guard that there is one and what gives it; without end for symbolic ranges."""
         table = conditions()
         match sequence:
             case Items(items=items):
                 yield from ((TRUE, _given(item)) for item in items)
+            case _ if shape_of(sequence):
+                yield from ((TRUE, _given(inward(sequence[i], operations.THEIRS))) for i in range(len(sequence)))
             case builtins.SymbolicRange():
                 number = sequence.start
                 while True:
@@ -292,7 +437,12 @@ class Expressions(ABC):
             case dict():
                 yield from ((TRUE, _given(item)) for item in list(sequence))
             case _:
-                site.fail(f"TypeError: {describe(outward(sequence))} is no sequence")
+                if self.budget.limited:
+                    raise SwizzleError(
+                        f"a loop over {kind_of(sequence)}", place=site.where(), expected="a range, a list or an array",
+                        fix="write range(n)",
+                    )  # fmt: skip
+                site.fail(f"TypeError: {said(sequence)} is no sequence")
 
     def _length(self, site: Site, value: Any) -> int:
         try:
@@ -304,7 +454,14 @@ class Expressions(ABC):
 
     def items(self, site: Site, sequence: Any) -> tuple[Any, ...]:
         """Return the elements of a sequence of one known length."""
-        found = []
+        known = self.known_elements(sequence)
+        if known is not None:
+            if isinstance(known, range):
+                self.budget.check_length(max(0, -((known.start - known.stop) // known.step)), site.where)
+            else:
+                self.budget.check_length(len(known), site.where)
+            return tuple(known)
+        found: list[Any] = []
         for present, item in self.elements(site, sequence):
             if present != TRUE:
                 raise SwizzleError(
@@ -315,11 +472,27 @@ class Expressions(ABC):
         return tuple(found)
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Any:
-        found: Any = Items.new(())
-        for guard, item in self.generated(node, state):
-            longer = spread(self.site(node, state), _longer(item), found)
-            found = merge([(guard, longer), (-guard, found)])
+        elements = self.generated(node, state)
+        certain: list[Any] = []
+        for guard, item in elements:
+            if guard != TRUE:
+                break
+            certain.append(item)
+            self.count(len(certain), lambda: self.place(node))
+        else:
+            return Items.new(certain)
+        found: Any = Items.new(certain)
+        for now, each in chain([(guard, item)], elements):
+            longer = spread(self.site(node, state), _longer(each), found)
+            found = merge([(now, longer), (-now, found)])
         return found
+
+    def count(self, length: int, where: Callable[[], Place]) -> None:
+        """Take a step for the last element of a sequence that is being made."""
+        self.budget.left -= ROUND
+        if self.budget.left < self.budget.pause or length > self.budget.length:
+            self.budget.look(where)
+            self.budget.check_length(length, where)
 
     def generated(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Iterator[tuple[Guard, Any]]:
         """Yield the elements of a comprehension, each with the guard that it is one."""
@@ -329,8 +502,12 @@ class Expressions(ABC):
                 yield guard, self.value(node.elt, on)
                 return
             first, *rest = generators
-            count = 0
-            for present, item in self.elements(self.site(first.iter, on), self.value(first.iter, on)):
+            count, sequence = 0, self.value(first.iter, on)
+            known = self.known_elements(sequence)
+            if known is not None:
+                yield from surely(first, rest, on, guard, known)
+                return
+            for present, item in self.elements(self.site(first.iter, on), sequence):
                 asked = State(conditions().both(on.path, state.path), on.names)  # fewer, once some are decided
                 here = asked.on(present)
                 if here is None:
@@ -350,6 +527,43 @@ class Expressions(ABC):
                         here = on_now
                     else:
                         yield from inner(rest, here, both)
+                except Dead:
+                    here.leave(state)
+
+        def surely(
+            first: ast.comprehension, rest: list[ast.comprehension], on: State, guard: Guard, known: Iterable[Any]
+        ) -> Iterator[tuple[Guard, Any]]:
+            """As `inner`, for elements that are there whatever the inputs are."""
+            target, tests = first.target, first.ifs
+            for item in known:
+                self.budget.left -= ROUND
+                if self.budget.left < self.budget.pause:
+                    self.tired(first.iter)
+                if on.path == state.path:
+                    here = on
+                else:  # fewer paths, once some are decided
+                    here = State(conditions().both(on.path, state.path), dict(on.names))
+                    if here.path == FALSE:
+                        return
+                both = guard
+                try:
+                    if type(target) is ast.Name:
+                        here.names[target.id] = item
+                    else:
+                        self.store(target, item, here)
+                    for test in tests:
+                        passed = self.condition(test, here)
+                        if passed == TRUE:
+                            continue
+                        on_now = here.on(passed)
+                        if on_now is None:
+                            break
+                        both, here = conditions().both(both, passed), on_now
+                    else:
+                        if rest:
+                            yield from inner(rest, here, both)
+                        else:
+                            yield both, self.value(node.elt, here)
                 except Dead:
                     here.leave(state)
 
@@ -405,18 +619,29 @@ class Expressions(ABC):
             function = self._looked_up(node.func, holder, state)
         else:
             function = self.value(node.func, state)
-        special = builtins.SPECIAL.get(function) if _hashable(function) else None
-        if special is not None and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
-            return special(self, node, node.args[0], state)
-        if _hashable(function) and function in unknowns.UNKNOWN:
-            return self.unknown(function, node, state)
+        if not isinstance(function, Alternatives | Known | Closure) and _hashable(function):
+            special = builtins.SPECIAL.get(function)
+            if special is not None and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+                return special(self, node, node.args[0], state)
+            if function in unknowns.UNKNOWN:
+                return self.unknown(function, node, state)
         arguments = [self.value(each, state) for each in node.args]
         keywords = {each.arg: self.value(each.value, state) for each in node.keywords if each.arg is not None}
         if len(keywords) != len(node.keywords):
             raise self.error(node, "`**` takes a dict apart", "each argument by its name", "f(x=1)")
-        return spread(
-            self.site(node, state), lambda at, each: self._called(at, node, each, arguments, keywords, state), function
-        )
+        self.budget.left -= CALL
+        if self.budget.left < self.budget.pause:
+            self.tired(node)
+        site = self.site(node, state)
+        for each in node.args:
+            if type(each) is ast.GeneratorExp and hasattr(function, "closure"):
+                raise self.error(
+                    each, "a generator is given to a function, of which it is not known how far it will be asked",
+                    "a list", f"[{ast.unparse(each)[1:-1]}]",
+                )  # fmt: skip
+        if not isinstance(function, Alternatives):
+            return self._called(site, node, function, arguments, keywords, state)
+        return spread(site, lambda at, each: self._called(at, node, each, arguments, keywords, state), function)
 
     def unknown(self, function: Any, node: ast.Call, state: State) -> Any:
         """Return the hole or choice of a place."""
@@ -425,6 +650,8 @@ class Expressions(ABC):
     def _called(
         self, site: Site, node: ast.AST, function: Any, arguments: list[Any], keywords: dict[str, Any], state: State
     ) -> Any:
+        if isinstance(function, Known):
+            return function.call(self, site, node, arguments, keywords)
         if isinstance(function, MethodType):
             arguments, function = [inward(function.__self__), *arguments], function.__func__
             if isinstance(function, FunctionType):
@@ -437,8 +664,10 @@ class Expressions(ABC):
         handler = builtins.HANDLED.get(function) if _hashable(function) else None
         if handler is not None:
             return handler(self, site, node, arguments, keywords)
+        if self.budget.limited and not isinstance(function, type):
+            raise self._uncalled(node, function)
         if not callable(function):
-            site.fail(f"TypeError: {describe(outward(function))} is called")
+            site.fail(f"TypeError: {said(function)} is called")
         if _hashable(function) and function in builtins.FORBIDDEN:
             raise self.error(
                 node, f"{function.__name__} in a lifted function", "values and their operators", "another way"
@@ -448,11 +677,15 @@ class Expressions(ABC):
                 return function(*arguments, **keywords)
             except TypeError as error:
                 raise self.error(node, str(error), f"the fields of {function.__name__}") from None
-        if not self.function.environment.trusted:
-            raise self.error(
-                node, f"{getattr(function, '__name__', function)} cannot be called here", "a lifted function"
-            )
+        if self.budget.limited:
+            raise self._uncalled(node, function)
         return operations.native(site, function, arguments, keywords)
+
+    def _uncalled(self, node: ast.AST, function: Any) -> SwizzleError:
+        """Return the mistake of a stranger's text that calls what it may not, or what is no function."""
+        name = getattr(function, "__name__", None) if callable(function) else None
+        found = f"a call of {kind_of(function)}" if name is None else f"{name} cannot be called here"
+        return self.error(getattr(node, "func", node), found, f"a function of {self.budget.what}")
 
     def enter(
         self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
@@ -475,7 +708,7 @@ class Expressions(ABC):
         self.sketch.expansions[(*self.instance, node)] = expansion = inner.expansion(node)
         value = as_integer(result)
         if not self.function.grammar and isinstance(value, Number | Boolean):
-            names = bound_names(function, arguments, keywords, None)
+            names = bound_names(function, arguments, keywords, site.where)
             root = Root(expansion.instance, function, names, value.formula)
             self.sketch.roots[root.instance, root.result] = root
         return result
@@ -484,20 +717,27 @@ class Expressions(ABC):
         self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
     ) -> tuple[Any, Expressions]:
         """Run a lifted function; return its result, and the run."""
-        place = site.where()
-        names = bound_names(function, arguments, keywords, place)
-        inner = type(self)(function, site.path, caller=self, called_from=place, expanded=node)
-        depth = inner.depth()
+        names = bound_names(function, arguments, keywords, site.where)
+        inner = type(self)(function, site.path, caller=self, called_from=site.where, expanded=node)
+        if inner.level > self.budget.depth:
+            raise self.error(
+                node, f"more than {self.budget.depth} calls within each other", "an end that is reached",
+                "write a loop instead of a recursion",
+            )  # fmt: skip
+        depth = 0 if site.path == TRUE and not function.grammar else inner.depth()
         if function.grammar and depth > DEEPEST_GRAMMAR:
             raise SwizzleError(
                 f"the grammar {function.code.name} has more than {DEEPEST_GRAMMAR} calls within each other",
-                place=place, expected="a depth that ends", fix="if depth == 0: return ...",
+                place=site.where(), expected="a depth that ends", fix="if depth == 0: return ...",
             )  # fmt: skip
         if depth > function.bound:
             what = f"more than {function.bound} calls of {function.code.name} within each other"
             if site.path == TRUE:
                 raise SwizzleError(
-                    what, place=place, expected="an end that is reached", fix=f"@lifted(bound={2 * function.bound})"
+                    what,
+                    place=site.where(),
+                    expected="an end that is reached",
+                    fix=f"@lifted(bound={2 * function.bound})",
                 )
             site.require(FALSE, f"beyond the bound: {what}", demanded=function.beyond == "assert")
             raise Dead
@@ -597,14 +837,15 @@ _HANDLERS: Final[dict[type[ast.AST], Callable[[Expressions, Any, State], Any]]] 
 
 
 def bound_names(
-    function: Closure, arguments: list[Any], keywords: Mapping[str, Any], place: Place | None
+    function: Closure, arguments: list[Any], keywords: Mapping[str, Any], where: Callable[[], Place | None]
 ) -> dict[str, Any]:
     """Return what each parameter is; SwizzleError where arguments do not fit."""
     spec = function.code.parameters
+    if not keywords and len(arguments) == len(spec.args) and not (spec.posonlyargs or spec.kwonlyargs):
+        return {parameter.arg: value for parameter, value in zip(spec.args, arguments, strict=True)}
     positional = [*spec.posonlyargs, *spec.args]
     names = {parameter.arg: value for parameter, value in zip(positional, arguments, strict=False)}
     by_name = {parameter.arg for parameter in [*spec.args, *spec.kwonlyargs]}
-    expected = f"{function.code.name}({ast.unparse(spec)})"
     found = ""
     if len(arguments) > len(positional):
         found = f"{function.code.name} is given {len(arguments)} arguments and takes {len(positional)}"
@@ -619,7 +860,10 @@ def bound_names(
     if missing and not found:
         found = f"{function.code.name} is called without {', '.join(missing)}"
     if found:
-        raise SwizzleError(found, place=place, expected=expected, fix="as many arguments as parameters")
+        raise SwizzleError(
+            found, place=where(), expected=f"{function.code.name}({ast.unparse(spec)})",
+            fix="as many arguments as parameters",
+        )  # fmt: skip
     return names
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast, overload
 
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
+from msgspec.structs import replace
 
 from symbolic.core.obligations import current_path
 from symbolic.core.outcome import shown_by
@@ -20,18 +19,21 @@ from symbolic.core.value_types import Integer
 from symbolic.errors import SwizzleError
 from symbolic.lifting import printing
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Beyond, Closure, closure_of
+from symbolic.lifting.environment import Beyond, Closure, Names, closure_of
 from symbolic.lifting.expressions import bound_names
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.operations import THEIRS
-from symbolic.lifting.reading import check_grammar, read
-from symbolic.lifting.states import Dead
+from symbolic.lifting.reading import Code, check_grammar, read
+from symbolic.lifting.states import Dead, State
 from symbolic.lifting.unknowns import UNKNOWN, Choice
-from symbolic.lifting.values import inward, is_plain, outward
+from symbolic.lifting.values import inward, is_plain, outward, parts_inside
 from symbolic.solve.answer import Model
+from symbolic.solve.floor_division import manager
 from symbolic.values.guard import TRUE
 
 if TYPE_CHECKING:
+    from pysmt.fnode import FNode
+
     from symbolic.lifting.enumeration import Enumeration
 
 P = ParamSpec("P")
@@ -65,7 +67,7 @@ class Lifted(Generic[P, T]):
         """
         if is_plain(arguments) and all(map(is_plain, keywords.values())) and not self.needs_machine():
             return self.function(*arguments, **keywords)
-        return cast(T, _run(self.closure, arguments, keywords))
+        return cast(T, _value(self.closure, arguments, keywords))
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -78,7 +80,7 @@ class Lifted(Generic[P, T]):
         made = printing.filled(self.closure, model)
 
         def run(*arguments: Any, **keywords: Any) -> Any:
-            return _run(made, arguments, keywords)
+            return _value(made, arguments, keywords)
 
         return printing.Filled(printing.source(made), run)
 
@@ -88,7 +90,7 @@ class Lifted(Generic[P, T]):
         for unknown in self.closure.sketch.unknowns.values():
             if isinstance(unknown, Choice):
                 for guard in unknown.guards:
-                    found |= get_env().fvo.get_free_variables(conditions().formula(guard))
+                    found |= manager().env.fvo.get_free_variables(conditions().formula(guard))
             else:
                 found.add(unknown.formula)
         return found
@@ -127,16 +129,39 @@ def lifted(function: Any = None, /, *, bound: int = 32, beyond: Beyond = "assert
     return Lifted(function, bound, beyond)
 
 
-def _run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def closure_with_defaults(code: Code, names: Names) -> Closure:
+    """Return a function of a text whose names a table gives; its parameters' defaults are computed now."""
+    spec = code.parameters
+    bare = Closure(code, names)
+    missing = Activation(bare, TRUE)
+    given = zip(spec.args[len(spec.args) - len(spec.defaults) :], spec.defaults, strict=True)
+    return replace(bare, defaults={each.arg: missing.value(default, State(TRUE, {})) for each, default in given})
+
+
+def _value(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Call a function whose result is for Python: no function of the interpreter's."""
+    result = run(function, arguments, keywords)
+    if isinstance(result, Closure):
+        raise SwizzleError(
+            f"{function.code.name} returns a function", place=function.code.text.place(function.code.node),
+            expected="values", fix="call it inside, and return what it gives",
+        )  # fmt: skip
+    return result
+
+
+def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Call a function from outside of any other, with values as users have them."""
-    table, around = conditions(), current_path()
-    path = TRUE if around is None else table.guard(around)
+    around = current_path()
+    path = TRUE if around is None else conditions().guard(around)
     given = [inward(argument, THEIRS) for argument in arguments]
     named = {name: inward(argument, THEIRS) for name, argument in keywords.items()}
-    names = bound_names(function, given, named, None)
+    names = bound_names(function, given, named, lambda: None)
+    outermost = Activation(function, path, expanded=object())
     try:
         with _deep():
-            result = outward(Activation(function, path, expanded=object()).run(names))
+            result = outermost.run(names)
+            outermost.budget.measure(result, parts_inside, lambda: outermost.place(function.code.node))
+            return outward(result)
     except Dead:
         raise SwizzleError(
             f"{function.code.name} returns for no input", expected="an input that no assertion excludes",
@@ -148,12 +173,6 @@ def _run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any
             place=function.code.text.place(function.code.node), expected="an end that is reached",
             fix="a test on what becomes smaller",
         ) from None  # fmt: skip
-    if isinstance(result, Closure):
-        raise SwizzleError(
-            f"{function.code.name} returns a function", place=function.code.text.place(function.code.node),
-            expected="values", fix="call it inside, and return what it gives",
-        )  # fmt: skip
-    return result
 
 
 def grammar(function: Callable[P, T], /) -> Lifted[P, T]:

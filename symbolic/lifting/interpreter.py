@@ -8,14 +8,14 @@ behind the construct the states are joined (`states.join`), so that there is one
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, field
 
-from symbolic.core.value_types import describe
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations
+from symbolic.lifting.budget import ROUND
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.expressions import CHANGING, OPERATORS, Expressions
@@ -23,7 +23,7 @@ from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import LAZY
 from symbolic.lifting.states import Dead, Site, State, join
-from symbolic.lifting.values import Items, names_in, new_name, outward
+from symbolic.lifting.values import DIRECT, Items, distinct, kind_of, names_in, new_name, said, shape_of
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
@@ -38,8 +38,8 @@ class Activation(Expressions):
     """One call of a function: its names, and the states that have returned."""
 
     def __init__(
-        self, function: Closure, path: Guard, *, caller: Expressions | None = None, called_from: Place | None = None,
-        expanded: object = None,
+        self, function: Closure, path: Guard, *, caller: Expressions | None = None,
+        called_from: Callable[[], Place] | None = None, expanded: object = None,
     ) -> None:  # fmt: skip
         super().__init__(function, path, caller=caller, called_from=called_from, expanded=expanded)
         self._returned: list[State] = []
@@ -68,14 +68,13 @@ class Activation(Expressions):
             except Dead:
                 return None
             except SwizzleError as error:
-                if error.place is not None:
-                    raise
-                raise SwizzleError(
-                    error.found, place=self.place(statement), expected=error.expected, fix=error.fix
-                ) from None
+                raise self.placed(statement, error) from None
         return state
 
     def _statement(self, node: ast.stmt, state: State) -> State | None:
+        self.budget.left -= 1
+        if self.budget.left < self.budget.pause:
+            self.tired(node)
         match node:
             case ast.Assign(targets=targets, value=value):
                 result = self._changing_value(value, state)
@@ -88,6 +87,10 @@ class Activation(Expressions):
                 self._augment(node, target, op, value, state)
             case ast.If(test=test, body=body, orelse=orelse):
                 guard = self.condition(test, state)
+                if guard == TRUE:
+                    return self._block(body, state)
+                if guard == FALSE:
+                    return self._block(orelse, state)
                 return join([self._block(body, state.on(guard)), self._block(orelse, state.on(-guard))])
             case ast.While():
                 return self._while(node, state)
@@ -133,11 +136,15 @@ class Activation(Expressions):
                 guard = self.condition(node.test, current)
             except Dead:
                 break
-            if (leaving := current.on(-guard)) is not None:
-                (ended if node.orelse else left).append(leaving)
-            current = current.on(guard)
-            if current is None:
+            if guard == FALSE:
+                (ended if node.orelse else left).append(current)
                 break
+            if guard != TRUE:
+                if (leaving := current.on(-guard)) is not None:
+                    (ended if node.orelse else left).append(leaving)
+                current = current.on(guard)
+                if current is None:
+                    break
             if current.path != start:
                 count += 1
                 if count > self.function.bound:
@@ -152,7 +159,10 @@ class Activation(Expressions):
         self._running.append((sequence, *self._run_over(node.iter, state)))
         try:
             current: State | None = state
-            for present, item in self.elements(self.site(node.iter, state), sequence):
+            known = self.known_elements(sequence)
+            if known is not None:
+                current = self._for_each(node, known, state, left)
+            for present, item in self.elements(self.site(node.iter, state), sequence) if known is None else ():
                 assert current is not None
                 if (leaving := current.on(-present)) is not None:
                     (ended if node.orelse else left).append(leaving)
@@ -179,6 +189,23 @@ class Activation(Expressions):
             (ended if node.orelse else left).append(current)
         return join([*left, self._block(node.orelse, join(ended))] if node.orelse else left)
 
+    def _for_each(self, node: ast.For, known: Iterable[Any], state: State, left: list[State]) -> State | None:
+        """Run the rounds of a loop over elements that are there whatever the inputs are."""
+        current: State | None = state
+        for item in known:
+            assert current is not None
+            try:
+                if type(node.target) is ast.Name:
+                    current.names[node.target.id] = item
+                else:
+                    self.store(node.target, item, current)
+            except Dead:
+                return None
+            current = self._round(node, current, left)
+            if current is None:
+                break
+        return current
+
     def _run_over(self, node: ast.expr, state: State) -> Iterator[Any]:
         """Yield what an expression runs over without keeping a copy: the arguments of `enumerate` and the like."""
         match node:
@@ -192,12 +219,16 @@ class Activation(Expressions):
 
     def _round(self, node: ast.For | ast.While, state: State, left: list[State]) -> State | None:
         """Run a loop's body once; who breaks has left."""
+        self.budget.left -= ROUND
+        if self.budget.left < self.budget.pause:
+            self.tired(node)
         loop = _Loop()
         self._loops.append(loop)
         end = self._block(node.body, state)
         self._loops.pop()
-        left += loop.breaks
-        return join([*loop.continues, end])
+        if loop.breaks:
+            left += loop.breaks
+        return join([*loop.continues, end]) if loop.continues else end
 
     def too_far(self, node: ast.AST, state: State, what: str) -> None:
         """Say of the paths that would go on that nobody takes them."""
@@ -213,9 +244,13 @@ class Activation(Expressions):
             case ast.Name(id=name):
                 state.names[name] = value
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                for each, item in zip(targets, self._taken_apart(target, value, len(targets), state), strict=True):
+                fits = type(value) is tuple and len(value) == len(targets)
+                items = value if fits else self._taken_apart(target, value, len(targets), state)
+                for each, item in zip(targets, items, strict=True):
                     self.store(each, item, state)
             case ast.Subscript() | ast.Attribute():
+                if self._stored(target, value, state):
+                    return
                 root, steps = self._way(target, state)
                 changed = self._changed(target, state.names[root], steps, value, root, state)
                 state.names[root] = changed
@@ -224,13 +259,76 @@ class Activation(Expressions):
                     target, f"an assignment to `{ast.unparse(target)}`", "a name or an element", "name = ..."
                 )
 
+    def _stored(self, target: ast.Subscript | ast.Attribute, value: Any, state: State) -> bool:
+        """Store an element of a list or an array, where no condition is involved; False where one may be."""
+        places: list[ast.expr] = []
+        below: ast.expr = target
+        while type(below) is ast.Subscript:
+            places.append(below.slice)
+            below = below.value
+        if type(below) is not ast.Name:
+            return False
+        root, holder = below.id, state.names.get(below.id)
+        if type(holder) is not Items:
+            if len(places) != 1 or not shape_of(holder):
+                return False
+            assert isinstance(target, ast.Subscript)
+            self._store_in_array(target, holder, self.value(target.slice, state), value, state.path)
+            return True
+        if state.path != TRUE or not all(map(_is_simple, places)):
+            return False
+        lists: list[tuple[Items, int]] = []
+        within: Any = holder
+        for each in reversed(places):
+            index = self.value(each, state)
+            if type(within) is not Items or type(index) is not int or not 0 <= index < len(within):
+                return False
+            lists.append((within, index))
+            within = within.at(index)
+        if len(lists) > 1 and not holder.distinct:
+            return False
+        self._check_own(target, lists[-1][0], root, state, (value,))
+        for changed, index in reversed(lists):
+            value = changed.edited(index, index + 1, (value,))
+        state.names[root] = value
+        return True
+
+    def _store_in_array(self, target: ast.Subscript, array: Any, index: Any, value: Any, path: Guard) -> None:
+        """Store an element of an array, which changes for all who have it, as in Python."""
+        if not hasattr(array, "__setitem__"):
+            raise self.error(
+                target, "a store to an input array of the specification", "an array of its own",
+                "write to zeros(shape), and return it",
+            )  # fmt: skip
+        if path != TRUE:
+            raise self.error(
+                target, "a store to an array on a path that depends on a condition", "a list of its own",
+                "xs = [...]; xs[i] = ...",
+            )  # fmt: skip
+        self.check_index(target, index)
+        if isinstance(index, slice) or (isinstance(index, tuple) and any(isinstance(each, slice) for each in index)):
+            raise self.error(target, "a store that is not to one element", "an element of a list or an array", "a loop")
+        if not DIRECT[type(value)] and not shape_of(value):
+            raise self.error(
+                target,
+                f"{kind_of(value)} is stored in an array",
+                "a number or data",
+                "a list, or an array of one more dimension",
+            )
+        try:
+            array[index] = value
+        except operations.FAILURES as error:
+            raise self.mistaken(target, error) from None
+
     def _taken_apart(self, node: ast.AST, value: Any, count: int, state: State) -> tuple[Any, ...]:
         site = self.site(node, state)
 
         def take(at: Site, each: Any) -> tuple[Any, ...]:
-            items = each.items if isinstance(each, Items) else tuple(each) if isinstance(each, range | str) else each
+            if self.known_elements(each) is not None:
+                each = self.items(at, each)
+            items = tuple(each) if isinstance(each, str) else each
             if not isinstance(items, tuple):
-                at.fail(f"TypeError: {describe(outward(each))} is taken apart")
+                at.fail(f"TypeError: {said(each)} is taken apart")
             if len(items) != count:
                 at.fail(f"ValueError: {len(items)} values for {count} names")
             return items
@@ -272,27 +370,41 @@ class Activation(Expressions):
         site = self.site(at, state)
 
         def change(here: Site, each: Any) -> Any:
+            if shape_of(each):
+                assert isinstance(at, ast.Subscript)
+                if rest:
+                    self._changed(node, self.element(at, each, index, state), rest, value, root, state)
+                else:
+                    self._store_in_array(at, each, index, value, here.path)
+                return each
             if not isinstance(each, Items):
-                here.fail(f"TypeError: an element of {describe(outward(each))} is changed")
+                here.fail(f"TypeError: an element of {said(each)} is changed")
             inner = value
             if rest:
                 inner = self._changed(node, operations.read(here, each, index), rest, value, root, state)
             else:
-                self._check_own(node, each, root, state)
+                self._check_own(node, each, root, state, (value,))
             return operations.store(here, each, index, inner)
 
         if rest:
             self._check_single(node, holder, root, state)
         return spread(site, change, holder)
 
-    def _check_own(self, node: ast.AST, changed: Items, root: str, state: State) -> None:
-        """Refuse to change a list that somebody else would see changing."""
+    def _check_own(self, node: ast.AST, changed: Items, root: str, state: State, added: Sequence[Any]) -> None:
+        """Refuse to change a list that somebody else would see changing, and to put it into itself."""
+        for value in added:
+            if not DIRECT[type(value)] and not names_in(value).isdisjoint(changed.names):
+                raise self.error(node, f"{root} would hold itself", "a list of other values", f"list({root})")
         if min(changed.names, default=0) < self._start:
             raise self.error(
                 node, f"{self.code.name} changes a list that it was given", "a list made here", f"{root} = list({root})"
             )
         for name, value in state.names.items():
-            if name != root and not names_in(value).isdisjoint(changed.names):
+            if name == root or DIRECT[type(value)]:
+                continue
+            if type(value) is tuple:
+                self.budget.left -= len(value)
+            if not names_in(value).isdisjoint(changed.names):
                 raise self.error(
                     node, f"{root} changes, and {name} would change with it", "a list that one name holds",
                     f"{'fixed' if isinstance(value, Closure) else name} = list({root})",
@@ -304,20 +416,7 @@ class Activation(Expressions):
 
     def _check_single(self, node: ast.AST, holder: Any, root: str, state: State) -> None:
         """Refuse to change a list that its holder holds twice."""
-        counted: dict[int, int] = {}
-
-        def count(value: Any) -> None:
-            if isinstance(value, Items):
-                for name in value.names:
-                    counted[name] = counted.get(name, 0) + 1
-                for item in value.items:
-                    count(item)
-            elif isinstance(value, tuple):
-                for item in value:
-                    count(item)
-
-        count(holder)
-        if any(times > 1 for times in counted.values()):
+        if not (holder.distinct if isinstance(holder, Items) else distinct(holder)):
             raise self.error(
                 node, f"{root} holds one list at two places, and both would change", "a list for each place",
                 "[list(row) for ...]",
@@ -334,11 +433,12 @@ class Activation(Expressions):
         old, new = self.value(ast.copy_location(load, target), state), self.value(value, state)
         symbol = OPERATORS[type(op)]
         if symbol == "+" and isinstance(target, ast.Name) and isinstance(old, Items):
-            self._check_own(node, old, target.id, state)
             more = self.items(self.site(node, state), new)
-            state.names[target.id] = Items(old.items + more, old.names)
+            self._check_own(node, old, target.id, state, more)
+            self.budget.check_length(len(old) + len(more), lambda: self.place(node))
+            state.names[target.id] = old.edited(len(old), len(old), more)
             return
-        self.store(target, operations.binary(self.site(node, state), symbol, old, new), state)
+        self.store(target, self.computed(node, symbol, old, new, state), state)
 
     def _changing_value(self, node: ast.expr, state: State) -> Any:
         """Return a value that is assigned, or is a statement by itself: here a call may change a list."""
@@ -348,6 +448,13 @@ class Activation(Expressions):
             ):
                 arguments = [self.value(each, state) for each in args]
                 listed = self.value(holder, state)
+                if method == "append" and len(arguments) == 1 and type(listed) is Items and state.path == TRUE and (
+                    root in self.code.local and not node.keywords
+                ):  # fmt: skip
+                    self._check_own(node, listed, root, state, arguments)
+                    self.count(len(listed) + 1, lambda: self.place(node))
+                    state.names[root] = listed.edited(len(listed), len(listed), arguments)
+                    return None
                 if root not in self.code.local:
                     self._way(ast.copy_location(ast.Subscript(holder, ast.Constant(0), ast.Store()), node), state)
                 change = builtins.LIST_CHANGES.get(method)
@@ -359,8 +466,8 @@ class Activation(Expressions):
 
                 def changed(at: Site, each: Any) -> Any:
                     if not isinstance(each, Items):
-                        at.fail(f"AttributeError: {describe(outward(each))} has no `.{method}`")
-                    self._check_own(node, each, root, state)
+                        at.fail(f"AttributeError: {said(each)} has no `.{method}`")
+                    self._check_own(node, each, root, state, arguments)
                     new, result = change(at, each, *arguments)
                     results.append((at.path, result))
                     return new
@@ -375,3 +482,13 @@ class Activation(Expressions):
                 apart = table.apart(path for path, _ in results)
                 return merge(zip(apart, (result for _, result in results), strict=True))
         return self.value(node, state)
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Tell whether an index is arithmetic on names and constants, which may be computed twice."""
+    match node:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_simple(left) and _is_simple(right)
+    return False

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Final
-
-from pysmt.fnode import FNode
+from typing import TYPE_CHECKING, Any, Final
 
 from symbolic.core.structures import fields_of, is_record, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real
@@ -22,6 +20,9 @@ from symbolic.solve.floor_division import manager
 from symbolic.values import union as unions
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 FEW: Final = 256
 """As many different ints stay apart; of more, one formula is made."""

@@ -10,16 +10,19 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from math import prod
 from typing import Any, Final
 
 from symbolic.core.obligations import on_path
 from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real, describe
 from symbolic.errors import SwizzleError
+from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import Part, gathered, merge, truth_value
 from symbolic.lifting.states import Dead, Site
 from symbolic.lifting.values import (
+    DIRECT,
     FOREIGN,
     Alternatives,
     Bounds,
@@ -28,9 +31,14 @@ from symbolic.lifting.values import (
     as_integer,
     bounds_of,
     inward,
+    is_data,
     is_plain,
+    kind_of,
     note_bounds,
     outward,
+    parts_inside,
+    said,
+    shape_of,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
@@ -89,6 +97,8 @@ def parts_of(value: Any) -> list[Part]:
 
 def attempt(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what Python computes of plain values; what it would raise must not happen on this path."""
+    for argument in arguments:
+        site.budget.measure(argument, parts_inside, site.where)
     try:
         return inward(function(*map(outward, arguments)), THEIRS)
     except FAILURES as error:
@@ -140,6 +150,8 @@ def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
     if symbol in "&|^" and isinstance(a, bool | Boolean) and isinstance(b, bool | Boolean):
         return _logical(symbol, a, b)
     a, b = _as_number(a), _as_number(b)
+    if site.budget.limited:
+        _check_sizes(site, symbol, a, b)
     if type(a) in (int, Union) and type(b) in (int, Union):
         found = _pairwise(site, ARITHMETIC[symbol], a, b)
         if found is not None:
@@ -152,6 +164,34 @@ def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
     if is_plain(outward(a)) and is_plain(outward(b)):
         return attempt(site, ARITHMETIC[symbol], a, b)
     return native(site, ARITHMETIC[symbol], [a, b], {})
+
+
+def _check_sizes(site: Site, symbol: str, a: Any, b: Any) -> None:
+    """Refuse what a stranger's text must not make: ints and lists that are too large, arrays of two shapes in one."""
+    budget = site.budget
+    if type(a) in (int, Union) and type(b) in (int, Union):
+        (low, high), (least, most) = bounds_of(a), bounds_of(b)
+        budget.check_operation(symbol, int(max(abs(low), abs(high))), int(max(abs(least), abs(most))), site.where)
+        return
+    sequences = [each for each in (a, b) if isinstance(each, Items | tuple)]
+    numbers = [each for each in (a, b) if type(each) in (int, Union)]
+    if len(sequences) == 2 and symbol == "+" and isinstance(a, Items) == isinstance(b, Items):
+        budget.check_length(len(a) + len(b), site.where)
+    elif len(sequences) == 1 and len(numbers) == 1 and symbol == "*":
+        budget.check_length(len(sequences[0]) * int(bounds_of(numbers[0])[1]), site.where)
+    elif sequences or any(isinstance(each, range | str) for each in (a, b)):
+        raise SwizzleError(
+            "arithmetic on a list", place=site.where(), expected="list + list, or list * int",
+            fix="write a comprehension",
+        )  # fmt: skip
+    shapes = [shape for shape in (shape_of(a), shape_of(b)) if shape]
+    if len(shapes) == 2 and shapes[0] != shapes[1]:
+        raise SwizzleError(
+            f"arithmetic on arrays of shapes {shapes[0]} and {shapes[1]}", place=site.where(), expected="equal shapes",
+            fix="write a loop over their elements",
+        )  # fmt: skip
+    for shape in shapes:
+        budget.spend(prod(shape), site.where)
 
 
 def _as_number(value: Any) -> Any:
@@ -268,6 +308,8 @@ def _unary(symbol: str, site: Site, value: Any) -> Any:
         return gathered([(guard, function(number)) for guard, number in parts_of(value)])
     if isinstance(value, Symbolic):
         return function(value)
+    if site.budget.limited and parts_inside(value) is not None:
+        raise SwizzleError(f"{kind_of(value)} where a number is needed", expected="a number", fix="a loop")
     return attempt(site, function, value) if is_plain(outward(value)) else native(site, function, [value], {})
 
 
@@ -300,9 +342,15 @@ def truth(site: Site, value: Any) -> Guard:
         case Alternatives():
             return guard_of(for_all(site, value.parts, lambda at, part: truth_value(table, truth(at, part))))
         case Items():
-            return TRUE if value.items else FALSE
+            return TRUE if len(value) else FALSE
         case tuple():
             return TRUE if value else FALSE
+    if site.budget.limited and (is_data(type(value)) or shape_of(value)):
+        raise SwizzleError(
+            f"data-dependent control: this condition is {kind_of(value)}", place=site.where(),
+            expected="a condition on ints: sizes, loop variables and constants",
+            fix="a specification computes with data; it does not branch on it",
+        )  # fmt: skip
     return TRUE if attempt(site, bool, value) else FALSE
 
 
@@ -326,6 +374,8 @@ def compare(site: Site, symbol: str, a: Any, b: Any) -> Guard:
 def equal(site: Site, a: Any, b: Any) -> Guard:
     """Return the guard that two values are equal, as Python compares them."""
     table = conditions()
+    if site.budget.limited and ((DIRECT[type(a)] and DIRECT[type(b)]) or shape_of(a) or shape_of(b)):
+        return truth(site, attempt(site, operator.eq, a, b))
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Alternatives):
             return table.any(
@@ -340,6 +390,7 @@ def equal(site: Site, a: Any, b: Any) -> Guard:
     if isinstance(x, tuple) and isinstance(y, tuple):
         if isinstance(a, Items) != isinstance(b, Items) or len(x) != len(y):
             return FALSE
+        site.budget.spend(COMPARISON * len(x), site.where)
         return table.all(equal(site, p, q) for p, q in zip(x, y, strict=True))
     if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.eq:
         return table.all(equal(site, p, q) for p, q in zip(fields_of(a).values(), fields_of(b).values(), strict=True))
@@ -359,9 +410,10 @@ def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
     if isinstance(a, Number) and isinstance(b, Number):
         return truth_value(table, _numbers(site, ORDER[symbol], a, b))
     if isinstance(a, Symbolic) or isinstance(b, Symbolic):
-        kinds = [describe(outward(each)) for each in (a, b)]
+        kinds = [said(each) for each in (a, b)]
         site.fail(f"TypeError: `{symbol}` between {kinds[0]} and {kinds[1]}")
-    return attempt(site, ORDER[symbol], a, b)  # type: ignore[no-any-return]
+    found = attempt(site, ORDER[symbol], a, b)
+    return truth_value(table, truth(site, found)) if site.budget.limited else found
 
 
 def _numbers(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Guard:
@@ -392,6 +444,7 @@ def _by_bounds(function: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Gua
 
 def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ...]) -> Guard:
     table = conditions()
+    site.budget.spend(COMPARISON + len(x), site.where)
     if not x or not y:
         return TRUE if ORDER[symbol](len(x), len(y)) else FALSE
     alike = equal(site, x[0], y[0])
@@ -411,7 +464,10 @@ def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ..
 def _contains(site: Site, sequence: Any, value: Any) -> Guard:
     def found(at: Site, sequence: Any) -> bool | Boolean:
         items = sequence.items if isinstance(sequence, Items) else sequence
+        if isinstance(items, range) and type(value) is int:
+            return value in items
         if isinstance(items, tuple | range):
+            site.budget.spend(COMPARISON * len(items), site.where)
             return truth_value(conditions(), conditions().any(equal(at, value, item) for item in items))
         if isinstance(value, Union | Integer | BitVector) and isinstance(sequence, dict | set | frozenset):
             return truth_value(conditions(), conditions().any(equal(at, value, key) for key in sequence))
@@ -444,13 +500,15 @@ def read(site: Site, sequence: Any, index: Any) -> Any:
 
 
 def _read(site: Site, sequence: Any, index: Any) -> Any:
+    if isinstance(sequence, Items) and type(index) is int and 0 <= index < len(sequence):
+        return sequence.at(index)
     items = sequence.items if isinstance(sequence, Items) else sequence
     if isinstance(index, slice):
         return _slice(site, sequence, items, index)
     index = _as_number(index)
     if type(items) is not range and not isinstance(items, tuple):
         if isinstance(items, Number):
-            site.fail(f"TypeError: {describe(outward(items))} has no elements")
+            site.fail(f"TypeError: {said(items)} has no elements")
         if isinstance(index, Union):
             return for_all(site, parts_of(index), lambda at, key: _read(at, sequence, key))
         if isinstance(items, dict) and isinstance(index, Integer | BitVector):
@@ -462,17 +520,20 @@ def _read(site: Site, sequence: Any, index: Any) -> Any:
 
 def store(site: Site, sequence: Items, index: Any, value: Any) -> Items:
     """Return the list with another element at an index; it is the same list."""
-    new = list(sequence.items)
-    for place, guard in _places(site, len(new), _as_number(index)).items():
-        new[place] = merge([(guard, value), (-guard, new[place])])
-    return Items(tuple(new), sequence.names)
+    if type(index) is int and 0 <= index < len(sequence):
+        return sequence.edited(index, index + 1, (value,))
+    new = sequence
+    for place, guard in _places(site, len(sequence), _as_number(index)).items():
+        element = value if guard == TRUE else merge([(guard, value), (-guard, sequence.at(place))])
+        new = new.edited(place, place + 1, (element,))
+    return new
 
 
 def _places(site: Site, length: int, index: Any) -> dict[int, Guard]:
     """Return the guard of each place that an index may mean; it must mean one of them."""
     table = conditions()
     if not isinstance(index, int | Union | Integer | BitVector):
-        site.fail(f"TypeError: an index that is {describe(outward(index))}")
+        site.fail(f"TypeError: an index that is {said(index)}")
     text = f"IndexError: an index out of range, of {length} element{'' if length == 1 else 's'}"
     if isinstance(index, int | Union):
         found: dict[int, list[Guard]] = {}
@@ -526,6 +587,7 @@ def _slice(site: Site, sequence: Any, items: Any, index: slice) -> Any:
         )
     if index.step == 0 or not all(isinstance(each, Number | type(None)) for each in (index.start, index.stop)):
         site.fail("TypeError or ValueError: a slice's ends are numbers, its step is not 0")
+    site.budget.spend(len(items), site.where)
     start, stop = (_finite(site, each, len(items)) for each in (index.start, index.stop))
     make = Items.new if isinstance(sequence, Items) else tuple
 
@@ -552,7 +614,7 @@ def length_of(site: Site, value: Any) -> Any:
 
     def length(at: Site, each: Any) -> Any:
         if isinstance(each, Number):
-            at.fail(f"TypeError: {describe(outward(each))} has no length")
-        return len(each.items) if isinstance(each, Items) else attempt(at, len, each)
+            at.fail(f"TypeError: {said(each)} has no length")
+        return len(each) if isinstance(each, Items) else attempt(at, len, each)
 
     return spread(site, length, value)

@@ -10,7 +10,7 @@ import contextlib
 import inspect
 import linecache
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from types import FunctionType
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +19,10 @@ from msgspec import Struct
 from symbolic.errors import Place, SwizzleError
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
+LAZY: Final = ("enumerate", "zip", "map", "reversed")
+"""What Python computes when it is asked for the next element."""
+EATERS: Final = ("all", "any", "sum", "min", "max", "list", "tuple", "sorted", "all_of", "any_of")
+"""What asks for all elements at once."""
 
 
 class Text(Struct, frozen=True):
@@ -78,11 +82,14 @@ def read(function: Any) -> Code:
     return code_of(node, text)
 
 
-def code_of(node: Definition, text: Text) -> Code:
-    """Return the code of a function's syntax tree; SwizzleError for what is not in the language."""
+def code_of(node: Definition, text: Text, eaters: Container[str] = EATERS) -> Code:
+    """Return the code of a function's syntax tree; SwizzleError for what is not in the language.
+
+    `eaters`, besides `EATERS`, are the names of what runs over a generator at once.
+    """
     name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
     body = tuple(node.body) if isinstance(node, ast.FunctionDef) else (ast.copy_location(_returned(node), node.body),)
-    _check(node, text, name)
+    _check(node, text, name, eaters)
     bindings = _bindings(node, body)
     return Code(name, text, node, body, frozenset(bindings), bindings)
 
@@ -205,17 +212,13 @@ REFUSED: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
-LAZY: Final = ("enumerate", "zip", "map", "reversed")
-"""What Python computes when it is asked for the next element."""
-EATERS: Final = ("all", "any", "sum", "min", "max", "list", "tuple", "sorted", "all_of", "any_of")
-
-
-def _check(node: Definition, text: Text, name: str) -> None:
+def _check(node: Definition, text: Text, name: str, eaters: Container[str]) -> None:
     if node.args.vararg or node.args.kwarg:
         star = node.args.vararg or node.args.kwarg
         assert star is not None
         _refuse(text.place(star, name), f"{name} takes any number of arguments", "named parameters", f"def {name}(xs)")
-    eaten, displays = _eaten(node), (each for each in ast.walk(node) if isinstance(each, ast.Tuple | ast.List))
+    eaten = _eaten(node, eaters)
+    displays = (each for each in ast.walk(node) if isinstance(each, ast.Tuple | ast.List))
     displayed = {id(part) for each in displays if isinstance(each.ctx, ast.Load) for part in each.elts}
     for each in _walk(node):
         _check_lambdas(each, text, name)
@@ -279,12 +282,12 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _walk(child)
 
 
-def _eaten(node: ast.AST) -> set[int]:
+def _eaten(node: ast.AST, eaters: Container[str]) -> set[int]:
     """Return the expressions that are run over at once, by a call, a loop or a comprehension."""
     found: set[int] = set()
     for each in ast.walk(node):
         match each:
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name in (*EATERS, *LAZY):
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in EATERS or name in LAZY or name in eaters:
                 found |= {id(argument) for argument in arguments}
             case ast.For(iter=sequence) | ast.comprehension(iter=sequence):
                 found.add(id(sequence))

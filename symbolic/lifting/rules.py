@@ -111,7 +111,7 @@ class Open(Activation):
         """Call a lifted function; a grammar's call is open."""
         if not function.grammar:
             return super().enter(site, node, function, arguments, keywords)
-        names = bound_names(function, arguments, keywords, site.where())
+        names = bound_names(function, arguments, keywords, site.where)
         return self._opened(node, self.rules(function, names))
 
     def unknown(self, function: Any, node: ast.Call, state: State) -> Any:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from symbolic.core.obligations import Here, Obligation, note
 from symbolic.core.value_types import Boolean
 from symbolic.errors import Place, SwizzleError
+from symbolic.lifting.budget import UNLIMITED, Budget
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import merge
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -30,20 +31,27 @@ UNSET: Final = _Unset()
 
 
 class Site(Struct, frozen=True):
-    """A path at a place in the text."""
+    """A path at a place in the text, and what work its text may still ask for."""
 
     path: Guard
     where: Callable[[], Place]
+    budget: Budget = UNLIMITED
 
     def narrowed(self, guard: Guard) -> Site:
         """Return the part of the path on which a guard holds."""
-        return Site(conditions().both(self.path, guard), self.where)
+        return self if guard == TRUE else Site(conditions().both(self.path, guard), self.where, self.budget)
 
     def require(self, guard: Guard, text: str, *, demanded: bool = True) -> None:
         """Note that a guard must hold on this path; SwizzleError where it cannot on any."""
+        if guard == TRUE:
+            return
         wrong = conditions().both(self.path, -guard)
         if wrong == FALSE:
             return
+        if wrong == TRUE and self.budget.limited:
+            raise SwizzleError(
+                text, place=self.where(), expected=self.budget.part, fix="compute with numbers and array elements"
+            )
         if wrong == TRUE:
             raise SwizzleError(
                 f"{text}, whatever the inputs are", place=self.where(), expected="inputs for which it does not",
@@ -71,7 +79,9 @@ class State(Struct):
 
     def on(self, guard: Guard) -> State | None:
         """Return the state of the paths on which a guard holds; None where there are none."""
-        path = conditions().both(self.path, guard)
+        if guard == FALSE:
+            return None
+        path = self.path if guard == TRUE else conditions().both(self.path, guard)
         return None if path == FALSE else State(path, dict(self.names))
 
     def leave(self, around: State) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
-from pysmt.fnode import FNode
 
 from symbolic.core.holes import boolean_hole, choose, hole
 from symbolic.core.value_types import Boolean
@@ -22,6 +21,9 @@ from symbolic.lifting.operations import for_all
 from symbolic.lifting.states import Site, State
 from symbolic.solve.answer import Model
 from symbolic.values.guard import TRUE, Guard
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 class Machine(Protocol):

@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
-from pysmt.fnode import FNode
 
 from symbolic.core.functions import Function
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
 from symbolic.core.structures import fields_of, is_record, mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer, Number, Real
+from symbolic.core.value_types import BitVector, Boolean, Integer, Number, Real, describe
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import Guard
 from symbolic.values.union import Union
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 FOREIGN: Final = 0
 """The name of every list that was there before the outermost lifted function was called."""
@@ -39,36 +41,131 @@ def new_name() -> int:
     return next(_names)
 
 
-class Items(Struct, frozen=True, eq=False):
-    """A list. `names` are the lists that it may be (several after paths have met), `inner` those of lists in it."""
+NO_NAMES: Final[frozenset[int]] = frozenset()
 
-    items: tuple[Any, ...]
-    names: frozenset[int]
+
+class Items:
+    """A list, which never changes: a change makes another one.
+
+    `names` are the lists that it may be (several after paths have met), `inner` those of lists in it. The newest
+    version of a list has its cells, and those before it note in what they differ (Baker, 'Shallow binding makes
+    functional arrays fast', 1991), so that a change takes as long as what changes.
+    """
+
+    __slots__ = ("_cells", "_distinct", "_inner", "_newer", "_tuple", "names")
+
+    def __init__(self, items: Iterable[Any], names: frozenset[int]) -> None:
+        self.names = names
+        self._tuple: tuple[Any, ...] | None = tuple(items)
+        self._cells: list[Any] | None = None
+        self._newer: tuple[Items, int, int, list[Any]] | None = None  # where its cells are, and which differ how
+        self._inner: frozenset[int] | None = None
+        self._distinct: bool | None = None
 
     @staticmethod
-    def new(items: Any) -> Items:
+    def new(items: Iterable[Any]) -> Items:
         """Return a list that was not there before."""
-        return Items(tuple(items), frozenset({new_name()}))
+        return Items(items, frozenset((new_name(),)))
+
+    def __repr__(self) -> str:
+        return f"Items({list(self.items)!r})"
+
+    def __len__(self) -> int:
+        return len(self.items if self._cells is None else self._cells)
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """The elements."""
+        if self._tuple is None:
+            differing: list[tuple[int, int, list[Any]]] = []
+            version = self
+            while version._tuple is None and version._newer is not None:
+                version, start, stop, old = version._newer
+                differing.append((start, stop, old))
+            cells = list(version._cells if version._tuple is None else version._tuple)  # type: ignore[arg-type]
+            for start, stop, old in reversed(differing):
+                cells[start:stop] = old
+            self._tuple, self._newer = tuple(cells), None
+        return self._tuple
+
+    def at(self, place: int) -> Any:
+        """Return the element at an index that is not negative and not too large."""
+        return self.items[place] if self._cells is None else self._cells[place]
+
+    def edited(self, start: int, stop: int, values: Sequence[Any]) -> Items:
+        """Return the list with other elements from one index up to another; it is the same list."""
+        cells = list(self.items) if self._cells is None else self._cells
+        old = cells[start:stop]
+        cells[start:stop] = values
+        new = Items.__new__(Items)
+        new.names, new._tuple, new._cells, new._newer = self.names, None, cells, None
+        if self._cells is not None and self._tuple is None:
+            self._newer = new, start, start + len(values), old
+        self._cells = None
+        new._inner = new._distinct = None
+        if _names_in_all(values) == _names_in_all(old):
+            new._inner = self._inner
+            if all(DIRECT[type(value)] or (len(values) == 1 and isinstance(value, Items) and value.distinct)
+                   for value in values):  # fmt: skip
+                new._distinct = self._distinct
+        return new
 
     @property
     def inner(self) -> frozenset[int]:
         """The names of all lists in it, and in what is in it."""
-        return frozenset[int]().union(*map(names_in, self.items))
+        if self._inner is None:
+            self._inner = names_in(self.items)
+        return self._inner
+
+    @property
+    def distinct(self) -> bool:
+        """Whether no list is at two places in it."""
+        if self._distinct is None:
+            self._distinct = distinct(self.items)
+        return self._distinct
+
+
+def _names_in_all(values: Sequence[Any]) -> frozenset[int]:
+    return names_in(values[0]) if len(values) == 1 else names_in(tuple(values))
+
+
+def distinct(value: Any) -> bool:
+    """Tell whether no list is at two places in a value, as far as lists and tuples go."""
+    met, pending = set[int](), [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Items):
+            if not met.isdisjoint(each.names):
+                return False
+            met |= each.names
+        pending += [part for part in parts_inside(each) or () if not DIRECT[type(part)]]
+    return True
 
 
 def names_in(value: Any) -> frozenset[int]:
     """Return the names of all lists that a value is or holds."""
-    match value:
-        case Items():
-            return value.names | value.inner
-        case tuple():
-            return frozenset[int]().union(*map(names_in, value))
-        case Alternatives():
-            return frozenset[int]().union(*(names_in(part) for _, part in value.parts))
-        case Closure():
-            seen = [*value.captured.values(), *value.defaults.values()]
-            return frozenset[int]().union(*(names_in(each) for each in seen if each is not value))
-    return frozenset[int]().union(*map(names_in, fields_of(value).values())) if is_record(value) else frozenset()
+    if DIRECT[type(value)]:
+        return NO_NAMES
+    if type(value) is Items:
+        return value.names | value.inner if value.inner else value.names
+    found, met, pending = NO_NAMES, set[int](), [value]
+    while pending:
+        each = pending.pop()
+        if DIRECT[type(each)] or id(each) in met:
+            continue
+        met.add(id(each))
+        match each:
+            case Items():
+                found = found | each.names | each.inner
+            case tuple():
+                pending += each
+            case Alternatives():
+                pending += [part for _, part in each.parts]
+            case Closure():
+                pending += [*each.captured.values(), *each.defaults.values()]
+            case _ if is_record(each):
+                pending += fields_of(each).values()
+    return found
 
 
 class Alternatives(Struct, frozen=True, eq=False):
@@ -102,6 +199,67 @@ class Alternatives(Struct, frozen=True, eq=False):
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
+class _Direct(dict[type, bool]):
+    """Of each type, whether its values are computed with as Python does, and hold no others: numbers and data."""
+
+    def __missing__(self, kind: type) -> bool:
+        found = kind in (int, bool, float, type(None)) or is_data(kind)
+        self[kind] = found
+        return found
+
+
+def is_data(kind: type) -> bool:
+    """Tell whether values of a type are data, which functions compute with and are not steered by: NumPy's numbers,
+    and whatever has a `reduce_with`."""
+    return hasattr(kind, "reduce_with") or (hasattr(kind, "dtype") and not hasattr(kind, "__len__"))
+
+
+DIRECT: Final = _Direct()
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array, or () of anything else."""
+    if DIRECT[type(value)] or isinstance(value, Items | tuple | Alternatives):
+        return ()
+    shape = getattr(value, "shape", ())
+    return shape if isinstance(shape, tuple) and hasattr(type(value), "__getitem__") else ()
+
+
+def kind_of(value: Any) -> str:
+    """Return what an error calls a value that was not what was needed."""
+    match value:
+        case None:
+            return "None"
+        case bool():
+            return "a condition"
+        case int():
+            return "an int"
+        case _ if type(value) is float:
+            return "a float"
+        case Items():
+            return "a list"
+        case tuple() | range() | slice() | str():
+            return f"a {type(value).__name__}"
+        case _ if callable(value):
+            return "a function"
+    return "an array" if shape_of(value) else "data"
+
+
+def said(value: Any) -> str:
+    """Return what an error calls a value: in full where it is short."""
+    pending = [value]
+    for _ in range(20):
+        if not pending:
+            return kind_of(value) if shape_of(value) else describe(outward(value))
+        pending += (parts_inside(pending.pop()) or ())[:20]
+    return kind_of(value)
+
+
+def parts_inside(value: Any) -> tuple[Any, ...] | None:
+    """Return what is in a list or tuple; None of anything else."""
+    return value.items if isinstance(value, Items) else value if isinstance(value, tuple) else None
+
+
 def is_plain(value: Any) -> bool:
     """Tell whether Python itself can compute with a value."""
     match value:
@@ -121,6 +279,8 @@ _UNIONS: WeakKeyDictionary[object, dict[FNode, Union]] = WeakKeyDictionary()
 
 def inward(value: Any, names: frozenset[int] | None = None) -> Any:
     """Return a value as the machine holds it; lists get these names, new ones when there are none."""
+    if DIRECT[type(value)]:
+        return value
     match value:
         case list():
             own = names or frozenset({new_name()})

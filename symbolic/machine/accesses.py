@@ -113,7 +113,7 @@ class WarpAccess(Struct, frozen=True):
         if self.memory == "global":
             cost = f"{_count(self.sectors, 'sector')} of 32 bytes in {_count(self.lines, 'line')} of 128"
             least = self.least_sectors
-            best = "as few as possible" if self.sectors == least else f"{least} would do side by side"
+            best = "as few as possible" if self.sectors == least else f"at best {least}"
             return f"{cost}: {best}{at_once}"
         if self.passes == self.least_passes:
             most = max(Counter(cell // self.width for cell in self.wanted).values())

@@ -1,7 +1,7 @@
 """Races: two threads touch one cell of shared or global memory, one of them writes, and no barrier lies between.
 
-`syncthreads` orders the threads of a block, `syncwarp` those of a warp; nothing orders blocks. The accesses of an
-epoch are gathered as they run and looked at together, in one sort.
+`syncthreads` orders the threads of a block, `syncwarp` those of a warp, or of a mask; nothing orders blocks. The
+accesses of an epoch are gathered as they run and looked at together, in one sort.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from symbolic.machine.launch_shape import LaunchShape
+from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 from symbolic.values.vector import Lanes
 
 K = TypeVar("K", bound=Hashable)
@@ -21,7 +21,8 @@ K = TypeVar("K", bound=Hashable)
 class Touched(Struct, Generic[K], frozen=True):
     """What one execution of a statement or instruction, named by `key`, touched.
 
-    Which threads touched which addresses, each after how many of its barriers.
+    Which threads touched which addresses, each after how many of its barriers. Where barriers of a part of a warp are
+    about, `known` has for each of the threads how many barriers of each lane come before it, by a chain of barriers.
     """
 
     key: K
@@ -30,6 +31,14 @@ class Touched(Struct, Generic[K], frozen=True):
     addresses: Lanes
     block_epoch: Lanes
     warp_epoch: Lanes
+    known: Lanes | None = None
+
+    def before(self, row: int) -> Lanes:
+        """Return how many barriers of each lane of its warp come before what a thread did."""
+        if self.known is None:
+            return np.full(HARDWARE_WARP, self.warp_epoch[row])
+        found: Lanes = self.known[row]
+        return found
 
 
 class Race(Struct, Generic[K], frozen=True):
@@ -50,7 +59,7 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
     thread = np.concatenate([a.threads for a in accesses])
     which = np.concatenate([np.full(len(a.addresses), i, np.int64) for i, a in enumerate(accesses)])
     block_epoch = np.concatenate([a.block_epoch for a in accesses])
-    warp_epoch = np.concatenate([a.warp_epoch for a in accesses])
+    row = np.concatenate([np.arange(len(a.addresses)) for a in accesses])
     writes = np.array([a.writes for a in accesses])[which]
     if not writes.any():
         return
@@ -62,14 +71,14 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
     if (in_order[1:] != in_order[:-1]).all():
         return
     order = np.lexsort((which, thread, address))
-    address, thread, which = address[order], thread[order], which[order]
-    block_epoch, warp_epoch = block_epoch[order], warp_epoch[order]
+    address, thread, which, row = address[order], thread[order], which[order], row[order]
+    block_epoch = block_epoch[order]
     starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
     ends = np.r_[starts[1:], len(address)]
     shared = (thread[starts] != thread[ends - 1]) & np.logical_or.reduceat(writes[order], starts)
     for start, end in zip(starts[shared].tolist(), ends[shared].tolist(), strict=True):
         here = slice(start, end)
-        found = _conflict(accesses, shape, thread[here], which[here], block_epoch[here], warp_epoch[here])
+        found = _conflict(accesses, shape, thread[here], which[here], row[here], block_epoch[here])
         if found is not None:
             i, j = found
             yield Race(
@@ -82,9 +91,19 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
 
 
 def _conflict(
-    accesses: list[Touched[K]], shape: LaunchShape, thread: Lanes, which: Lanes, block_epoch: Lanes, warp_epoch: Lanes
+    accesses: list[Touched[K]], shape: LaunchShape, thread: Lanes, which: Lanes, row: Lanes, block_epoch: Lanes
 ) -> tuple[int, int] | None:
     block, warp = thread // shape.block_threads, shape.warp_base[thread]
+    warp_epoch = np.array([accesses[a].warp_epoch[r] for a, r in zip(which, row, strict=True)])
+    partly = any(accesses[a].known is not None for a in set(which.tolist()))
+
+    def ordered(i: int, j: int) -> bool:
+        if not partly:
+            return bool(warp_epoch[i] != warp_epoch[j])
+        first, second = accesses[which[i]].before(row[i]), accesses[which[j]].before(row[j])
+        a, b = thread[i] - warp[i], thread[j] - warp[j]
+        return bool(second[a] > first[a] or first[b] > second[b])
+
     for i in range(len(thread)):
         if not accesses[which[i]].writes:
             continue
@@ -93,7 +112,7 @@ def _conflict(
                 continue
             if block[i] == block[j] and block_epoch[i] != block_epoch[j]:
                 continue
-            if warp[i] == warp[j] and warp_epoch[i] != warp_epoch[j]:
+            if warp[i] == warp[j] and ordered(i, j):
                 continue
             return (i, j) if which[i] <= which[j] else (j, i)
     return None

@@ -6,15 +6,24 @@ gives the dividend.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 def manager() -> Any:
-    """Return what builds formulas."""
-    return get_env().formula_manager
+    """Return what builds formulas; PySMT is loaded when the first one is built."""
+    return _environment()().formula_manager
+
+
+@cache
+def _environment() -> Callable[[], Any]:
+    from pysmt.environment import get_env
+
+    return get_env  # type: ignore[no-any-return]
 
 
 def floor_div(a: FNode, b: FNode) -> FNode:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
-from pysmt.typing import PySMTType
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
+    from pysmt.typing import PySMTType
 
 
 class Table(Struct, frozen=True):
@@ -51,6 +52,8 @@ class Applications(Struct):
 
     def add(self, formulas: Iterable[FNode]) -> None:
         """Look through more formulas."""
+        from pysmt.environment import get_env
+
         free = get_env().fvo.get_free_variables
         pending = [f for f in formulas if any(s.symbol_type().is_function_type() for s in free(f))]
         while pending:

@@ -1,9 +1,9 @@
 """One space, one question, with equality decided by a solver instead of canonical terms (paper, section 7.4).
 
-There are choices for the holes such that for all inputs every output is right: a question with two quantifiers. It is
-asked in turns: is there a filling that is right on a few inputs, for a few outputs? Is it right on all? Where it is
-not, the input that shows it joins the few. This is there to compare, and finds what terms cannot:
-`max(x, y) + min(x, y)` is `x + y`.
+'There are choices for the holes such that every output is right for all inputs' has two quantifiers. It is decided in
+turns. Is there a filling that is right on a few inputs, for a few outputs? Is it right on all? If not, the input that
+shows it is added to the few. This is for comparison. It finds what terms cannot find: `max(x, y) + min(x, y)` is
+`x + y`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Formulas:
 
 
 class Uncanonical:
-    """The search in one space, kept between questions; a context manager, as it holds solvers."""
+    """The search in one space, kept between questions; a context manager, because it holds solvers."""
 
     def __init__(
         self,
@@ -107,11 +107,11 @@ class Uncanonical:
         self.close()
 
     def close(self) -> None:
-        """Free the solver; more than once is fine."""
+        """Free the solver; may be called more than once."""
         self.solver.close()
 
     def evidence(self) -> dict[str, int]:
-        """Return how much a proof took."""
+        """Return how large a proof was."""
         return {"looked_at": len(self._cells), "inputs": len(self._readings), "queries": self.stats.queries}
 
     def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:

@@ -1,14 +1,14 @@
 """The conditions under which a kernel may be run at lengths that were not declared, and their check.
 
-1. Every access to a global array moves evenly with the block (`cuda_out.tiling.translation`), and extents are linear in
-one
-   length for each axis (`extents`).
-2. The specification goes on as it began: at every length where it can be asked, a block's outputs are block 0's, moved.
+1. Every access to a global array shifts evenly with the block (`cuda_out.tiling.translation`), and extents are linear
+   in one length for each axis (`extents`).
+2. The specification continues in the same way: at every length at which it can be evaluated, each block's outputs are
+   those of block 0, shifted.
 3. Without its bounds, on arrays that never end, the kernel computes that. The machine shows it on the smallest grid
-   with two blocks along each tiled axis; as blocks move evenly, it then holds for any number of blocks.
-4. An output inside its array depends on inputs inside theirs only. So what a load out of range is replaced by has no
-   influence: the kernel is equal to its specification for all inputs, hence also for such replacements. Where this
-   fails for a block that is cut anywhere, lengths are multiples of a `step`.
+   with two blocks along each tiled axis; as blocks shift evenly, it then holds for any number of blocks.
+4. An output inside its array depends only on inputs inside theirs. So the value that replaces a load out of range has
+   no influence: the kernel equals its specification for all inputs, hence also for such values. If this fails when a
+   block may be cut off anywhere, lengths are multiples of a `step`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_CELLS: Final = 1 << 20
 
 
 class FixedSize(Struct, frozen=True):
-    """Why a kernel stays at its sizes: one sentence without its full stop, and the place that it speaks of."""
+    """Why a kernel keeps its sizes: one sentence without its full stop, and the place that it is about."""
 
     why: str
     place: Place

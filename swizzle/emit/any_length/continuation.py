@@ -1,7 +1,7 @@
-"""How a specification goes on: its terms for one block, compared with its terms for all others, at several lengths.
+"""How a specification continues: its terms for one block, compared with those for all others, at several lengths.
 
 Terms of runs at different lengths are brought into one table, in which an element of an input array is known by its
-index in each dimension, so that 'the same, moved by three blocks' is equality of two terms.
+index in each dimension. So 'the same, shifted by three blocks' is equality of two terms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BITS = 40
 
 
 def code(index: Index) -> int:
-    """Return a number for an index that tells it from every other one, whatever the array's shape.
+    """Return a number for an index, different for different indices, whatever the array's shape.
 
     >>> index_of(code((3, 0, 7)), 3)
     (3, 0, 7)
@@ -56,7 +56,7 @@ class MeaningAt(Struct, frozen=True, dict=True):
 
 
 def meaning_at(tiling: Tiling, program: Program, spec: Callable[..., Any], lengths: Lengths) -> MeaningAt | None:
-    """Ask a specification at some lengths; None when it is not made for them."""
+    """Evaluate a specification at some lengths; None if it does not accept them."""
     at = tiling.at(program, lengths)
     try:
         meaning = Meaning.of(at, spec)
@@ -73,7 +73,7 @@ class SharedTerms:
         self._translated: dict[object, dict[Term, Term | None]] = {}
 
     def translated(self, source: MeaningAt, by: Mapping[str, Index]) -> dict[Term, Term | None]:
-        """Return what was translated by a distance, from the same table and with the same shapes."""
+        """Return the cache of translations by a distance, from the same table and with the same shapes."""
         inner = tuple((name, shape[1:], by[name]) for name, shape in source.shapes.items())
         return self._translated.setdefault((source.terms, inner), {})
 
@@ -84,7 +84,7 @@ class SharedTerms:
     def translate(
         self, source: MeaningAt, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]
     ) -> Term | None:
-        """Return a term with each element of an array moved down `by` its distance; None where that leaves it."""
+        """Return a term with each array element shifted down `by` its distance; None if that leaves the array."""
         waiting, needed = [term], set()
         while waiting:
             part = waiting.pop()
@@ -136,7 +136,7 @@ def block_of(tiling: Tiling, name: str, index: Index) -> dict[Axis, int]:
 
 
 def distance(tiling: Tiling, name: str, block: Mapping[Axis, int]) -> Index:
-    """Return how far an array's elements have moved in a block, in each dimension."""
+    """Return how far an array's elements are shifted in a block, in each dimension."""
     tiles = {each.axis: each.tile for each in tiling.axes}
     return tuple(span.scale * tiles[span.axis] * block[span.axis] if span else 0 for span in tiling.spans[name])
 
@@ -144,9 +144,9 @@ def distance(tiling: Tiling, name: str, block: Mapping[Axis, int]) -> Index:
 def by_block(
     tiling: Tiling, source: MeaningAt, shared: SharedTerms, *, first_only: bool = False
 ) -> Iterator[tuple[str, Index, Index, Term | None]]:
-    """Yield for each output element its array, its index, its index moved into block 0, and its term moved with it.
+    """Yield for each output element its array, its index, its index shifted into block 0, and its term shifted with it.
 
-    `first_only` leaves all blocks out but block 0.
+    `first_only` leaves out all blocks but block 0.
     """
     moves, memos = dict[object, dict[str, Index]](), dict[object, dict[Term, Term | None]]()
     tiles = {each.axis: each.tile for each in tiling.axes}

@@ -1,7 +1,7 @@
-"""A specification that is made for one size only, asked at smaller lengths: what it says there, cut off.
+"""A specification for one size only, evaluated at smaller lengths: what it says there, cut off.
 
-An output inside its array depends on inputs inside theirs only (`conditions`, 4). So what a specification says at a
-smaller length is what it says at its own, of inputs with anything behind their ends.
+An output inside its array depends only on inputs inside theirs (`conditions`, 4). So at a smaller length, a
+specification says the same as at its own length, with any values behind the ends of the inputs.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def extents(program: Program, moves: Translated) -> Extents | NotTranslated:
     for parameter in program.parameters:
         strides = moves.strides[parameter.name]
         if min(strides) < 0:
-            return _no(f"{parameter.name} is passed through backwards along {axis}", parameter.place)
+            return _no(f"accesses to {parameter.name} move backwards along blockIdx.{axis}", parameter.place)
         moving = sum(stride > 0 for stride in strides)
         if parameter.role in ("out", "inout") and moving != 1:
             found = "no dimension" if not moving else f"{moving} dimensions"

@@ -38,6 +38,10 @@ WRONG = {
         "__shared__ float s[64]; s[t] = x[t]; const float v = __shfl_sync(0xffffffffu, x[t], 0); y[t] = s[t ^ 1] + v;",
         r"race on shared memory, byte .*: reads what block \(0,0,0\) thread \(1,0,0\) wrote",
     ),
+    "shared after a barrier of other lanes": (
+        "__shared__ float s[64]; s[t] = x[t]; __syncwarp(t & 16 ? 0xffff0000u : 0xffffu); y[t] = s[t ^ 16];",
+        r"race on shared memory, byte .*: (reads|writes) what block .* (wrote|read)",
+    ),
     "two writers": ("y[one] = x[t];", r"race on argument 1, element 1: writes what .* thread \(0,0,0\) wrote"),
     "read, then overwritten by another": (
         "const float v = y[t]; y[(t + 1) & 63] = v;",
@@ -76,6 +80,13 @@ WRONG = {
 RIGHT = {
     "barrier": "__shared__ float s[64]; s[t] = x[t]; __syncthreads(); y[t] = s[63 - t];",
     "warp barrier": "__shared__ float s[64]; s[t] = x[t]; __syncwarp(); y[t] = s[t ^ 1];",
+    "a barrier of half a warp": (
+        "__shared__ float s[64]; s[t] = x[t]; __syncwarp(t & 16 ? 0xffff0000u : 0xffffu); y[t] = s[t ^ 1];"
+    ),
+    "a chain of barriers": (
+        "__shared__ float s[64]; s[t] = x[t]; const unsigned half = t & 16 ? 0xffff0000u : 0xffffu; __syncwarp(half); "
+        "if (t % 16 == 0) __syncwarp(0x10001u); __syncwarp(half); y[t] = s[t ^ 16];"
+    ),
     "reuse after barriers": (
         "__shared__ float s[64]; for (int k = 0; k < 3; ++k) "
         "{ s[(t + k) & 63] = x[t]; __syncthreads(); y[t] += s[t]; __syncthreads(); }"

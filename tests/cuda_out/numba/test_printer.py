@@ -13,8 +13,8 @@ import pytest
 from cuda_out.compile.toolchain import uses_local
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
-from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import interpret
+from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Program
 from tests.cuda_out.build import (

@@ -11,7 +11,7 @@ import pytest
 
 from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.kinds import KINDS, typed, untyped, width
-from cuda_out.ptx.parse import NotInterpreted
+from cuda_out.ptx.syntax import NotInterpreted
 
 
 def computed(instruction: str, *rows: int) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from cuda_out.ptx.parse import Address, Array, Group, Immediate, Name, NotInterpreted, parse
+from cuda_out.ptx.parse import parse
+from cuda_out.ptx.run import kernel_of
+from cuda_out.ptx.syntax import Address, Array, Group, Immediate, Name, NotInterpreted
 
 MODULE = """
 .version 8.0
 .target sm_80
+.address_size 64
 .global .align 4 .b8 table[8] = {1, 0, 0, 0, 2};
 .const .align 4 .u32 numbers[2] = {7, 0xFF};
 
@@ -20,6 +23,8 @@ MODULE = """
 {
 	.reg .pred 	%p<2>;  // a comment; with a semicolon
 	.reg .b32 	%r<9>;
+	.reg .b64 	%rd<9>;
+	.reg .f32 	%f<9>;
 	.shared .align 16 .b8 tile[64];
 
 	ld.param.u64 	%rd1, [f_param_0];
@@ -71,13 +76,14 @@ def test_names_of_inner_scopes_are_distinct() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("ret;", "ret", "no semicolon"),
-        ("ret;", ".weird thing;", r"\.weird thing"),
-        (".param .u32 f_param_1", ".param .align 8 .b8 f_param_1[16]", "a parameter such as"),
+        ("ret;", "ret", "line 30: `}`, where a number was expected"),
+        ("ret;", ".weird thing;", r"line 29: `\.weird thing`"),
+        (".param .u32 f_param_1", ".param .align 8 .b8 f_param_1[16]", "a parameter that is no number"),
         ("tile[64]", "tile[]", "an array whose size the launch gives"),
     ],
 )
 def test_what_is_not_known_is_refused(old: str, new: str, complaint: str) -> None:
     """Nothing is skipped in silence."""
+    assert old in MODULE
     with pytest.raises(NotInterpreted, match=complaint):
-        parse(MODULE.replace(old, new))
+        kernel_of(MODULE.replace(old, new, 1), "f")

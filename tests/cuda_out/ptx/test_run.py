@@ -9,14 +9,15 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.memory import Broken
-from cuda_out.ptx.parse import NotInterpreted
 from cuda_out.ptx.run import interpret
+from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.ir.program import Program
 from tests.cuda_out.examples import EXAMPLES
 from tests.cuda_out.ptx.kernels import compiled
 from tests.cuda_out.random_programs import RandomKernel
 from tests.cuda_out.reference import NUMPY, run
 
+HEADER = ".version 8.0 .target sm_80 .address_size 64"
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
 
@@ -119,6 +120,17 @@ def test_a_barrier_of_the_warp_is_enough_within_it() -> None:
         run_text("s[t] = x[t % 32]; __syncwarp(); if (t < 32) y[t] = s[t + 32];", 64, shared="__shared__ int s[64];")
 
 
+def test_a_barrier_of_a_mask_orders_those_whom_it_names() -> None:
+    """Halves of a warp that synchronise apart know nothing of each other, until a chain of barriers tells them."""
+    halves, shared = "__syncwarp(t < 16 ? 0xffffu : 0xffff0000u);", "__shared__ int s[32];"
+    np.testing.assert_array_equal(run_text(f"s[t] = x[t]; {halves} y[t] = s[t ^ 1];", shared=shared), np.arange(32) ^ 1)
+    with pytest.raises(Broken, match=r"race on .*1s"):
+        run_text(f"s[t] = x[t]; {halves} y[t] = s[t ^ 16];", shared=shared)
+    chain = "if (t % 16 == 0) __syncwarp(0x10001u);"
+    text = f"s[t] = x[t]; {halves} {chain} {halves} y[t] = s[t ^ 16];"
+    np.testing.assert_array_equal(run_text(text, shared=shared), np.arange(32) ^ 16)
+
+
 def test_vectors_and_local_memory() -> None:
     """Four elements in one access; an array that is indexed dynamically."""
     body = """
@@ -159,7 +171,7 @@ def test_a_kernel_that_is_not_there() -> None:
     ("instruction", "complaint"),
     [
         ("mov.b128 %q1, {%rd1, %rd1};", "mov.b128"),
-        ("setp.eq.s32 %p1|%p2, 1, 2;", "setp"),
+        ("setp.eq.s32 %p1|%p2, 1, 2;", "a bar stands between"),
         ("add.s32 %r1, %r99, 1;", "%r99, a register that was never set"),
         ("ld.global.u16 %rs1, [%rd1];", "a part of an element"),
         ("bar.sync 0, 32;", "bar.sync 0, 32"),
@@ -169,6 +181,7 @@ def test_a_kernel_that_is_not_there() -> None:
 )
 def test_ptx_that_no_printed_kernel_has_is_refused(instruction: str, complaint: str) -> None:
     """What a compiler may come up with one day is an error, not a wrong reading."""
-    ptx = f".visible .entry k(.param .u64 p) {{ .reg .b64 %rd<9>; ld.param.u64 %rd1, [p]; {instruction} ret; }}"
+    declared = ".reg .pred %p<9>; .reg .b16 %rs<9>; .reg .b32 %r<100>; .reg .b64 %rd<9>;"
+    ptx = f"{HEADER} .visible .entry k(.param .u64 p) {{ {declared} ld.param.u64 %rd1, [p]; {instruction} ret; }}"
     with pytest.raises((NotInterpreted, Broken), match=complaint):
         interpret(ptx, "k", (1, 1, 1), (32, 1, 1), [np.zeros(32, np.int32)])

@@ -17,7 +17,8 @@ from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.run import interpret, kernel_of, launch_shape
 from cuda_out.ptx.validate import validate
 from symbolic.algebra.terms import Terms
-from symbolic.ir.program import Program
+from symbolic.ir.program import DType, Parameter, Program
+from tests.cuda_out.build import HERE
 from tests.cuda_out.examples import EXAMPLES, conv1d
 from tests.cuda_out.ptx.evaluate import Evaluated
 from tests.cuda_out.ptx.kernels import compiled, machine_terms
@@ -138,6 +139,60 @@ def test_defects_are_found(old: str, new: str, complaint: str) -> None:
 def test_the_laws_of_real_numbers_are_no_difference(old: str, new: str) -> None:
     """Contraction, signs, collected terms."""
     assert altered(conv1d(), old, new)[0] == "equal"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("__int_as_float(__float_as_int(s))", "equal"),
+        ("__int_as_float(__float_as_int(s) ^ __float_as_int(r) ^ __float_as_int(r))", "equal"),
+        ("__int_as_float(__float_as_int(s) ^ __float_as_int(r) ^ __float_as_int(t))", "different"),
+        ("__int_as_float(__float_as_int(s) + (__float_as_int(r) == __float_as_int(t)))", "different"),
+        ("__int_as_float(__float_as_int(s) + __float_as_int(r) - __float_as_int(t))", "different"),
+        ("s + (r - t)", "equal"),
+    ],
+)
+def test_equal_reals_are_not_equal_bits(words: str, verdict: str) -> None:
+    """Where bits go on as integers, a sum in another order is another number."""
+    text = (
+        'extern "C" __global__ void k(const float* x, float* y) {\n  const float* a = x + threadIdx.x;\n'
+        f"  const float s = a[0], r = (a[0] + a[1]) + a[2], t = a[0] + (a[1] + a[2]);\n"
+        f"  y[threadIdx.x] = {words};\n}}\n"
+    )
+    parameters = (Parameter("x", DType.F32, (34,), "in", HERE), Parameter("y", DType.F32, (32,), "out", HERE))
+    program, terms = Program("k", parameters, (), (), (32, 1, 1), (1, 1, 1), 32, HERE), Terms()
+    wanted = {"y": [terms.atom("x", i) for i in range(32)]}
+    assert validate(program, compile_to_ptx(text), "k", wanted, terms).verdict == verdict
+
+
+C_NAMES = {
+    DType.I32: "int", DType.U32: "unsigned", DType.I64: "long long", DType.U64: "unsigned long long",
+    DType.F32: "float", DType.F64: "double", DType.F16: "__half",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", C_NAMES, ids=lambda dtype: dtype.value)
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        ("min", "a < b ? a : b"), ("min", "a <= b ? a : b"), ("min", "b < a ? b : a"), ("min", "!(b < a) ? a : b"),
+        ("max", "a > b ? a : b"), ("max", "a < b ? b : a"), ("max", "a >= b ? a : b"),
+    ],
+)  # fmt: skip
+def test_extremes_by_comparison_are_recognised(dtype: DType, op: str, words: str) -> None:
+    """`setp` and `selp`, of floats and integers, with the comparison turned round; and not the other one."""
+    half, name = "#include <cuda_fp16.h>\n" if dtype is DType.F16 else "", C_NAMES[dtype]
+    text = (
+        f'{half}extern "C" __global__ void k(const {name}* x, {name}* y) {{\n'
+        f"  const {name} a = x[threadIdx.x], b = x[threadIdx.x + 32];\n  y[threadIdx.x] = {words};\n}}\n"
+    )
+    parameters = (Parameter("x", dtype, (64,), "in", HERE), Parameter("y", dtype, (32,), "out", HERE))
+    program = Program("k", parameters, (), (), (32, 1, 1), (1, 1, 1), 32, HERE)
+    ptx = compile_to_ptx(text, "sm_75" if op == "min" else "sm_100")
+    for wanted in ("min", "max"):
+        terms = Terms()
+        pairs = [terms.apply(wanted, (terms.atom("x", i), terms.atom("x", i + 32))) for i in range(32)]
+        assert (validate(program, ptx, "k", {"y": pairs}, terms).verdict == "equal") == (wanted == op)
 
 
 def test_a_branch_on_data_is_not_known() -> None:

@@ -51,6 +51,8 @@ def test_text_and_json_say_the_same(tmp_path: Path) -> None:
     assert status == 0
     assert "  sm_80: compiles without warnings, " in out and "stack frame 0 bytes, no local memory" in out
     assert "  header form: compiles without warnings\n" in out
+    assert "  host function, in both forms: grid, block, stream, arguments and errors are right in " in out
+    assert not shutil.which("nvcc") or "host functions included: nvcc compiles them without warnings" in out
     assert (
         "  PTX for sm_80: equal to the specification, validated for all inputs (64 outputs; at the length 32 too)"
         in out
@@ -110,12 +112,11 @@ def test_terms_that_differ_are_undecided(tmp_path: Path) -> None:
 
 def test_without_a_cpp_compiler_the_ptx_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says so; what it finds counts."""
-    from cuda_out.emulate import emulate
 
     def none() -> str:
         raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs")
 
-    monkeypatch.setattr(emulate, "_compiler", none)
+    monkeypatch.setattr("cuda_out.emulate.building.compiler", none)
     status, out = checked(kernel(tmp_path), emitted=True)
     assert status == 0
     assert "running its PTX for sm_80 instead of the text: no C++ compiler found" in out
@@ -225,6 +226,7 @@ def test_the_ptx_beside_a_solution(files: Path) -> None:
     ptx = files / "shift.ptx"
     status, out = checked(files / "shift.json", emitted=True)
     said = "equal to the specification, validated for all inputs (64 outputs; at the lengths 1, 31, 33 too)"
+    said += ", for every block of every length"
     assert status == 0 and f"  {ptx}: {said}\n" in out
     right = ptx.read_text()
     assert "setp.ge.s32" in right
@@ -307,7 +309,7 @@ def test_lengths_on_ptx_without_a_cpp_compiler(files: Path, monkeypatch: pytest.
     def none() -> str:
         raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs")
 
-    monkeypatch.setattr("cuda_out.emulate.emulate._compiler", none)
+    monkeypatch.setattr("cuda_out.emulate.building.compiler", none)
     status, out = checked(files / "shift.json", emitted=True, mutate=True)
     assert (status, "at the lengths 1, 31, 33 too: all outputs" in out) == (0, True)
     assert re.search(r"\d\d mutants .* 0 unseen", out)

@@ -69,7 +69,7 @@ def keywords(called: Any) -> list[str]:
     """Return the names of a function's parameters that are given by name."""
     try:
         parameters = inspect.signature(called).parameters.values()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, NameError):
         return []
     return [each.name for each in parameters if each.kind == each.KEYWORD_ONLY]
 

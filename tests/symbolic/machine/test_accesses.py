@@ -18,10 +18,10 @@ def access(cells: list[int], memory: str = "global", size: int = 4) -> WarpAcces
     ("cells", "size", "sectors", "lines", "summary"),
     [
         (list(range(32)), 4, 4, 1, "4 sectors of 32 bytes in 1 line of 128: as few as possible"),
-        (list(range(1, 33)), 4, 5, 2, "5 sectors of 32 bytes in 2 lines of 128: 4 would do side by side"),
-        ([32 * i for i in range(32)], 4, 32, 32, "32 sectors of 32 bytes in 32 lines of 128: 4 would do side by side"),
+        (list(range(1, 33)), 4, 5, 2, "5 sectors of 32 bytes in 2 lines of 128: at best 4"),
+        ([32 * i for i in range(32)], 4, 32, 32, "32 sectors of 32 bytes in 32 lines of 128: at best 4"),
         ([5] * 32, 4, 1, 1, "1 sector of 32 bytes in 1 line of 128: as few as possible"),
-        ([2 * i for i in range(32)], 4, 8, 2, "8 sectors of 32 bytes in 2 lines of 128: 4 would do side by side"),
+        ([2 * i for i in range(32)], 4, 8, 2, "8 sectors of 32 bytes in 2 lines of 128: at best 4"),
         (list(range(32)), 8, 8, 2, "8 sectors of 32 bytes in 2 lines of 128: as few as possible"),
         (list(range(32)), 2, 2, 1, "2 sectors of 32 bytes in 1 line of 128: as few as possible"),
         ([7] + [-1] * 31, 4, 1, 1, "1 sector of 32 bytes in 1 line of 128: as few as possible"),

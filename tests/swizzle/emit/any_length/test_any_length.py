@@ -239,7 +239,7 @@ REFUSED = {
     "backwards": (
         "[x[16 * GX - 1 - i] for i in range(16 * GX)]",
         "y[i] = x[16 * GX - 1 - i]",
-        "x is passed through backwards along x",
+        "accesses to x move backwards along blockIdx.x",
     ),
     "a table that is read where the block stands": (
         "[x[i % 16] + x[i] for i in range(16 * GX)]",

@@ -1,0 +1,56 @@
+// The host's side of CUDA for a printed launch function: what it launches is noted, not run.
+#pragma once
+#include <cstdio>
+#include <initializer_list>
+
+enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidDevicePointer = 17,
+    cudaErrorMisalignedAddress = 716,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorNotSupported = 801,
+    cudaErrorUnknown = 999
+};
+struct CUstream_st;
+typedef CUstream_st* cudaStream_t;
+
+namespace swizzle_host {
+using Word = unsigned long long;
+
+inline cudaError_t last = cudaSuccess, of_launch = cudaSuccess;
+inline int launches = 0;
+
+struct Argument {  // becomes whatever the function takes
+    Word word;
+    template <class T> operator T*() const { return reinterpret_cast<T*>(word); }
+    operator long long() const { return static_cast<long long>(word); }
+};
+
+template <class T> Word word(T* pointer) { return reinterpret_cast<Word>(pointer); }
+inline Word word(long long number) { return static_cast<Word>(number); }
+
+inline void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr) {
+    printf(" launch %u %u %u %u %u %u %llu %llu", grid.x, grid.y, grid.z, block.x, block.y, block.z, Word(shared),
+           word(stream));
+    ++launches;
+}
+inline void launched(std::initializer_list<Word> arguments) {
+    for (const Word each : arguments) printf(" %llu", each);
+    last = of_launch;
+}
+template <class Call> void call(cudaError_t result, Call&& function) {
+    last = cudaSuccess, of_launch = result;
+    const int status = int(function());
+    printf(" status %d\n", status);
+}
+}  // namespace swizzle_host
+
+inline cudaError_t cudaGetLastError() {
+    const cudaError_t found = swizzle_host::last;
+    swizzle_host::last = cudaSuccess;
+    return found;
+}
+inline cudaError_t cudaPeekAtLastError() { return swizzle_host::last; }

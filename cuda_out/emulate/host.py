@@ -1,0 +1,217 @@
+"""The host function of a printed text, run with a launch that is only noted: which grid, block, stream and arguments.
+
+A compiler for the host reads the text with the kernel's body replaced, and `name<<<grid, block, shared, stream>>>(...)`
+as two calls (`host.h`). Each `Call` says what the function is given and must do: launch once, or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cuda_out.c.kernel_text import NoKernel, arguments, blanked, closing, kernel_extent, parameters
+from cuda_out.c.printer import MAX_BLOCKS, CudaSource
+from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler
+
+SUCCESS: Final = 0
+FAILED: Final = 719
+"""cudaErrorLaunchFailure: what the launch of some calls comes to."""
+_LAUNCH: Final = re.compile(r"\b(\w+)\s*(<[^<>;]*>)?\s*<<<")
+_FLAGS: Final = (
+    *COMMON_FLAGS,
+    "-O0",
+    "-no-pie",
+    "-ffunction-sections",
+    "-Wl,--gc-sections",
+    "-Wl,--unresolved-symbols=ignore-all",
+)
+_PATIENCE: Final = 20
+
+
+class Call(Struct, frozen=True):
+    """A call of a host function: addresses of its arrays, lengths, and a stream, or none where it is left out.
+
+    `blocks` are those that it must launch; None: it must not launch, and return `status`, any error where that is None.
+    """
+
+    addresses: tuple[int, ...]
+    lengths: tuple[int, ...]
+    stream: int | None
+    blocks: tuple[int, int, int] | None
+    status: int | None
+
+    def __str__(self) -> str:
+        given = [f"{address:#x}" for address in self.addresses] + [str(length) for length in self.lengths]
+        return f"called with {', '.join(given)}{'' if self.stream is None else f' on stream {self.stream:#x}'}"
+
+
+class NotRun(Exception):
+    """A host function that cannot be run here, and why."""
+
+
+class NoHostFunction(Exception):
+    """A text that launches nothing."""
+
+
+def calls(source: CudaSource) -> Iterator[Call]:
+    """Yield the calls that a host function is tried on: lengths that cut blocks, the most blocks and one more, nothing,
+    negative lengths and what is no multiple, addresses that are not aligned, streams, a launch that fails."""
+    plain = tuple(0x7F00_0000_0000 + 0x1_0000 * number for number in range(len(source.arguments)))
+    yield _call(source, plain, source.lengths(), None)
+    yield _call(source, plain, source.lengths(), 0x51)
+    yield replace(_call(source, plain, source.lengths(), 0x52), status=FAILED)
+    for number, bytes_ in enumerate(source.alignment):
+        if bytes_ > 1:
+            for off in (bytes_ // 2, 1):
+                moved = tuple(address + off * (place == number) for place, address in enumerate(plain))
+                yield Call(moved, source.lengths(), None, None, None)
+        yield _call(source, (*plain[:number], plain[number] + 256, *plain[number + 1 :]), source.lengths(), None)
+    if source.tiling is None:
+        return
+    for place, axis in enumerate(source.tiling.axes):
+        most, step = axis.tile * MAX_BLOCKS[axis.axis], axis.step
+        wanted = {step, axis.tile - step, axis.tile, axis.tile + step, 2 * axis.tile - step, 7 * axis.tile}
+        wanted |= {most, most - axis.tile, most + step, 2**31, 2**31 + axis.tile, 2**32 + axis.tile, 2**63 - 1, 0}
+        wanted |= {most + axis.tile * 2**32, -step, -axis.tile, -(2**63), 2**32 * axis.tile}
+        wanted |= {axis.tile + step // 2} if step > 1 else set()
+        for length in sorted(wanted):
+            lengths = source.lengths()
+            yield _call(source, plain, (*lengths[:place], length, *lengths[place + 1 :]), 0x53)
+
+
+def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ...], stream: int | None) -> Call:
+    """Return a call with what must come of it."""
+    if source.tiling is None:
+        return Call(addresses, lengths, stream, source.grid, SUCCESS)
+    of_axis = dict(zip((axis.axis for axis in source.tiling.axes), lengths, strict=True))
+    axes = source.tiling.axes
+    if any(of_axis[axis.axis] < 0 or of_axis[axis.axis] % axis.step for axis in axes):
+        return Call(addresses, lengths, stream, None, None)
+    if any(of_axis[axis.axis] == 0 for axis in axes):
+        return Call(addresses, lengths, stream, None, SUCCESS)
+    blocks = {axis.axis: axis.blocks(of_axis[axis.axis]) for axis in axes}
+    if any(count > MAX_BLOCKS[axis] for axis, count in blocks.items()):
+        return Call(addresses, lengths, stream, None, None)
+    x, y, z = (blocks.get(axis, size) for axis, size in zip("xyz", source.grid, strict=True))  # type: ignore[call-overload]
+    return Call(addresses, lengths, stream, (x, y, z), SUCCESS)
+
+
+def wrong_calls(source: CudaSource, text: str, tried: Sequence[Call]) -> list[str]:
+    """Run the host function of a text, in either form, on some calls; return what is wrong of each that is.
+
+    Raises NotRun where the text has no such function, or one that cannot be run here, NoHostFunction where it launches
+    nothing at all.
+    """
+    found = []
+    for call, said in zip(tried, _run(source, text, tried), strict=True):
+        if why := _difference(source, call, said):
+            found.append(f"{source.launcher}, {call}: {why}")
+    return found
+
+
+def _difference(source: CudaSource, call: Call, said: str) -> str:
+    *launches, end = (part.split() for part in re.split(r" launch| status", said)[1:])
+    status = int(end[0])
+    if call.blocks is None:
+        if launches:
+            return f"it launches a grid of ({', '.join(launches[0][:3])}), and must not launch"
+        if call.status is None and status == SUCCESS:
+            return "it returns cudaSuccess, and must return an error"
+        if call.status is not None and status != call.status:
+            return f"it returns error {status}, and must return {call.status}"
+        return ""
+    if len(launches) != 1:
+        return f"it launches {len(launches)} times and returns {status}, and must launch once"
+    numbers = [int(word) for word in launches[0]]
+    wanted = [*call.blocks, *source.block, 0, call.stream or 0, *call.addresses, *map(_word, call.lengths)]
+    names = ["grid x", "grid y", "grid z", "block x", "block y", "block z", "the shared memory", "the stream"]
+    names += [*source.arguments, *source.length_names]
+    for name, number, want in zip(names, numbers, wanted, strict=True):
+        if number != want:
+            return f"{name} is {number}, and must be {want}"
+    return "" if status == call.status else f"it returns {status}, and must return {call.status}"
+
+
+def _run(source: CudaSource, text: str, tried: Sequence[Call]) -> list[str]:
+    """Return for each call what was launched and returned."""
+    main = "".join(
+        f"  swizzle_host::call(cudaError_t({_result(call)}), [] {{ return {_spelled(source, call)}; }});\n"
+        for call in tried
+    )
+    unit = (
+        '#include "emulate.h"\n#undef __CUDACC_RTC__\n#undef __CUDA_ARCH__\n#include "host.h"\n'
+        f'#include "kernel.cu"\nint main() {{\n{main}}}\n'
+    )
+    with tempfile.TemporaryDirectory(prefix="swizzle-host-") as scratch:
+        Path(scratch, "kernel.cu").write_text(noting(source, text))
+        Path(scratch, "unit.cpp").write_text(unit)
+        program = f"{scratch}/program"
+        includes = ["-I", str(HERE), "-I", str(HERE / "emulate_include")]
+        compile_with([compiler(), *_FLAGS, *includes, f"{scratch}/unit.cpp", "-o", program], text, scratch)
+        try:
+            done = subprocess.run([program], capture_output=True, text=True, timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise NotRun(f"{source.launcher} still runs after {_PATIENCE} seconds") from None
+    lines = done.stdout.splitlines()
+    if done.returncode or len(lines) != len(tried):
+        raise NotRun(f"{source.launcher}, {tried[min(len(lines), len(tried) - 1)]}, ends with status {done.returncode}")
+    return lines
+
+
+def _result(call: Call) -> int:
+    return call.status if call.blocks is not None and call.status is not None else SUCCESS
+
+
+def _spelled(source: CudaSource, call: Call) -> str:
+    words = [*call.addresses, *map(_word, call.lengths), *([] if call.stream is None else [call.stream])]
+    given = ", ".join(f"swizzle_host::Argument{{{word}ull}}" for word in words)
+    return f"{source.namespace}::{source.launcher}({given})"
+
+
+def _word(number: int) -> int:
+    return number & (1 << 64) - 1
+
+
+def noting(source: CudaSource, text: str) -> str:
+    """Return a text whose kernel notes what it is given, with its launches as calls; raise NotRun where it has none."""
+    try:
+        start, end = kernel_extent(text, source.entry)
+        names = [re.findall(r"(\w+)\s*$", each)[0] for each in parameters(text, source.entry)]
+    except NoKernel as missing:
+        raise NotRun(f"the text is without {missing}") from None
+    if not re.search(rf"\b{re.escape(source.launcher)}\s*\(", blanked(text)):
+        if not _LAUNCH.search(blanked(text)):
+            raise NoHostFunction("none in the text")
+        raise NotRun(f"the text has no function {source.launcher}")
+    body = blanked(text)
+    opening = body.index("{", closing(body, body.index("(", body.index(f"{source.entry}(", start))))
+    noted = ", ".join(f"swizzle_host::word({name})" for name in names)
+    lines = "\n" * text.count("\n", opening, end)
+    text = f"{text[:opening]}{{ swizzle_host::launched({{{noted}}}); {lines}}}{text[end:]}"
+    found = list(_LAUNCH.finditer(blanked(text)))
+    if not found:
+        raise NotRun(f"{source.launcher} launches nothing")
+    for launch in reversed(found):
+        text = _as_calls(text, launch)
+    return text
+
+
+def _as_calls(text: str, launch: re.Match[str]) -> str:
+    body = blanked(text)
+    stop = body.find(">>>", launch.end())
+    if stop < 0 or body[stop + 3 :].lstrip()[:1] != "(":
+        raise NotRun("a launch that is not understood")
+    opening = body.index("(", stop + 3)
+    end = closing(body, opening) + 1
+    if not 1 <= len(arguments(body, launch.end(), stop)) <= 4:
+        raise NotRun("a launch that is not understood")
+    name = launch[1] + (launch[2] or "")
+    configured = f"::swizzle_host::configure({text[launch.end() : stop]})"
+    return f"{text[: launch.start()]}({configured}, {name}{text[opening:end]}){text[end:]}"

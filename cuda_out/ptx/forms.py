@@ -1,0 +1,294 @@
+"""Which instructions of PTX are read: their modifiers in order, and the types of their operands.
+
+A form is a pattern of the whole name and the operands in short: `=t` is a register that is written, `t` one that is
+read, or a literal. An instruction in no form, or whose registers have other types, is refused: what would be ignored
+might change what it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from cuda_out.ptx.kinds import KINDS, is_float, width
+from cuda_out.ptx.syntax import Address, Group, Immediate, Instruction, Name, NotInterpreted, Operand
+
+_SPACE: Final = r"(?:\.(?P<space>global|shared|local|const))?"
+_SIGNED: Final = "eq|ne|lt|le|gt|ge"
+_UNORDERED: Final = "|equ|neu|ltu|leu|gtu|geu|num|nan"
+_ROUND: Final = "(?:rni|rzi|rmi|rpi)"
+
+_FORMS: Final = (
+    # Arithmetic; .ftz and approximations count as the true value, as floats are real numbers.
+    (r"(?:add|sub)\.(?P<t>[us](?:16|32|64))", "=t t t"),
+    (r"(?:add|sub|mul)(?:\.rn|\.rz)?(?:\.ftz)?\.(?P<t>f32)", "=t t t"),
+    (r"(?:add|sub|mul)(?:\.rn)?\.(?P<t>f64)", "=t t t"),
+    (r"(?:add|sub|mul)(?:\.rn)?(?:\.ftz)?\.(?P<t>f16)", "=t t t"),
+    (r"mul\.(?:lo|hi)\.(?P<t>[us](?:16|32|64))", "=t t t"),
+    (r"mul\.wide\.(?P<t>[us](?:16|32))", "=w t t"),
+    (r"mad\.lo\.(?P<t>[us](?:16|32|64))", "=t t t t"),
+    (r"mad\.hi\.(?P<t>[us](?:16|32|64))", "=t t t t"),
+    (r"mad\.wide\.(?P<t>[us](?:16|32))", "=w t t w"),
+    (r"fma\.(?:rn|rz)(?:\.ftz)?\.(?P<t>f32)", "=t t t t"),
+    (r"fma\.rn\.(?P<t>f64)", "=t t t t"),
+    (r"fma\.rn(?:\.ftz)?\.(?P<t>f16)", "=t t t t"),
+    (r"(?:neg|abs)\.(?P<t>s(?:16|32|64)|f64)", "=t t"),
+    (r"(?:neg|abs)(?:\.ftz)?\.(?P<t>f16|f32)", "=t t"),
+    (r"(?:min|max)\.(?P<t>[us](?:16|32|64)|f64)", "=t t t"),
+    (r"(?:min|max)(?:\.ftz)?\.(?P<t>f16|f32)", "=t t t"),
+    (r"(?:div|rem)\.(?P<t>[us](?:16|32|64))", "=t t t"),
+    (r"div\.(?:approx|full|rn)(?:\.ftz)?\.(?P<t>f32)", "=t t t"),
+    (r"div\.rn\.(?P<t>f64)", "=t t t"),
+    (r"(?:rcp|sqrt)\.(?:approx|rn)(?:\.ftz)?\.(?P<t>f32)", "=t t"),
+    (r"(?:rcp|sqrt)\.rn\.(?P<t>f64)", "=t t"),
+    (r"copysign\.(?P<t>f32|f64)", "=t t t"),
+    # Bits.
+    (r"(?:and|or|xor)\.(?P<t>pred|b16|b32|b64)", "=t t t"),
+    (r"not\.(?P<t>pred|b16|b32|b64)", "=t t"),
+    (r"shl\.(?P<t>b(?:16|32|64))", "=t t u32"),
+    (r"shr\.(?P<t>[bus](?:16|32|64))", "=t t u32"),
+    (r"bfe\.(?P<t>[us](?:32|64))", "=t t u32 u32"),
+    (r"bfi\.(?P<t>b(?:32|64))", "=t t t u32 u32"),
+    (r"lop3\.(?P<t>b32)", "=t t t t literal"),
+    (r"prmt\.(?P<t>b32)", "=t t t u32"),
+    (r"shf\.[lr]\.(?:wrap|clamp)\.(?P<t>b32)", "=t t t u32"),
+    (r"(?:popc|clz)\.(?P<t>b(?:32|64))", "=u32 t"),
+    (r"brev\.(?P<t>b(?:32|64))", "=t t"),
+    # Comparisons, choices, conversions, moves.
+    (r"setp\.(?:eq|ne)\.(?P<t>b(?:16|32|64))", "=pred t t"),
+    (rf"setp\.(?:{_SIGNED})\.(?P<t>s(?:16|32|64))", "=pred t t"),
+    (rf"setp\.(?:{_SIGNED}|lo|ls|hi|hs)\.(?P<t>u(?:16|32|64))", "=pred t t"),
+    (rf"setp\.(?:{_SIGNED}{_UNORDERED})(?:\.ftz)?\.(?P<t>f16|f32)", "=pred t t"),
+    (rf"setp\.(?:{_SIGNED}{_UNORDERED})\.(?P<t>f64)", "=pred t t"),
+    (r"setp\.(?:eq|ne)\.(?:and|or|xor)\.(?P<t>b(?:16|32|64))", "=pred t t condition"),
+    (rf"setp\.(?:{_SIGNED})\.(?:and|or|xor)\.(?P<t>s(?:16|32|64))", "=pred t t condition"),
+    (rf"setp\.(?:{_SIGNED}|lo|ls|hi|hs)\.(?:and|or|xor)\.(?P<t>u(?:16|32|64))", "=pred t t condition"),
+    (rf"setp\.(?:{_SIGNED}{_UNORDERED})\.(?:and|or|xor)(?:\.ftz)?\.(?P<t>f16|f32)", "=pred t t condition"),
+    (rf"setp\.(?:{_SIGNED}{_UNORDERED})\.(?:and|or|xor)\.(?P<t>f64)", "=pred t t condition"),
+    (r"selp\.(?P<t>[bus](?:16|32|64)|f32|f64)", "=t t t pred"),
+    (r"cvt\.(?P<t>[us](?:8|16|32|64))\.(?P<s>[us](?:8|16|32|64))", "=wider s"),
+    (rf"cvt\.{_ROUND}(?:\.ftz)?\.(?P<t>[us](?:16|32|64))\.(?P<s>f(?:16|32))", "=t s"),
+    (rf"cvt\.{_ROUND}\.(?P<t>[us](?:16|32|64))\.(?P<s>f64)", "=t s"),
+    (r"cvt\.rn\.(?P<t>f(?:16|32|64))\.(?P<s>[us](?:8|16|32|64))", "=t s"),
+    (rf"cvt\.{_ROUND}(?:\.ftz)?\.(?P<t>f32)\.(?P<s>f32)", "=t s"),
+    (rf"cvt\.{_ROUND}\.(?P<t>f64)\.(?P<s>f64)", "=t s"),
+    (rf"cvt\.{_ROUND}\.(?P<t>f16)\.(?P<s>f16)", "=t s"),
+    (r"cvt(?:\.ftz)?\.(?P<t>f32)\.(?P<s>f16)", "=t s"),
+    (r"cvt(?:\.ftz)?\.(?P<t>f64)\.(?P<s>f32)", "=t s"),
+    (r"cvt\.(?P<t>f64)\.(?P<s>f16)", "=t s"),
+    (r"cvt\.rn(?:\.ftz)?\.(?P<t>f32)\.(?P<s>f64)", "=t s"),
+    (r"cvt\.rn\.(?P<t>f16)\.(?P<s>f(?:32|64))", "=t s"),
+    (r"mov\.(?P<t>pred|[bus](?:16|32|64)|f32|f64)", "=moved moved"),
+    (r"cvta\.(?P<space>global|shared|local|const)\.(?P<t>u64)", "=t variable"),
+    (r"cvta\.to\.(?P<space>global|shared|local|const)\.(?P<t>u64)", "=t t"),
+    # Memory and other threads.
+    (rf"ld(?:\.weak)?{_SPACE}(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
+    (r"ld\.volatile\.(?P<space>local)(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
+    (r"ld\.(?P<space>global)\.nc(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
+    (r"ld\.(?P<space>param)\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
+    (rf"st(?:\.weak)?{_SPACE}(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "address stored"),
+    (r"st\.volatile\.(?P<space>local)(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "address stored"),
+    (r"st\.(?P<space>param)\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "address stored"),
+    (r"shfl\.sync\.(?:up|down|bfly|idx)\.(?P<t>b32)", "=t t u32 u32 u32|=t =pred t u32 u32 u32"),
+    (r"bar\.sync", "zero"),
+    (r"barrier\.sync(?:\.aligned)?", "zero"),
+    (r"bar\.warp\.sync", "u32"),
+    (r"membar\.(?:cta|gl|sys)", ""),
+    (r"fence\.(?:sc|acq_rel)\.(?:cta|gpu|sys)", ""),
+    # Control.
+    (r"bra(?:\.uni)?", "label"),
+    (r"ret(?:\.uni)?", ""),
+    (r"exit", ""),
+    (r"call(?:\.uni)?", "call"),
+)  # fmt: skip
+_COMPILED: Final = tuple((re.compile(pattern), operands) for pattern, operands in _FORMS)
+SPECIAL: Final = frozenset(
+    ("%laneid", "WARP_SZ", *(f"{name}.{axis}" for name in ("%tid", "%ntid", "%ctaid", "%nctaid") for axis in "xyz"))
+)
+"""The special registers that are known: 32 bits each, and read by `mov` only."""
+
+
+class Form(Struct, frozen=True):
+    """What an instruction of some name takes: its type, that of a conversion's source, the state space (None where it
+    is generic or there is none), how many elements a vector access has, and the operands, in one of several ways."""
+
+    kind: str
+    source: str
+    space: str | None
+    count: int
+    ways: tuple[tuple[str, ...], ...]
+
+
+@cache
+def form(op: tuple[str, ...]) -> Form | None:
+    """Return the form of an instruction's name, None for one that is not known."""
+    name = ".".join(op)
+    for pattern, operands in _COMPILED:
+        if found := pattern.fullmatch(name):
+            said = found.groupdict()
+            count = int((said.get("vector") or ".v1")[2:])
+            ways = tuple(tuple(way.split()) for way in operands.split("|"))
+            return Form(said.get("t") or "", said.get("s") or "", said.get("space"), count, ways)
+    return None
+
+
+class Checker:
+    """Holds instructions to their forms; `registers`, `variables` (to their spaces) and `parameters` (to their types)
+    are what their operands may name. The tables may grow; of the parameters, those that are there at first are read."""
+
+    def __init__(
+        self,
+        registers: Mapping[str, str],
+        variables: Mapping[str, str],
+        parameters: Mapping[str, str],
+    ) -> None:
+        self.registers, self.variables, self.parameters = registers, variables, parameters
+        self.given = frozenset(parameters)
+
+    def check(self, instruction: Instruction) -> None:
+        """Raise NotInterpreted for an instruction in no form, or with operands of other types."""
+        found = form(instruction.op)
+        if found is None:
+            raise NotInterpreted(str(instruction))
+        if found.ways == (("call",),):  # its operands are held to the function when it runs
+            return
+        why = [self._mismatch(found, way, instruction.operands) for way in found.ways]
+        if all(why):
+            raise NotInterpreted(f"{instruction} ({why[0]})")
+
+    def _mismatch(self, found: Form, way: tuple[str, ...], operands: tuple[Operand, ...]) -> str:
+        """Return which operand does not fit and why, '' where all do."""
+        if len(way) != len(operands):
+            return f"{len(operands)} operands, not {len(way)}"
+        groups = [isinstance(operand, Group) for operand in operands]
+        if sum(groups) > 1:
+            return "two groups of operands"
+        for says, operand in zip(way, operands, strict=True):
+            if why := self._operand(found, says, operand):
+                return why
+        return ""
+
+    def _operand(self, found: Form, says: str, operand: Operand) -> str:
+        kind = {"t": found.kind, "s": found.source, "w": _doubled(found.kind)}.get(says.lstrip("="), says.lstrip("="))
+        if kind in ("loaded", "stored", "moved"):
+            return self._moved(found, kind, operand, written=says[0] == "=")
+        match kind:
+            case "address":
+                return self._address(found, operand, written="stored" in found.ways[0])
+            case "label":
+                return "" if isinstance(operand, Name) and not (operand.negated or operand.offset) else "no label"
+            case "zero":
+                return "" if operand == Immediate(0, 0) else "a barrier other than 0"
+            case "literal":
+                return "" if isinstance(operand, Immediate) and operand.width == 0 else "no literal"
+            case "condition":
+                bare = Name(operand.text) if isinstance(operand, Name) and not operand.offset else operand
+                return self._register("pred", bare)
+            case "wider":
+                return self._register(found.kind, operand, most=64)
+            case "variable":
+                return "" if self._is_variable(operand, found.space) else self._read("u64", operand)
+        return (
+            self._register(kind, operand)
+            if says[0] == "="
+            else self._read(kind, operand, most=64 if says == "s" else 0)
+        )
+
+    def _register(self, kind: str, operand: Operand, *, most: int = 0) -> str:
+        """Return why an operand is no register of a type, or of one of more bits, up to `most`; '' for one that is."""
+        if not isinstance(operand, Name) or operand.negated or operand.offset or operand.text not in self.registers:
+            return f"no register where {kind} is wanted" if not isinstance(operand, Name) else (
+                f"{operand.text}, which is no register that was declared"
+            )  # fmt: skip
+        has = self.registers[operand.text]
+        if "pred" in (has, kind):
+            return "" if has == kind else f"{operand.text} is .{has}, not .{kind}"
+        same = is_float(has) == is_float(kind) or "b" in (has[0], kind[0])
+        fits = width(has) == width(kind) or (width(kind) < width(has) <= most and not (is_float(has) or is_float(kind)))
+        return "" if same and fits else f"{operand.text} is .{has}, not .{kind}"
+
+    def _read(self, kind: str, operand: Operand, *, most: int = 0) -> str:
+        if not isinstance(operand, Immediate):
+            return self._register(kind, operand, most=most)
+        if kind == "pred":
+            return "a literal where a predicate is wanted"
+        if operand.width:
+            fits = operand.width == width(kind) and kind[0] in "fb"
+            return "" if fits else f"a float of {operand.width} bits where {kind} is wanted"
+        if is_float(kind):
+            return f"the integer {operand.bits} where {kind} is wanted"
+        return "" if _in_range(operand.bits, width(kind)) else f"a literal of more bits than {kind}"
+
+    def _is_variable(self, operand: Operand, space: str | None) -> bool:
+        return isinstance(operand, Name) and not operand.negated and self.variables.get(operand.text) == space
+
+    def _moved(self, found: Form, how: str, operand: Operand, *, written: bool) -> str:
+        """Return why an operand is none of a move, load or store of the form's type."""
+        kind, count = found.kind, found.count
+        if how == "moved":
+            if isinstance(operand, Group):
+                count = len(operand.items)
+                if kind[0] != "b" or (width(kind), count) not in ((32, 2), (64, 2), (64, 4)):
+                    return f"{count} pieces of {kind}"
+                kind = f"b{width(kind) // count}"
+            elif isinstance(operand, Name) and not written:
+                if operand.text in SPECIAL:
+                    plain = not operand.negated and not operand.offset
+                    return "" if plain and kind in ("u32", "b32") else f"{operand.text} where .{kind} is wanted"
+                if operand.text in self.variables:
+                    narrow = self.variables[operand.text] == "shared" and kind in ("u32", "b32")
+                    fits = (kind in ("u64", "b64") or narrow) and not operand.negated
+                    return "" if fits else f"the address {operand.text} as .{kind}"
+            elif kind == "pred" and isinstance(operand, Immediate) and operand.width == 0:
+                return "" if operand.bits in (0, 1, (1 << 64) - 1) else "a literal that is no predicate"
+        elif isinstance(operand, Group) != (count > 1):
+            return f"{count} elements"
+        items = operand.items if isinstance(operand, Group) else (operand,)
+        if len(items) != count and (how != "moved" or count != 1):
+            return f"{len(items)} elements, not {count}"
+        most = 0 if how == "moved" else 64
+        for item in items:
+            if written and isinstance(operand, Group) and item == Name("_"):
+                continue
+            if isinstance(item, Immediate):
+                why = "a literal is written" if written else self._read(kind, item)
+            else:
+                why = self._register(kind, item, most=most)
+            if why:
+                return why
+        if len({self.registers[item.text] for item in items if isinstance(item, Name) and item != Name("_")}) > 1:
+            return "elements of several types"
+        return ""
+
+    def _address(self, found: Form, operand: Operand, *, written: bool) -> str:
+        if not isinstance(operand, Address):
+            return "no address"
+        base, space = operand.base, found.space
+        if space == "param":
+            if base not in self.parameters:
+                return f"{base}, which is no parameter"
+            if written and base in self.given:
+                return f"the parameter {base} is written"
+            has = self.parameters[base]
+            fits = width(has) == width(found.kind) and operand.offset == 0
+            return "" if fits else f"a part of the parameter {base}, which is .{has}"
+        if base in self.variables:
+            fits = self.variables[base] == space
+            return "" if fits else f"{base} is in .{self.variables[base]}"
+        if base not in self.registers:
+            return f"{base}, which is no register that was declared"
+        kind = "u32" if space == "shared" and width(self.registers[base]) == 32 else "u64"
+        return self._register(kind, Name(base))
+
+
+def _doubled(kind: str) -> str:
+    return f"{kind[0]}{2 * width(kind)}" if kind in KINDS and kind != "pred" else kind
+
+
+def _in_range(bits: int, size: int) -> bool:
+    """Tell whether a literal, 64 bits, is a signed or an unsigned number of a size."""
+    return bits < 1 << size or bits >= (1 << 64) - (1 << size - 1)

@@ -1,0 +1,210 @@
+"""Index values of all blocks at once: polynomials in the numbers of blocks and in what lengths have beyond a block.
+
+A register of n bits holds a polynomial modulo 2^n, so sums and products are exact whatever the variables are. What
+reads it as a number (a comparison, a wider type) needs its bounds: where they leave the type, nothing is said. Thus a
+product of 32 bits that would wrap at a huge block is not taken for one that does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from cuda_out.ptx.concrete import Operation
+from cuda_out.ptx.kinds import is_float, width
+from cuda_out.ptx.polynomials import signed
+from cuda_out.ptx.syntax import NotInterpreted
+
+Monomial: TypeAlias = tuple[str, ...]
+Polynomial: TypeAlias = dict[Monomial, int]
+"""From products of variables to integers; the variables are no negative numbers."""
+Value: TypeAlias = tuple[int, int]
+"""Bits and 0, or 0 and the number of a polynomial that is no constant."""
+
+INDEX: Final = 1 << 50
+"""The first number of a polynomial; terms of data are smaller."""
+
+
+def variable(name: str) -> Polynomial:
+    return {(name,): 1}
+
+
+def plus(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial:
+    """Return a + times * b."""
+    found = dict(a)
+    for monomial, coefficient in b.items():
+        found[monomial] = found.get(monomial, 0) + times * coefficient
+    return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
+
+
+def product(a: Polynomial, b: Polynomial) -> Polynomial:
+    found: Polynomial = {}
+    for left, x in a.items():
+        for right, y in b.items():
+            monomial = tuple(sorted(left + right))
+            found[monomial] = found.get(monomial, 0) + x * y
+    return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
+
+
+class Indices:
+    """A table of polynomials; `most` is the largest value of each variable."""
+
+    def __init__(self, most: Mapping[str, int]) -> None:
+        self.most = most
+        self._table: list[Polynomial] = []
+        self._numbers: dict[frozenset[tuple[Monomial, int]], int] = {}
+        self._known: dict[tuple[str, str, tuple[Value, ...]], Value] = {}
+
+    def polynomial(self, value: Value, size: int = 64) -> Polynomial:
+        """Return what a register holds, modulo 2^size."""
+        bits, number = value
+        if number:
+            return _modulo(self._table[number - INDEX], size)
+        return {(): signed(bits, size)} if signed(bits, size) else {}
+
+    def value(self, found: Polynomial, size: int = 64) -> Value:
+        """Return a polynomial as a register of some bits holds it."""
+        found = _modulo(found, size)
+        if not any(found):
+            return found.get((), 0) & (1 << size) - 1, 0
+        key = frozenset(found.items())
+        if key not in self._numbers:
+            self._numbers[key] = INDEX + len(self._table)
+            self._table.append(found)
+        return 0, self._numbers[key]
+
+    def bounds(self, found: Polynomial) -> tuple[int, int]:
+        """Return numbers that a polynomial lies between, whatever its variables are."""
+        low = high = 0
+        for monomial, coefficient in found.items():
+            most = 1
+            for name in monomial:
+                most *= self.most[name]
+            if not monomial:
+                low, high = low + coefficient, high + coefficient
+            elif coefficient < 0:
+                low += coefficient * most
+            else:
+                high += coefficient * most
+        return low, high
+
+    def integer(self, found: Polynomial, kind: str) -> Polynomial:
+        """Return the integer that a type reads in a register; raise NotInterpreted where that may wrap."""
+        size, (low, high) = width(kind), self.bounds(found)
+        least = -(1 << size - 1) if kind[0] == "s" else 0
+        turns = -((low - least) >> size)
+        if high + (turns << size) >= least + (1 << size):
+            raise NotInterpreted(f"{show(found)}, which may leave {kind}")
+        return plus(found, {(): turns << size})
+
+    def evaluate(self, operation: Operation, row: Sequence[Value]) -> Value:
+        """Return what an instruction gives for numbers and polynomials; raise NotInterpreted where nobody knows."""
+        key = operation.name, operation.result, tuple(row)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._evaluate(operation, row)
+        return found
+
+    def _evaluate(self, operation: Operation, row: Sequence[Value]) -> Value:
+        head, _, rest = str(operation.name).partition(".")
+        kind, sources = operation.result, operation.sources
+        if is_float(kind) or any(is_float(source) for source in sources):
+            raise NotInterpreted(f"{operation.name} of a block's number")
+        v = [self.polynomial(value, max(width(each), 8)) for value, each in zip(row, sources, strict=True)]
+        size = width(kind)
+        match head:
+            case "add":
+                return self.value(plus(v[0], v[1]), size)
+            case "sub":
+                return self.value(plus(v[0], v[1], -1), size)
+            case "neg":
+                return self.value(plus({}, v[0], -1), size)
+            case "mul" if not rest:
+                return self.value(product(v[0], v[1]), size)
+            case "mad" if not rest:
+                return self.value(plus(product(v[0], v[1]), v[2]), size)
+            case "mul" | "mad" if rest.startswith("wide."):
+                a, b = (self.integer(each, rest[5:]) for each in v[:2])
+                return self.value(plus(product(a, b), v[2] if len(v) > 2 else {}), size)
+            case "shl" if not row[1][1]:
+                return self.value(product(v[0], {(): 1 << row[1][0]}) if row[1][0] < size else {}, size)
+            case "shr" if not row[1][1]:
+                unsigned = f"u{kind[1:]}" if kind[0] == "b" else kind
+                return self.value(_floored(self.integer(v[0], unsigned), row[1][0]), size)
+            case "cvt":
+                return self.value(v[0] if size <= width(sources[0]) else self.integer(v[0], sources[0]), size)
+            case "and" | "or" | "xor" if kind != "pred":
+                return self.value(self._bitwise(head, size, v, row), size)
+            case "min" | "max":
+                a, b = (self.integer(each, kind) for each in v)
+                low, high = self.bounds(plus(a, b, -1))
+                if low < 0 < high:
+                    raise NotInterpreted(f"{head} of {show(a)} and {show(b)}")
+                return self.value(a if (high <= 0) == (head == "min") else b, size)
+            case "setp":
+                return self._compare(rest.split("."), v, row), 0
+            case _:
+                raise NotInterpreted(f"{operation.name} of a block's number")
+
+    def _bitwise(self, head: str, size: int, v: Sequence[Polynomial], row: Sequence[Value]) -> Polynomial:
+        """Bits of which one side is known, and which the other one's variables do not reach."""
+        known = [place for place, (_, number) in enumerate(row) if not number]
+        if len(known) != 1:
+            raise NotInterpreted(f"{head} of the numbers of blocks")
+        open_ = v[1 - known[0]]
+        mask = row[known[0]][0] & (1 << size) - 1
+        clear = min((c & -c for monomial, c in open_.items() if monomial), default=0)
+        constant = open_.get((), 0)
+        rest = {monomial: c for monomial, c in open_.items() if monomial}
+        low = clear - 1
+        if head == "and":
+            if mask & ~low == 0:  # bits below the variables'
+                return {(): constant & mask}
+            if mask | low == (1 << size) - 1:  # all bits of the variables'
+                return plus(plus(rest, {(): constant & ~low}), {(): constant & low & mask})
+            if mask & mask + 1 == 0 and self.bounds(self.integer(open_, f"u{size}"))[1] <= mask:
+                return open_
+        elif mask & ~low == 0:
+            joined = constant & low | mask if head == "or" else constant & low ^ mask
+            return plus(plus(rest, {(): constant & ~low}), {(): joined})
+        raise NotInterpreted(f"{head} of {show(open_)}")
+
+    def _compare(self, says: Sequence[str], v: Sequence[Polynomial], row: Sequence[Value]) -> int:
+        compare, kind, *more = says
+        kind = f"u{kind[1:]}" if kind[0] == "b" else kind
+        a, b = (self.integer(each, kind) for each in v[:2])
+        low, high = self.bounds(plus(a, b, -1))
+        answers = {
+            "lt": (high < 0, low >= 0), "le": (high <= 0, low > 0), "gt": (low > 0, high <= 0),
+            "ge": (low >= 0, high < 0), "eq": (low == high == 0, low > 0 or high < 0),
+            "ne": (low > 0 or high < 0, low == high == 0),
+        }  # fmt: skip
+        yes, no = answers[compare]
+        if not (yes or no):
+            raise NotInterpreted(f"whether {show(a)} is {compare} {show(b)}")
+        if not more:
+            return int(yes)
+        other = row[2][0] != 0
+        return int({"and": yes and other, "or": yes or other, "xor": yes != other}[more[0]])
+
+
+def _modulo(found: Polynomial, size: int) -> Polynomial:
+    reduced = {monomial: signed(coefficient, size) for monomial, coefficient in found.items()}
+    return {monomial: coefficient for monomial, coefficient in reduced.items() if coefficient}
+
+
+def _floored(found: Polynomial, by: int) -> Polynomial:
+    """Return a polynomial shifted right, where that is one."""
+    if any(coefficient % (1 << by) for monomial, coefficient in found.items() if monomial):
+        raise NotInterpreted(f"{show(found)} shifted right by {by}")
+    return {monomial: coefficient >> by for monomial, coefficient in found.items() if coefficient >> by}
+
+
+def show(found: Polynomial) -> str:
+    """Return a polynomial as text.
+
+    >>> show({(): 3, ("block x",): 64})
+    '3 + 64*(block x)'
+    """
+    parts = ["*".join([str(c), *(f"({name})" for name in m)]) if m else str(c) for m, c in sorted(found.items())]
+    return " + ".join(parts) or "0"

@@ -1,0 +1,88 @@
+"""PTX after reading: kernels with their registers, parameters, arrays, labels and instructions, each with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+
+class NotInterpreted(Exception):
+    """PTX that the interpreter does not know: nothing is claimed of a kernel that has it."""
+
+
+class Name(Struct, frozen=True):
+    """A register, a special register, a variable or a label; `negated` for `!%p1`, `offset` for `array+4`."""
+
+    text: str
+    negated: bool = False
+    offset: int = 0
+
+
+class Immediate(Struct, frozen=True):
+    """A literal, as its bits: 64 for integers, 32 or 64 (`width`) for floats; integers have width 0."""
+
+    bits: int
+    width: int
+
+
+class Address(Struct, frozen=True):
+    """`[base+offset]`."""
+
+    base: str
+    offset: int
+
+
+class Group(Struct, frozen=True):
+    """`{a, b}`: the elements of a vector access, or the halves of a register; `(a)`: what a call takes or gives."""
+
+    items: tuple[Name | Immediate, ...]
+
+
+Operand: TypeAlias = Name | Immediate | Address | Group
+
+
+class Instruction(Struct, frozen=True):
+    """`@guard op operands`, with the line of the PTX that it stands on."""
+
+    op: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Name | None
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}"
+
+
+class Array(Struct, frozen=True):
+    """A variable in a state space; `data` holds the bytes that it starts with, if any."""
+
+    name: str
+    space: str
+    align: int
+    size: int
+    data: bytes | None
+
+
+class Kernel(Struct, frozen=True):
+    """One `.entry`; `labels` say before which instruction they stand, `parameters` are name and type, in order.
+
+    `registers` are the types of all registers that instructions use. A block has at most `most_threads` (.maxntid), and
+    the shape `block` (.reqntid), where those are not None. `functions` are those of the module, which it may call. A
+    function (`.func`) is read as a kernel is; `result` is the name and type of what it returns. `refused` says what in
+    its body is not understood, '' for nothing: such a kernel is not run.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    arrays: tuple[Array, ...] = ()
+    instructions: tuple[Instruction, ...] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)
+    registers: Mapping[str, str] = field(default_factory=dict)
+    most_threads: int | None = None
+    block: tuple[int, ...] | None = None
+    functions: Mapping[str, Kernel] = field(default_factory=dict)
+    result: tuple[str, str] | None = None
+    refused: str = ""

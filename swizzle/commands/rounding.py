@@ -1,0 +1,155 @@
+"""How far a right kernel's floats may be from the specification's, output by output: a bound of its rounding errors.
+
+Kernels may reorder sums and products, fuse a product with a sum, and divide by a reciprocal, so the bound is one for
+all of these: each operation rounds once, on what is at most the sum of all magnitudes. Where every partial result is
+exact in any order, as for small whole numbers, the bound is 0, and results are compared bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from msgspec import Struct
+
+from swizzle.specs.specification import Meaning, outputs
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.terms import UNWRITTEN, Term
+from symbolic.ir.program import DType, Program
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+DIVISION: Final = 4
+"""Roundings that a division may take: of the reciprocal, of the product, and of an approximation."""
+
+MOST: Final = 512
+"""The largest number that inputs are made multiples of."""
+
+
+class _Node(Struct, frozen=True):
+    """A value in double precision, a bound of its error, and of the magnitude of every partial result; all are
+    multiples of `unit`, a power of two, or 0 where that is not known."""
+
+    value: float
+    error: float
+    magnitude: float
+    unit: float
+
+
+class Rounding:
+    """The bounds of one program's outputs, by what its specification means."""
+
+    def __init__(self, program: Program, meaning: Meaning) -> None:
+        self.program, self.meaning = program, meaning
+
+    def bounds(self, given: Mapping[str, Array]) -> dict[str, Array] | None:
+        """Return for each float output a bound for every element; None where the specification has other operations."""
+        found, known = dict[str, Array](), dict[tuple[DType, Term], _Node]()
+        flat = {name: np.asarray(array).reshape(-1) for name, array in given.items()}
+        for parameter in outputs(self.program):
+            if not parameter.dtype.is_float:
+                continue
+            wanted = self.meaning.wanted[parameter.name]
+            try:
+                with np.errstate(all="ignore"):
+                    nodes = [self._node(term, parameter.dtype, flat, known) for term in wanted]
+            except _Unknown:
+                return None
+            most = float(np.finfo(NUMPY_DTYPES[parameter.dtype]).max)  # partial sums may overflow
+            errors = [math.inf if most < node.magnitude < math.inf else node.error for node in nodes]
+            found[parameter.name] = np.array(errors).reshape(parameter.shape)
+        return found
+
+    def divisor(self) -> int:
+        """Return what all inputs should be a multiple of, so that quotients by whole constants are whole."""
+        nodes, found = self.meaning.terms.nodes, 1
+        for op, args in nodes:
+            if op == "/" and nodes[args[1]][0] == "const":
+                value = nodes[args[1]][1][0]
+                if value == int(value) != 0 and math.lcm(found, int(value)) <= MOST:
+                    found = math.lcm(found, int(value))
+        return found
+
+    def _node(
+        self, term: Term, dtype: DType, given: Mapping[str, Array], known: dict[tuple[DType, Term], _Node]
+    ) -> _Node:  # fmt: skip
+        nodes, waiting = self.meaning.terms.nodes, [term]
+        while waiting:  # arguments first, without recursion: sums of sums are deep
+            part = waiting[-1]
+            op, args = nodes[part]
+            below = [] if part == UNWRITTEN or op in ("atom", "const") else args
+            if open_ := [arg for arg in below if (dtype, arg) not in known]:
+                waiting += open_
+                continue
+            waiting.pop()
+            if (dtype, part) not in known:
+                values = [known[dtype, arg] for arg in below]
+                known[dtype, part] = _combined(op, args, values, dtype, given) if part != UNWRITTEN else _exact(0.0)
+        return known[dtype, term]
+
+
+class _Unknown(Exception):
+    """An operation whose errors nothing is known of."""
+
+
+def _combined(op: str, args: Any, v: list[_Node], dtype: DType, given: Mapping[str, Array]) -> _Node:
+    limits = np.finfo(NUMPY_DTYPES[dtype])
+    u, tiny = float(limits.eps) / 2, float(limits.smallest_subnormal)
+    errors, unit = sum(n.error for n in v), min((n.unit for n in v), default=1.0)
+    match op:
+        case "atom":
+            return _exact(float(given[args[0]][args[1]]))
+        case "const":
+            value = float(args[0])
+            exact = float(np.array(value).astype(NUMPY_DTYPES[dtype])) == value
+            return _exact(value) if exact else _Node(value, u * abs(value), abs(value) * (1 + u), 0.0)
+        case "+":
+            value, magnitude = _sum([n.value for n in v]), _sum([n.magnitude for n in v])
+            if errors or not _fits(magnitude, unit, u, tiny):
+                errors += (len(v) - 1) * u * (magnitude + errors)
+        case "*":
+            value, magnitude, unit = (math.prod(getattr(n, part) for n in v) for part in ("value", "magnitude", "unit"))
+            if errors:
+                errors = math.prod(abs(n.value) + n.error for n in v) - abs(value)
+            if errors or not _fits(magnitude, unit, u, tiny):
+                errors += (len(v) - 1) * (u * (magnitude + errors) + tiny)
+        case "/":
+            a, b = v
+            value = float(np.float64(a.value) / np.float64(b.value))
+            magnitude, unit, least = abs(value), _unit(value), abs(b.value) - b.error
+            if errors or value * b.value != a.value or not _fits(magnitude, unit, u, tiny):
+                errors = (abs(a.value) + a.error) / least - magnitude if least > 0 else math.inf
+                errors += DIVISION * (u * (magnitude + errors) + tiny)
+        case "min" | "max":
+            value, magnitude = (min if op == "min" else max)(n.value for n in v), max(n.magnitude for n in v)
+            errors = max(n.error for n in v)
+        case "abs":
+            value, magnitude = abs(v[0].value), v[0].magnitude
+        case _:
+            raise _Unknown
+    if math.isnan(errors):
+        errors = math.inf
+    return _Node(value, errors, magnitude + errors, 0.0 if errors else unit)
+
+
+def _exact(value: float) -> _Node:
+    return _Node(value, 0.0, abs(value), _unit(value))
+
+
+def _unit(value: float) -> float:
+    """Return the largest power of two that a number is a multiple of, up to 1; infinities and 0 are of 1."""
+    if value == 0 or not math.isfinite(value):
+        return 1.0
+    denominator = value.as_integer_ratio()[1]
+    return 1.0 / denominator if denominator < 1 << 1000 else 0.0
+
+
+def _fits(magnitude: float, unit: float, u: float, tiny: float) -> bool:
+    """Tell whether all multiples of a unit up to a magnitude are numbers of a type of this precision."""
+    return unit >= tiny and (magnitude <= unit / u or math.isinf(magnitude))
+
+
+def _sum(values: list[float]) -> float:
+    """Return a sum, exact where it is finite."""
+    return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)

@@ -1,0 +1,206 @@
+"""The sequential part of `.swz` files: what its names mean to the interpreter of lifted functions, which reads it.
+
+A specification computes with data, NumPy's or symbolic, and is steered by ints. No name, attribute or function leads
+out of it; steps, sizes, calls within each other and time are limited (`symbolic.lifting.budget`), so a stranger's file
+can waste a minute but neither the memory nor the machine. A specification in a `.py` file is run by Python itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from swizzle.language.device_function import DeviceFunction
+from swizzle.language.operators import Operator
+from swizzle.language.surface import maximum, minimum, zeros
+from swizzle.source.kernel_source import Source
+from swizzle.specs.function import SequentialFunction
+from swizzle.specs.syntax import BUILTINS, PART, check_sequential
+from symbolic.algebra.law import LAWS
+from symbolic.errors import Place, SwizzleError
+from symbolic.extensions import extension_names
+from symbolic.lifting.builtins import HANDLED, Machine
+from symbolic.lifting.environment import Closure, Known, Names
+from symbolic.lifting.functions import closure_with_defaults
+from symbolic.lifting.reading import Text, code_of
+from symbolic.lifting.states import Site
+from symbolic.lifting.values import Items, is_data, outward, shape_of
+
+
+class SourceText(Text, frozen=True):
+    """The text that a sequential function stands in."""
+
+    source: Source | None = None
+
+    def place(self, node: ast.AST, function: str = "", called_from: Place | None = None) -> Place:
+        """Return the place of a node, and the calls that lead there."""
+        assert self.source is not None
+        place = self.source.place(node)
+        return place if called_from is None else replace(place, function=function, called_from=called_from)
+
+
+class Table(Mapping[str, Any]):
+    """What names mean in the sequential part: a file's constants and functions, the language's, users' operators."""
+
+    def __init__(self, names: Mapping[str, Any], operators: Mapping[str, Operator]) -> None:
+        self._names, self._operators = names, operators
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._names:
+            found = self._names[name]
+        elif name in BUILTINS:
+            return _MEANINGS.get(name) or getattr(builtins, name)
+        else:
+            found = self._operators[name]
+        match found:
+            case Operator():
+                return Known(name, _operating(found))
+            case DeviceFunction():
+                return Known(name, _refusing(found))
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*BUILTINS, *self._names, *self._operators, *extension_names("operators")]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def names_of(names: Mapping[str, Any], operators: Mapping[str, Operator]) -> Names:
+    """Return what the names of a file's sequential part mean; `names` may grow, and changes in no other way."""
+    return Names(
+        Table(names, operators), "the sequential part", PART,
+        "a name defined above, or a function of the sequential part", "define it above the specification",
+    )  # fmt: skip
+
+
+def define(node: ast.FunctionDef, source: Source, names: Names) -> SequentialFunction:
+    """Make a function of `node`, after checking that all of it is in the sequential part."""
+    return _function(node.name, node, source, names)
+
+
+def evaluate(node: ast.expr, source: Source, names: Names) -> Any:
+    """Return what an expression of the top level is."""
+    if isinstance(node, ast.Lambda):
+        return _function("lambda", node, source, names)
+    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+        if isinstance(part, ast.Slice):
+            source.mistake(
+                part, "a slice where a number is needed", "a number",
+                "a slice stands in an index of a list or an array only",
+            )  # fmt: skip
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    made = _function("lambda", ast.copy_location(ast.Lambda(nothing, node), node), source, names)
+    found = made()
+    return SequentialFunction(found.code.name, found.code.node, source, found) if isinstance(found, Closure) else found
+
+
+def _function(name: str, node: ast.FunctionDef | ast.Lambda, source: Source, names: Names) -> SequentialFunction:
+    try:
+        check_sequential(node if isinstance(node, ast.FunctionDef) else node.body, source)
+        code = code_of(node, SourceText(source.file, source=source), _Eating(names))
+        closure = closure_with_defaults(code, names)
+    except RecursionError:
+        source.mistake(
+            node, "the sequential part is nested too deeply", PART, "write a loop instead, or name parts of it"
+        )
+    return SequentialFunction(name, node, source, closure)
+
+
+class _Eating:
+    """The names of what takes a generator's elements at once, users' operators, and of what is not known yet."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and name not in BUILTINS and isinstance(self._names.table[name], Known)
+        except KeyError:
+            return True  # a call says what it is
+
+
+# ---- what the language's own functions do ----------------------------------------------------------------------
+
+
+def _extreme(name: str) -> Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]:
+    """Return how `min`, `max`, `minimum` and `maximum` are called: on data as well as on numbers."""
+    least, choose = ("min", minimum) if name.startswith("min") else ("max", maximum)
+
+    def call(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if name == least and keywords:
+            return HANDLED[getattr(builtins, name)](machine, site, node, arguments, keywords)
+        if keywords:
+            raise SwizzleError(f"{name} with {min(keywords)}=", expected=f"{name}(a, b, ...)", fix="leave it out")
+        several = len(arguments) != 1 or name != least
+        items = tuple(arguments) if several else machine.items(site, arguments[0])
+        if not items or any(isinstance(item, Items | range) or shape_of(item) for item in items):
+            raise SwizzleError(
+                f"{name} of {'lists' if items else 'nothing'}", expected=f"{name} of one number or more",
+                fix="give it their elements" if items else "give it a first value",
+            )  # fmt: skip
+        if all(type(item) in (int, bool, float) for item in items):
+            return reduce(LAWS[least].fold, items)
+        if any(is_data(type(item)) for item in items):
+            return reduce(choose, items)
+        return HANDLED[getattr(builtins, least)](machine, site, node, [items], {})
+
+    return call
+
+
+def _zeros(_: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    if len(arguments) != 1 or keywords:
+        raise SwizzleError(f"zeros with {len(arguments)} arguments", expected="a shape", fix="zeros((m, n))")
+    try:
+        array = zeros(outward(arguments[0]))
+    except SwizzleError as error:
+        raise SwizzleError(error.found, place=site.where(), expected=error.expected, fix=error.fix) from None
+    site.budget.spend(array.size, site.where)
+    return array
+
+
+def _operating(operator: Operator) -> Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]:
+    """Return how a user's operator is called: on its arguments, or on the items of the only one."""
+    name = operator.name
+
+    def call(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if keywords or not arguments:
+            raise SwizzleError(
+                f"a wrong call of {name}", expected="two values or more, or a list",
+                fix=f"{name}(a, b), {name}(values)",
+            )  # fmt: skip
+        values = machine.items(site, arguments[0]) if len(arguments) == 1 else arguments
+        site.budget.spend(len(values), site.where)
+        try:
+            return operator(list(values))
+        except SwizzleError as error:
+            raise SwizzleError(error.found, place=site.where(), expected=error.expected, fix=error.fix) from None
+        except Exception as error:
+            raise SwizzleError(
+                f"{type(error).__name__}: {error}", expected=PART, fix="compute with numbers and array elements"
+            ) from None
+
+    return call
+
+
+def _refusing(function: DeviceFunction) -> Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]:
+    """Return the mistake that calling a device function is."""
+
+    def call(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        raise machine.error(
+            getattr(node, "func", node), f"a call of the device function {function.name} outside a kernel",
+            "a function of the sequential part", "write a function without a decorator for the specification",
+        )  # fmt: skip
+
+    return call
+
+
+_MEANINGS: Final = {name: Known(name, _extreme(name)) for name in ("min", "max", "minimum", "maximum")} | {
+    "zeros": Known("zeros", _zeros)
+}
+"""What names mean that Python does not have, or has for numbers only."""

@@ -1,0 +1,186 @@
+"""Every block of every length at once: index values against numbers, right texts proved, wrong ones not."""
+
+from __future__ import annotations
+
+import doctest
+import random
+import re
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from msgspec.structs import replace as replaced
+
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.ptx import indices
+from cuda_out.ptx.concrete import decode
+from cuda_out.ptx.indices import Indices, Polynomial, Value
+from cuda_out.ptx.kinds import typed, untyped, width
+from cuda_out.ptx.syntax import NotInterpreted
+from cuda_out.ptx.tiles import NotTiled, TileValidator
+from cuda_out.ptx.validate import Validation, Validator, WrittenOut
+from cuda_out.tiling.tiling import Tiling
+from swizzle.commands.sizes import Size, sizes_to_try
+from swizzle.emit.emitters import cuda_source
+from tests.test_case_studies import answer
+
+MOST = {"a": 2**31 - 2, "b": 65534, "c": 64 * (2**31 - 1), "d": 1000}
+TYPES = ("s32", "u32", "s64", "u64")
+OPERATIONS = [
+    *(f"{op}.{kind}" for op in ("add", "sub", "min", "max", "mul.lo", "mad.lo") for kind in TYPES),
+    *(f"{op}.wide.{kind}" for op in ("mul", "mad") for kind in ("s32", "u32")),
+    *(f"setp.{op}.{kind}" for op in ("lt", "le", "gt", "ge", "eq", "ne") for kind in TYPES),
+    *(f"setp.{op}.and.s64" for op in ("lt", "ge")), "setp.eq.b32", "setp.ne.b64", "neg.s32", "neg.s64",
+    *(f"{op}.{kind}" for op in ("and", "or", "xor", "shl") for kind in ("b32", "b64")),
+    *(f"shr.{kind}" for kind in ("s32", "u32", "s64", "u64", "b64")),
+    *(f"cvt.{a}.{b}" for a in TYPES for b in TYPES if a != b),
+]  # fmt: skip
+
+
+def at(found: Polynomial, where: dict[str, int]) -> int:
+    """Return a polynomial's value."""
+    return sum(c * int(np.prod([where[name] for name in m], dtype=object)) for m, c in found.items())
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_index_values_have_the_values_of_numbers(name: str) -> None:
+    """Whatever is said of polynomials holds for numbers in their place, at the ends of their ranges too."""
+    rng, operation, said = random.Random(name), decode(tuple(name.split("."))), 0
+    table = Indices(MOST)
+    monomials = [("a",), ("b",), ("c",), ("a", "b"), ("d",), ("d",), ("d", "d")]
+    for _ in range(150):
+        row: list[Value] = []
+        for place, kind in enumerate(operation.sources):
+            size = width(kind)
+            power = 1 << rng.randrange(7)
+            number = rng.choice((rng.randrange(64), power, power - 1, -power))
+            if kind == "pred" or (place == 1 and name.startswith("sh")) or rng.random() < 0.3:
+                row.append((number & (1 << max(size, 1)) - 1, 0))
+                continue
+            found = {m: rng.choice((1, 4, 64, -1, -64, 256, 3)) for m in rng.sample(monomials, rng.choice((1, 1, 2)))}
+            row.append(table.value({**found, **({(): number} if number else {})}, size))
+        if not any(number for _, number in row):
+            continue
+        try:
+            value = table.evaluate(operation, row)
+        except NotInterpreted:
+            continue
+        said += 1
+        for _ in range(12):
+            where = {n: rng.choice((0, 1, most, most - 1, rng.randint(0, most))) for n, most in MOST.items()}
+            bits = [at(table.polynomial(each), where) & (1 << 64) - 1 for each in row]
+            given = [typed(np.array([b], np.uint64), k) for b, k in zip(bits, operation.sources, strict=True)]
+            with np.errstate(all="ignore"):
+                want = int(untyped(operation.compute(*given), operation.result)[0])
+            size = width(operation.result)
+            got = at(table.polynomial(value, max(size, 8)), where) if operation.result != "pred" else value[0]
+            assert got & (1 << size) - 1 == want & (1 << size) - 1, (name, row, where)
+    assert said >= 3, name
+
+
+def test_examples_of_polynomials() -> None:
+    assert doctest.testmod(indices).failed == 0
+
+
+@lru_cache
+def printed(target: str, **parameters: int) -> tuple[CudaSource, tuple[Size, ...], TileValidator]:
+    filled = answer(target, parameters)[1]
+    assert filled is not None
+    source = cuda_source(filled.program, filled.head, filled.sizes)
+    sizes = sizes_to_try(filled, source)
+    assert source.tiling is not None
+    meaning = sizes[0].meaning
+    written = WrittenOut(meaning.terms, filled.program.parameters)
+    return source, sizes, TileValidator(filled.program, source.tiling, meaning.wanted, written)
+
+
+def verdict(target: str, old: str, new: str, arch: str = "sm_80") -> Validation:
+    """Validate a printed text with one change, for every length; it is always an equal one at the sketch's own."""
+    source, sizes, tiles = printed(target)
+    text, count = re.subn(old, new, source.text)
+    assert count, source.text
+    ptx = compile_to_ptx(text, arch)
+    found = tiles.validate(ptx, source.entry)
+    if found.verdict == "equal":  # then also at any size, by the other way of looking at it
+        for size in sizes[:4]:
+            program, meaning = size.filled.program, size.meaning
+            one = Validator(program, meaning.wanted, WrittenOut(meaning.terms, program.parameters))
+            assert one.validate(ptx, source.entry, size.lengths).verdict == "equal"
+    return found
+
+
+needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+
+@needs_cuda
+@pytest.mark.parametrize("arch", ["sm_75", "sm_100"])
+@pytest.mark.parametrize("target", ["conv1d", "stencil2d", "conv2d", "transpose", "aos_sum:crc", "mult32:shared"])
+def test_printed_texts_are_proved(target: str, arch: str) -> None:
+    source, _, tiles = printed(target)
+    found = tiles.validate(compile_to_ptx(source.text, arch), source.entry)
+    assert (found.verdict, found.findings, found.everywhere) == ("equal", (), True)
+
+
+RIGHT = [
+    ("conv1d", r"blockIdx.x \* 64ll", "((long long)blockIdx.x << 6)"),
+    ("conv1d", r"n - begin < 64 \? int\(n - begin\) : 64", "int(min(n - begin, 64ll))"),
+    ("conv1d", r"(\w+) < left \+ 2", r"!(left + 2 <= \1)"),
+    ("conv1d", r"if \(i < left\) y\[i\]", "if (begin + i < n) y[i]"),
+    ("conv1d", r"y \+= begin;", "y += blockIdx.x * 60ll; y += 4ull * blockIdx.x;"),
+    ("stencil2d", r"if \(ty < left_y && ", "if (begin_y + ty < n_y && "),
+]
+WRONG = [
+    ("conv1d", r"blockIdx.x \* 64ll", "(blockIdx.x & 3) * 64ll", "and of"),
+    ("conv1d", r"blockIdx.x \* 64ll", "blockIdx.x * 64", "may leave u32"),
+    ("conv1d", r"blockIdx.x \* 64ll", "(int)(blockIdx.x * 64)", "may leave s32"),
+    ("conv1d", r"y \+= begin;", "y += begin & 0xffffffffll;", "and of"),
+    ("conv1d", r"y \+= begin;", "y += begin + 1;", "out of bounds|is not in it"),
+    ("conv1d", r"y \+= begin;", "", "is not moved|not moved with its block"),
+    ("conv1d", r"y \+= begin;", "y += blockIdx.x * 63ll;", "not moved with its block"),
+    ("conv1d", r"x \+= begin;", "x += 2 * begin;", "not moved with its block"),
+    ("conv1d", r"if \(i < left\)", "if (i < left - (left == 37))", r"37 left along x, y\[36\] is never written"),
+    ("conv1d", r"if \(i < left\)", "if (i < left + (left == 17))", r"element \[17\] .* out of bounds"),
+    ("conv1d", r"if \(i < left\)", "if (i < left || left == 63)", "out of bounds"),
+    ("conv1d", r"(\w+) < left \+ 2", r"\1 < left + 3", "out of bounds"),
+    ("conv1d", r"(\w+) < left \+ 2", r"\1 < left + 2 - (left == 5)", "5 left along x"),
+    ("conv1d", r"int\(n - begin\) : 64", "int(n - begin) : 63", "never written"),
+    ("conv1d", r"if \(i < left\)", "if (i < left && n < (1ll << 33))", "whether"),
+    ("conv1d", r"if \(i < left\)", "if (i < left && blockIdx.x != 70000)", "whether"),
+    ("conv1d", r"y\[i\] = out", "y[i] = blockIdx.x == 5 ? 0.0f : out", "whether"),
+    ("conv1d", r"y\[i\] = out", "y[i] = gridDim.x == 5 ? 0.0f : out", "the number of blocks"),
+    ("conv1d", r"y\[i\] = out", "y[i] = int(blockIdx.x)", "of a block's number"),
+    ("stencil2d", r"blockIdx.x \* (\d+)ll", r"blockIdx.y * \1ll", "not moved|whether|min of"),
+    ("stencil2d", r"const long long (\w+) = n_x", r"const int \1 = n_x", "may leave"),
+    ("stencil2d", r"const long long (\w+) = n_x", r"const long long \1 = 1 + n_x", "not moved|is not in it"),
+    ("stencil2d", r"ty < left_y && ", "", "out of bounds|is not in it"),
+    ("stencil2d", r"ty < left_y && ", "ty < left_y + (left_x == 3) && ", "out of bounds|is not in it"),
+    ("stencil2d", r"ty < left_y && ", "ty < left_y - (left_x == 3 && left_y == 2) && ",
+     "3 left along x, 2 left along y"),
+]  # fmt: skip
+
+
+@needs_cuda
+@pytest.mark.parametrize(("target", "old", "new"), RIGHT)
+def test_other_words_for_the_same_are_proved(target: str, old: str, new: str) -> None:
+    found = verdict(target, old, new)
+    assert (found.verdict, found.findings) == ("equal", ())
+
+
+@needs_cuda
+@pytest.mark.parametrize(("target", "old", "new", "complaint"), WRONG)
+def test_what_goes_wrong_somewhere_is_not(target: str, old: str, new: str, complaint: str) -> None:
+    """At one remainder, at a huge block, at one block, in another type: none is equal."""
+    found = verdict(target, old, new)
+    assert found.verdict != "equal" and re.search(complaint, found.findings[0]), found
+
+
+def test_what_cannot_be_looked_at_is_said() -> None:
+    """A sketch of less than a block, and a grid with blocks along another axis."""
+    _, sizes, tiles = printed("conv1d")
+    program, written = sizes[0].filled.program, tiles.written
+    with pytest.raises(NotTiled, match="along an axis that is not tiled"):
+        TileValidator(replaced(program, grid=(2, 2, 1)), tiles.tiling, tiles.wanted, written)
+    with pytest.raises(NotTiled, match="smaller than what one block sees"):
+        small = tiles.tiling.at(program, {"x": 5})
+        TileValidator(small, Tiling(tiles.tiling.axes, tiles.tiling.spans), tiles.wanted, written)

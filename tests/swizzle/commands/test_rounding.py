@@ -1,0 +1,157 @@
+"""Bounds of rounding errors: no right computation is farther off, in whatever order; what is exact is exact."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swizzle.commands.rounding import Rounding
+from swizzle.commands.trial import SLACK, Array, Arrays, trials
+from swizzle.specs.specification import Meaning
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.terms import Term, Terms
+from symbolic.ir.program import DType
+from tests.swizzle.commands.test_trial import kernel
+
+SIZE = 64
+
+
+def some_term(terms: Terms, rng: random.Random, depth: int) -> Term:
+    """Make a term of sums, products, quotients, extremes over x[0] to x[63]."""
+    if depth == 0 or rng.random() < 0.2:
+        return (
+            terms.const(rng.choice((3, 0.3125, -7, 0.25)))
+            if rng.random() < 0.2
+            else terms.atom("x", rng.randrange(SIZE))
+        )
+    parts = [some_term(terms, rng, depth - 1) for _ in range(rng.choice((2, 2, 3, 5)))]
+    match rng.choice("+++*/ma"):
+        case "/":
+            return terms.apply("/", (parts[0], terms.const(rng.choice((3, 9, 0.7)))))
+        case "m":
+            return terms.apply(rng.choice(("min", "max")), tuple(parts))
+        case "a":
+            return terms.apply("abs", (parts[0],))
+        case op:
+            return terms.apply(op, tuple(parts[: 2 if op == "*" else 5]))
+
+
+def computed(terms: Terms, term: Term, x: Array, rng: random.Random) -> Any:
+    """Compute a term in the type of x, sums and products in some order, some with a product fused."""
+    op, args = terms.nodes[term]
+    kind = x.dtype.type
+    if op == "atom":
+        return x[args[1]]
+    if op == "const":
+        return kind(float(args[0]))
+    values = [computed(terms, arg, x, rng) for arg in args]
+    if op in ("+", "*"):
+        rng.shuffle(values)
+        while len(values) > 1:
+            a, b = values.pop(), values.pop(rng.randrange(len(values)))
+            values.append(kind(a + b) if op == "+" else kind(a * b))
+        return values[0]
+    if op == "/":
+        return kind(values[0] / values[1]) if rng.random() < 0.5 else kind(values[0] * kind(kind(1) / values[1]))
+    return abs(values[0]) if op == "abs" else (min if op == "min" else max)(values)
+
+
+def in_doubles(terms: Terms, term: Term, x: Array) -> Any:
+    """Compute a term in double precision, constants as they are."""
+    return computed(terms, term, x.astype(np.float64), random.Random(0))
+
+
+@pytest.mark.parametrize("dtype", [DType.F16, DType.F32])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-8, 8.0, 0.0])
+def test_no_order_is_farther_off_than_the_bound(dtype: DType, scale: float) -> None:
+    """Random expressions on random numbers (scale 0: small whole ones), in random orders."""
+    exact = 0
+    for seed in range(60):
+        rng, terms = random.Random(seed), Terms()
+        term, numbers = some_term(terms, rng, 3), np.random.default_rng(seed)
+        whole = numbers.integers(-3, 3, SIZE).astype(float)
+        x = (scale * numbers.standard_normal(SIZE) if scale else whole).astype(NUMPY_DTYPES[dtype])
+        found = Rounding(kernel(dtype), Meaning(terms, {"y": [term] * SIZE})).bounds({"x": x})
+        assert found is not None
+        bound, want = float(found["y"][0]), float(in_doubles(terms, term, x))
+        exact += bound == 0
+        for _ in range(8):
+            with np.errstate(all="ignore"):
+                got = float(computed(terms, term, x, rng))
+            assert bound == np.inf or got == want or abs(got - want) <= SLACK * bound, (
+                seed,
+                got,
+                want,
+                bound,
+                terms.show(term),
+            )
+    assert exact >= (10 if scale == 0 else 1)
+
+
+def test_unknown_operations_have_no_bound() -> None:
+    terms = Terms()
+    term = terms.apply("floor", (terms.atom("x", 0),))
+    assert Rounding(kernel(DType.F32), Meaning(terms, {"y": [term]})).bounds({"x": np.zeros(SIZE)}) is None
+
+
+def thirds(terms: Terms) -> list[Term]:
+    """The specification y[i] = (x[i] + x[i + 1] + x[i + 2]) / 3."""
+    atoms = [terms.atom("x", i) for i in range(SIZE)]
+    sums = [terms.apply("+", tuple(atoms[(i + k) % SIZE] for k in range(3))) for i in range(SIZE)]
+    return [terms.apply("/", (total, terms.const(3))) for total in sums]
+
+
+def third(inputs: Arrays) -> Arrays:
+    x = inputs["x"]
+    return {"y": (x + np.roll(x, -1) + np.roll(x, -2)) / 3}
+
+
+@pytest.mark.parametrize("dtype", [DType.F16, DType.F32, DType.F64])
+def test_quotients_are_told_apart(dtype: DType) -> None:
+    """Whole numbers are exact, as they are multiples of 3; another divisor, even the next number, is found at once."""
+    terms = Terms()
+    rounding = Rounding(kernel(dtype), Meaning(terms, {"y": thirds(terms)}))
+    assert rounding.divisor() == 3
+    kind = NUMPY_DTYPES[dtype]
+
+    def dividing(by: Any) -> Any:
+        def run(arguments: list[Array]) -> None:
+            x, y = arguments
+            with np.errstate(all="ignore"):
+                y[...] = (np.roll(x, -2) + x + np.roll(x, -1)) / by
+
+        return run
+
+    right = list(trials(kernel(dtype), third, dividing(kind(3)), 1, rounding))
+    assert [run.data for run in right if run.equal] == [
+        "whole numbers", "arbitrary numbers", "small numbers", "large numbers", "infinities",
+    ]  # fmt: skip
+    assert right[0].tolerance == 0 and all(0 < run.tolerance < 0.1 for run in right[1:4])
+    for by in (kind(3.04), np.nextafter(kind(3), kind(4)), kind(-3)):
+        wrong = list(trials(kernel(dtype), third, dividing(by), 1, rounding))
+        assert not wrong[0].equal, by
+
+
+def test_what_only_magnitudes_or_infinities_show_is_found() -> None:
+    """A constant that is added to be taken away again, and a maximum that begins with the largest finite number."""
+    terms = Terms()
+    rounding = Rounding(kernel(DType.F32), Meaning(terms, {"y": thirds(terms)}))
+
+    def absorbed(arguments: list[Array]) -> None:
+        x, y = arguments
+        y[...] = (np.roll(x, -2) + x + np.roll(x, -1)) / np.float32(3) + np.float32(64) - np.float32(64)
+
+    found = {run.data: run.equal for run in trials(kernel(DType.F32), third, absorbed, 1, rounding)}
+    assert found["whole numbers"] and not found["small numbers"]
+
+    def clamped(arguments: list[Array]) -> None:
+        x, y = arguments
+        largest = np.finfo(np.float32).max
+        y[...] = np.clip((np.roll(x, -2) + x + np.roll(x, -1)) / np.float32(3), -largest, largest)
+
+    with np.errstate(all="ignore"):
+        found = {run.data: run.equal for run in trials(kernel(DType.F32), third, clamped, 1, rounding)}
+    assert found["whole numbers"] and found["large numbers"] and not found["infinities"]
