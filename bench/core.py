@@ -20,6 +20,8 @@ from symbolic import (
     assume,
     bitvector,
     choose,
+    cost,
+    grammar,
     hole,
     integer,
     lifted,
@@ -250,6 +252,44 @@ ROWS["Hacker's Delight, six programs, 32 bits"] = lambda: _delight(32)
 ROWS["Hacker's Delight, six programs, 64 bits"] = lambda: _delight(64)
 
 
+@grammar
+def word(a: Any, b: Any, depth: int) -> Any:
+    """Words of Hacker's Delight: nine operators."""
+    if depth == 0:
+        return choose(a, b, 0, 1)
+    return choose(
+        word(a, b, depth - 1),
+        word(a, b, depth - 1) & word(a, b, depth - 1),
+        word(a, b, depth - 1) | word(a, b, depth - 1),
+        word(a, b, depth - 1) ^ word(a, b, depth - 1),
+        word(a, b, depth - 1) + word(a, b, depth - 1),
+        word(a, b, depth - 1) - word(a, b, depth - 1),
+        word(a, b, depth - 1) >> 1,
+        word(a, b, depth - 1) >> 31,
+        ~word(a, b, depth - 1),
+        -word(a, b, depth - 1),
+    )
+
+
+def _grammar(depth: int) -> None:
+    """The first nine programs of Hacker's Delight and the average, each proved cheapest."""
+    x, y = (bitvector(f"grammar {name}", 32, signed=True) for name in "xy")
+    average = ((x.resize(33) + y.resize(33)) >> 1).resize(32)
+    specs = [x & (x - 1), x & (x + 1), x & -x, x ^ (x - 1), x | (x - 1), x | (x + 1), ~x & (x + 1), (x - 1) & ~x]
+    for spec, least in zip([*specs, abs(x), average], [2] * 6 + [3, 3, 4, 4], strict=True):
+
+        @lifted
+        def program(a: Any, b: Any) -> Any:
+            return word(a, b, depth)
+
+        outcome = synthesize(inputs=[x, y], guarantee=program(x, y) == spec, minimize=cost(program))
+        assert outcome.optimal and outcome[cost(program)] == least
+
+
+ROWS["a grammar of depth 3, ten programs, 32 bits"] = lambda: _grammar(3)
+ROWS["a grammar of depth 4, ten programs, 32 bits"] = lambda: _grammar(4)
+
+
 @row("a small query (of 200)")
 def _() -> None:
     v = bitvector("small", 32)
@@ -269,6 +309,7 @@ def _() -> None:
 
 PARTS = {"a small query (of 200)": 200, "Hacker's Delight, six programs, 32 bits": 6}
 PARTS["Hacker's Delight, six programs, 64 bits"] = 6
+PARTS |= {f"a grammar of depth {depth}, ten programs, 32 bits": 10 for depth in (3, 4)}
 """What a row does several times: the figure is of one."""
 
 

@@ -41,7 +41,8 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("maybe_unassigned",),
     ),
     "Values and names": (
-        *("unknown_name", "unknown_attribute", "unknown_call", "undecorated_helper", "python_unknown_helper"),
+        *("unknown_name", "unknown_attribute", "unknown_call", "undecorated_helper", "method_of_a_constant"),
+        *("python_unknown_helper",),
         *("string", "list_literal", "mixed_dtypes", "index_with_data", "index_becomes_data", "float_without_dtype"),
         *("division_of_indices", "index_division_by_zero", "shift_by_data", "shift_negative", "shift_too_far"),
     ),

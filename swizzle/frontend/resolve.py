@@ -145,6 +145,9 @@ class NameReader(Struct):
     def unknown(self, node: ast.expr) -> NoReturn:
         """Refuse a name that stands for nothing, and suggest the nearest one that does."""
         if isinstance(node, ast.Attribute) and (base := self.resolve(node.value)) is not MISSING:
+            if hasattr(base, node.attr):
+                fix = "compute it at module level, before the sketch, under a name of its own"
+                self.mistake(node, f"`{spell(node)}` is not part of the kernel language", EXPRESSIONS, fix)
             public = [name for name in dir(base) if not name.startswith("_")]
             self.mistake(
                 node,

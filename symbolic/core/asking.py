@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 
 from pysmt.fnode import FNode
 
+from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Sat, Unknown
 from symbolic.solve.solver import Solver
 
@@ -15,6 +17,8 @@ class Clock:
     """The time that a whole query may take, shared out among its checks, and what it is being spent on."""
 
     def __init__(self, timeout: float | None, query: str) -> None:
+        if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < threading.TIMEOUT_MAX):
+            raise SwizzleError(f"a timeout of {timeout!r}", expected="seconds, more than 0", fix="timeout=10")
         self._timeout = timeout
         self._query = query
         self._deadline = None if timeout is None else time.monotonic() + timeout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.core.value_types import BitVector, Boolean, Integer, check_width
 from symbolic.core.values import select
 from symbolic.errors import SwizzleError
 from symbolic.solve.floor_division import manager
@@ -14,15 +14,21 @@ from symbolic.solve.floor_division import manager
 def hole() -> Integer: ...
 @overload
 def hole(*, width: int, signed: bool = False) -> BitVector: ...
-def hole(*, width: int | None = None, signed: bool = False) -> Integer | BitVector:
+def hole(*wrong: object, width: int | None = None, signed: bool = False, **unknown: object) -> Integer | BitVector:
     """Return a fresh constant for `synthesize` to find, Rosette's `??`: an integer, or a bit-vector of a width.
 
     In a lifted function there is one for each place in the text, so that all its calls mean the same constant.
     """
     from pysmt.typing import INT, BVType
 
+    if wrong or unknown or not isinstance(signed, bool):
+        raise SwizzleError(
+            "hole takes a width and a sign by name", expected="hole(), or hole(width=8, signed=True)",
+            fix="integer(name) or bitvector(name, width), where it is to have a name",
+        )  # fmt: skip
     if width is None:
         return Integer(manager().FreshSymbol(INT, "hole!%d"))
+    check_width(width)
     return BitVector(manager().FreshSymbol(BVType(width), "hole!%d"), signed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 from weakref import WeakSet
@@ -11,7 +12,7 @@ from typing_extensions import assert_never
 
 from symbolic.core.obligations import Obligation
 from symbolic.core.structures import mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.floor_division import manager
@@ -26,7 +27,8 @@ class Outcome(Struct, frozen=True, eq=False):
     """What a query found out.
 
     'sat': there is an answer, read it by `outcome[value]`. 'unsat': it was proved that there is none. 'unknown':
-    see `reason`. `optimal` says, for `optimize`, that a sat answer was proved to be the best.
+    see `reason`. `optimal` says, for `optimize`, that a sat answer was proved to be the best, and `proved` of which of
+    its objectives.
     """
 
     status: Literal["sat", "unsat", "unknown"]
@@ -35,6 +37,7 @@ class Outcome(Struct, frozen=True, eq=False):
     model: Model | None = None
     asked: tuple[Obligation, ...] = ()
     claim: Any = None  # a formula; `help` looks the types of a Struct up
+    proved: tuple[bool, ...] = ()
 
     def show(self) -> str:
         """Return, as source, every lifted function that the query had unknowns of, filled.
@@ -65,7 +68,7 @@ class Outcome(Struct, frozen=True, eq=False):
         return {symbol for formula in formulas for symbol in manager().env.fvo.get_free_variables(formula)}
 
     def __getitem__(self, value: Any) -> Any:
-        """Return what a value is: an int, a bool for a Boolean; tuples, lists and records of such; a filled program.
+        """Return what a value is: an int, a bool of a Boolean, a Fraction of a Real; what holds such; a filled program.
 
         Raises SwizzleError where the outcome is not sat.
         """
@@ -80,6 +83,11 @@ class Outcome(Struct, frozen=True, eq=False):
         """The assertions that the answer breaks, of those that were made in the query's block: for `verify`."""
         model = self._model()
         return [each for each in self.asked if each.demanded and not model.value(each.condition.formula)]
+
+    def __iter__(self) -> NoReturn:
+        raise SwizzleError(
+            "an outcome cannot be iterated over", expected="the values that are wanted", fix="outcome[x, y]"
+        )
 
     def __bool__(self) -> NoReturn:
         raise SwizzleError(
@@ -139,6 +147,10 @@ def evaluated(value: Any, model: Model) -> Any:
     match value:
         case Boolean() | Integer():
             return model.value(value.formula)
+        case Real():
+            number = model.value(value.formula)
+            assert isinstance(number, int | Fraction)
+            return Fraction(number)
         case BitVector():
             found = model.value(value.formula)
             from symbolic.solve.evaluate import as_signed

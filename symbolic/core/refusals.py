@@ -51,6 +51,6 @@ class Refusals:
         refuse(f"a symbolic {type(self).__name__} has no length", "use a Python sequence of symbolic values")
 
     def __truediv__(self, other: object) -> NoReturn:
-        refuse("`/` makes fractions, which symbolic values do not have", "`//`, which rounds down as in Python")
+        refuse("`/` makes fractions, which only Reals are", "`//`, which rounds down as in Python, or x.to_real()")
 
     __rtruediv__ = __truediv__

@@ -1,4 +1,4 @@
-"""The three kinds of symbolic values and their operators; `symbolic.core.values` makes them.
+"""The kinds of symbolic values and their operators; `symbolic.core.values` makes them.
 
 Bit-vectors wrap around; each is unsigned unless it was made `signed`, and that decides about comparisons, division,
 `>>` and how an outcome shows it.
@@ -9,8 +9,10 @@ from __future__ import annotations
 import operator as operators
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 
 from symbolic.core.refusals import Refusals, refuse
 from symbolic.errors import SwizzleError
@@ -18,6 +20,7 @@ from symbolic.solve.floor_division import (
     floor_div,
     floor_mod,
     manager,
+    real_div,
     signed_floor_div,
     signed_floor_mod,
     unsigned_floor_div,
@@ -55,9 +58,19 @@ class Boolean(Refusals):
     def __ne__(self, other: object) -> Boolean:  # type: ignore[override]
         return self ^ cast(BooleanLike, other)
 
+    def _number(self, *_: object) -> NoReturn:
+        refuse("a symbolic Boolean is no number: it has no arithmetic and no order", "select(p, 1, 0), or sum of such")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _number
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _number
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pos__ = __abs__ = _number
+
 
 _ORDER: dict[str, Callable[[int, int], bool]] = {"==": operators.eq, "<": operators.lt, "<=": operators.le}
 N = TypeVar("N", bound="Number")
+GREATEST_POWER = 1024
+WIDEST = 1 << 16
+"""As many bits a bit-vector may have."""
 
 
 class Number(Refusals):
@@ -78,11 +91,15 @@ class Number(Refusals):
         raise NotImplementedError
 
     def _operate(self: N, operator: str, other: object, *, swap: bool = False, exact: bool = False) -> N:
+        if isinstance(self, Integer) and isinstance(other, Real | Fraction):
+            return cast(N, self.to_real()._operate(operator, other, swap=swap))
         right = self.lift(other, exact=exact)
         left, right = (right, self) if swap else (self, right)
         return self.like(self._build(operator, left.formula, right.formula))
 
     def _compare(self, operator: str, other: object, *, swap: bool = False) -> Boolean:
+        if isinstance(self, Integer) and isinstance(other, Real | Fraction):
+            return self.to_real()._compare(operator, other, swap=swap)
         left, right = self.formula, self.lift(other, exact=True).formula
         return Boolean(self._build(operator, right, left) if swap else self._build(operator, left, right))
 
@@ -126,9 +143,14 @@ class Number(Refusals):
         return self.like(manager().Ite((self < 0).formula, (-self).formula, self.formula))
 
     def __pow__(self: N, exponent: int) -> N:
-        if not isinstance(exponent, int) or exponent < 0:
-            raise SwizzleError(f"`**` by {exponent!r}", expected="a Python integer that is not negative")
+        if not isinstance(exponent, int) or isinstance(exponent, bool) or not 0 <= exponent <= GREATEST_POWER:
+            raise SwizzleError(
+                f"`**` by {describe(exponent)}", expected=f"a Python integer from 0 to {GREATEST_POWER}", fix="x * x"
+            )
         return reduce(lambda product, _: product * self, range(exponent), self.lift(1))
+
+    def __rpow__(self, _: object) -> NoReturn:
+        refuse("an exponent that is symbolic", "1 << x, of a bit-vector of the result's width")
 
     def __eq__(self, other: object) -> Boolean:  # type: ignore[override]
         return self._compare("==", other)
@@ -192,10 +214,81 @@ class Integer(Number):
     def __rshift__(self, count: int) -> Integer:
         return self // power_of_two(count)
 
+    def __rlshift__(self, _: object) -> NoReturn:
+        refuse("a shift by an Integer", "bitvector(name, width), or x.to_bitvector(width)")
+
+    __rrshift__ = __rlshift__
+
     def __and__(self, other: object) -> NoReturn:
         refuse("an Integer has no bits to combine", "bitvector(name, width), or `% 2**n` for the lowest n bits")
 
     __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __and__
+
+    def __truediv__(self, other: object) -> Any:
+        return self.to_real() / other if isinstance(other, Real | Fraction) else Refusals.__truediv__(self, other)
+
+    def __rtruediv__(self, other: object) -> Any:
+        return other / self.to_real() if isinstance(other, Real | Fraction) else Refusals.__rtruediv__(self, other)
+
+    def to_real(self) -> Real:
+        """Return the same number among the fractions."""
+        return Real(manager().ToReal(self.formula))
+
+    def to_bitvector(self, width: int, *, signed: bool = False) -> BitVector:
+        """Return the number modulo `2**width` as a bit-vector."""
+        check_width(width)
+        return BitVector(bits_of(self.formula, width), signed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Real(Number):
+    """A symbolic fraction, exactly: + - * / ** and comparisons, also with Integers, ints and Fractions.
+
+    Division is total: `x / 0` is 0. A float is refused, as it is rarely the number that it is written as.
+    """
+
+    formula: FNode
+
+    __hash__ = Refusals.__hash__
+
+    def lift(self, other: object, *, exact: bool = False) -> Real:
+        if isinstance(other, Real):
+            return other
+        if isinstance(other, Integer):
+            return other.to_real()
+        if isinstance(other, int | Fraction) and not isinstance(other, bool):
+            return Real(manager().Real(Fraction(other)))
+        fix = f"Fraction('{other}')" if isinstance(other, float) else ""
+        raise SwizzleError(
+            f"a Real meets {describe(other)}", expected="a Real, an Integer, a Python int or a Fraction", fix=fix
+        )
+
+    def like(self, formula: FNode) -> Real:
+        return Real(formula)
+
+    def _build(self, operator: str, left: FNode, right: FNode) -> FNode:
+        m = manager()
+        table: dict[str, Callable[[FNode, FNode], FNode]] = {
+            "+": m.Plus, "-": m.Minus, "*": m.Times, "/": real_div, "==": m.Equals, "<": m.LT, "<=": m.LE,
+        }  # fmt: skip
+        if operator not in table:
+            raise SwizzleError(
+                f"`{operator}` of a Real", expected="`+` `-` `*` `/` `**` and comparisons",
+                fix="an Integer q with q <= x and x < q + 1 is the floor of x",
+            )  # fmt: skip
+        return table[operator](left, right)
+
+    def __truediv__(self, other: object) -> Any:
+        return self._operate("/", other)
+
+    def __rtruediv__(self, other: object) -> Any:
+        return self._operate("/", other, swap=True)
+
+    def _bits(self, *_: object) -> NoReturn:
+        refuse("a Real has no bits", "bitvector(name, width)")
+
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _bits
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,18 +385,18 @@ class BitVector(Number):
 
     def resize(self, width: int) -> BitVector:
         """Return the value in `width` bits: cut off at the top, or extended by zeros or, when signed, by the sign."""
+        check_width(width)
         m, more = manager(), width - self.width
-        if width < 1:
-            raise SwizzleError(f"a width of {width}", expected="at least 1")
         if more < 0:
             return self.like(m.BVExtract(self.formula, 0, width - 1))
         return self.like((m.BVSExt if self.signed else m.BVZExt)(self.formula, more)) if more else self
 
     def extract(self, high: int, low: int) -> BitVector:
         """Return the bits from `high` down to `low`, both of them included, counted from 0 at the lowest; unsigned."""
-        if not 0 <= low <= high < self.width:
+        if type(high) is not int or type(low) is not int or not 0 <= low <= high < self.width:
+            given = " to ".join(str(each) if type(each) is int else describe(each) for each in (high, low))
             raise SwizzleError(
-                f"bits {high} to {low} of {describe(self)}", expected=f"{self.width - 1} >= high >= low >= 0"
+                f"bits {given} of {describe(self)}", expected=f"Python ints, {self.width - 1} >= high >= low >= 0"
             )
         return BitVector(manager().BVExtract(self.formula, low, high))
 
@@ -364,7 +457,33 @@ def _decided(number: FNode, holds: Callable[[int], bool]) -> FNode | None:
     return found
 
 
-Symbolic: TypeAlias = Integer | Boolean | BitVector
+def check_width(width: object) -> None:
+    """Raise SwizzleError where something is no number of bits."""
+    if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= WIDEST:
+        raise SwizzleError(f"a width of {describe(width)}", expected=f"a Python int from 1 to {WIDEST}", fix="8")
+
+
+def bits_of(number: FNode, width: int) -> FNode:
+    """Return an integer's lowest bits; of one that was a bit-vector, the bits that it had."""
+    import pysmt.operators as op
+
+    m = manager()
+    if number.is_constant():
+        return m.BV(number.constant_value() % (1 << width), width)
+    signed = number.is_ite() and number.arg(2).node_type() == op.BV_TONATURAL
+    natural = number.arg(2) if signed else number
+    if natural.node_type() == op.BV_TONATURAL:
+        bits = natural.arg(0)
+        if not signed or number is BitVector(bits, True).to_integer().formula:
+            return BitVector(bits, signed).resize(width).formula
+    halves = [number]  # what is left after so many bits
+    for _ in range(width):
+        halves.append(floor_div(halves[-1], m.Int(2)))
+    ones = (m.Equals(m.Minus(a, m.Times(m.Int(2), b)), m.Int(1)) for a, b in pairwise(halves))
+    return reduce(lambda low, high: m.BVConcat(high, low), [m.Ite(one, m.BV(1, 1), m.BV(0, 1)) for one in ones])
+
+
+Symbolic: TypeAlias = Integer | Boolean | BitVector | Real
 BooleanLike: TypeAlias = Boolean | bool
 
 
@@ -383,16 +502,16 @@ def describe(value: object) -> str:
     """Return what an error calls a value."""
     if isinstance(value, BitVector):
         return f"{'a signed' if value.signed else 'an unsigned'} {value.width}-bit BitVector"
-    if isinstance(value, Integer | Boolean):
+    if isinstance(value, Integer | Boolean | Real):
         return f"a symbolic {type(value).__name__}"
     return f"{type(value).__name__} {value!r}"
 
 
 def power_of_two(count: object) -> int:
     """Return 2 to a shift's count."""
-    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= WIDEST:
         return 1 << count
     raise SwizzleError(
-        f"an Integer is shifted by {describe(count)}", expected="a Python integer that is not negative",
+        f"an Integer is shifted by {describe(count)}", expected=f"a Python integer from 0 to {WIDEST}",
         fix="bitvector(name, width) shifts by symbolic counts",
     )  # fmt: skip

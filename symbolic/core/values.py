@@ -1,18 +1,30 @@
-"""Symbolic integers, Booleans and bit-vectors: Python's operators over PySMT formulas.
+"""Symbolic integers, Booleans, bit-vectors and real numbers: Python's operators over PySMT formulas.
 
 A symbolic value stands for every value that it may have. So it has no truth value, no hash and no index: what
 Python would decide at once raises an error that names the call to use instead (`symbolic.core.refusals`).
 
-Division is Python's, for every sign and for both kinds of numbers: `//` rounds towards minus infinity and `%` takes
-the divisor's sign. It is total: `x // 0` is 0 and `x % 0` is x (`symbolic.solve.floor_division`).
+Division is Python's, for every sign and all kinds of numbers: `//` rounds towards minus infinity, `%` takes the
+divisor's sign, and `/` is of fractions. It is total: `x // 0` and `x / 0` are 0, `x % 0` is x
+(`symbolic.solve.floor_division`).
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from symbolic.core.obligations import demand
-from symbolic.core.value_types import BitVector, Boolean, BooleanLike, Integer, Symbolic, as_condition
+from symbolic.core.value_types import (
+    BitVector,
+    Boolean,
+    BooleanLike,
+    Integer,
+    Real,
+    Symbolic,
+    as_condition,
+    check_width,
+    describe,
+)
 from symbolic.errors import SwizzleError
 from symbolic.solve.floor_division import manager
 
@@ -21,8 +33,8 @@ if TYPE_CHECKING:
     from pysmt.typing import PySMTType
 
 __all__ = [
-    "BitVector", "Boolean", "BooleanLike", "Integer", "Symbolic",
-    "all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "select",
+    "BitVector", "Boolean", "BooleanLike", "Integer", "Real", "Symbolic",
+    "all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "real", "select",
 ]  # fmt: skip
 
 
@@ -30,23 +42,29 @@ def integer(name: str) -> Integer:
     """Return the symbolic integer of that name."""
     from pysmt.typing import INT
 
-    return Integer(_symbol(name, INT))
+    return Integer(symbol_named(name, INT))
 
 
 def boolean(name: str) -> Boolean:
     """Return the symbolic Boolean of that name."""
     from pysmt.typing import BOOL
 
-    return Boolean(_symbol(name, BOOL))
+    return Boolean(symbol_named(name, BOOL))
+
+
+def real(name: str) -> Real:
+    """Return the symbolic real number of that name; models have it as a Fraction."""
+    from pysmt.typing import REAL
+
+    return Real(symbol_named(name, REAL))
 
 
 def bitvector(name: str, width: int, *, signed: bool = False) -> BitVector:
     """Return the symbolic bit-vector of that name; `width` in bits."""
     from pysmt.typing import BVType
 
-    if width < 1:
-        raise SwizzleError(f"the bit-vector {name!r} is {width} bits wide", expected="at least 1")
-    return BitVector(_symbol(name, BVType(width)), signed)
+    check_width(width)
+    return BitVector(symbol_named(name, BVType(width)), signed)
 
 
 def select(condition: BooleanLike, yes: Any, no: Any) -> Any:
@@ -65,6 +83,14 @@ def lookup(sequence: Any, index: Integer | BitVector) -> Any:
 
     Raises SwizzleError where it may be, and no `with obligations()` is around to hold that.
     """
+    if not isinstance(sequence, list | tuple | range | str):
+        raise SwizzleError(f"a look-up in {describe(sequence)}", expected="a list or tuple", fix="list(...)")
+    if not isinstance(index, Integer | BitVector):
+        raise SwizzleError(
+            f"a look-up of {describe(index)}",
+            expected="an Integer or a BitVector",
+            fix="sequence[index], of a Python int",
+        )
     if not sequence:
         raise SwizzleError("a look-up in an empty sequence", expected="at least one element")
     low, high = index.bounds if isinstance(index, BitVector) else (-1, len(sequence))
@@ -95,9 +121,12 @@ def any_of(*conditions: BooleanLike) -> Boolean:
     return Boolean(manager().Or([as_condition(condition) for condition in conditions]))
 
 
-def _symbol(name: str, kind: PySMTType) -> FNode:
+def symbol_named(name: str, kind: PySMTType) -> FNode:
+    """Return the symbol of a name and sort."""
     from pysmt.exceptions import PysmtTypeError
 
+    if not isinstance(name, str) or not name:
+        raise SwizzleError(f"a name that is {describe(name)}", expected="a text, not empty", fix='"x"')
     try:
         return manager().Symbol(name, kind)
     except PysmtTypeError:  # of another kind before: a symbol by itself
@@ -106,7 +135,9 @@ def _symbol(name: str, kind: PySMTType) -> FNode:
 
 def _unify(values: list[Any]) -> list[Any]:
     """Lift Python numbers to the kind of the symbolic values beside them; every element is of one kind after."""
-    model = next((v for v in values if isinstance(v, Integer | Boolean | BitVector)), None)
+    model = next((v for v in values if isinstance(v, Integer | Boolean | BitVector | Real)), None)
+    if (model is None or isinstance(model, Integer)) and any(isinstance(v, Real | Fraction) for v in values):
+        model = Real(manager().Real(0))
     if model is None:
         model = Boolean(manager().TRUE()) if isinstance(values[0], bool) else Integer(manager().Int(0))
     if isinstance(model, Boolean):

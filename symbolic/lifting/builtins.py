@@ -10,12 +10,13 @@ import builtins
 import dataclasses
 import operator
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
 from symbolic.core.structures import fields_of, is_record, record
-from symbolic.core.value_types import BitVector, Boolean, Integer, describe
+from symbolic.core.value_types import BitVector, Boolean, Integer, Number, Real, describe
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.lifting import operations
@@ -115,7 +116,7 @@ def _abs(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[st
     def made(at: Site, value: Any) -> Any:
         if isinstance(value, Union):
             return gathered([(guard, abs(number)) for number, guard in value.values.items()])
-        return abs(value) if isinstance(value, Integer | BitVector) else operations.attempt(at, abs, value)
+        return abs(value) if isinstance(value, Number) else operations.attempt(at, abs, value)
 
     return spread(site, made, arguments[0])
 
@@ -298,6 +299,8 @@ def _isinstance(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: 
         asked = kinds if isinstance(kinds, tuple) else (kinds,)
         if isinstance(each, Union | Integer):
             return any(kind in (int, object, Integer) for kind in asked)
+        if isinstance(each, Real):
+            return any(kind in (Fraction, object, Real) for kind in asked)
         if isinstance(each, Boolean):
             return any(kind in (bool, int, object, Boolean) for kind in asked)
         if isinstance(each, Items):

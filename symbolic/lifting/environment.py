@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
@@ -15,6 +15,9 @@ from msgspec.structs import replace
 
 from symbolic.lifting.budget import UNLIMITED, Budget
 from symbolic.lifting.reading import Code, read
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 Beyond: TypeAlias = Literal["assert", "assume"]
 
@@ -128,19 +131,33 @@ class Names(Struct, frozen=True, eq=False):
 
 
 class Expansion(Struct, frozen=True):
-    """What a call of a grammar stands for: the expression that it returns, and what its parameters are in it: an
-    expression of the caller, or a number that is known."""
+    """What a call of a grammar stands for: the expression that it returns, what its parameters are in it (an expression
+    of the caller, or a number that is known), and by which way its own unknowns are found."""
 
     returned: ast.expr
     parameters: Mapping[str, ast.expr]
+    instance: tuple[object, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """A call of a grammar from a function that is none: what it was given, and the formula of its value."""
+
+    instance: tuple[object, ...]
+    function: Closure
+    names: Mapping[str, Any]
+    result: FNode
 
 
 class Sketch(Struct, eq=False):
     """The unknowns of a function: for each place of `hole()` and `choose()`, and way through grammars to it, what was
-    made there; and how each call of a grammar was expanded."""
+    made there; how each call of a grammar was expanded; which calls in a choice are expanded together; and from where
+    grammars were called."""
 
     unknowns: dict[tuple[object, ...], Any] = field(default_factory=dict)
     expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict)
+    slots: dict[ast.AST, dict[ast.Call, ast.Call]] = field(default_factory=dict)
+    roots: dict[object, Root] = field(default_factory=dict)
 
 
 class Closure(Struct, frozen=True, eq=False):

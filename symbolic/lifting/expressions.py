@@ -9,7 +9,7 @@ import ast
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain, pairwise
 from math import prod
 from types import FunctionType, MethodType
@@ -18,20 +18,22 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from symbolic.core.structures import fields_of, is_record
-from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.core.value_types import Boolean, Number, describe
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, unknowns
 from symbolic.lifting.budget import BITS, CALL, ROUND, Budget
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Closure, Expansion, Known, closure_of
+from symbolic.lifting.environment import Closure, Expansion, Known, Root, closure_of
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import for_all, spread
 from symbolic.lifting.reading import code_of, parameters_of
+from symbolic.lifting.sharing import Shared, Sharing, slots
 from symbolic.lifting.states import UNSET, Dead, Site, State
 from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
     Items,
+    as_integer,
     inward,
     is_data,
     is_plain,
@@ -61,6 +63,8 @@ _INWARD: Final = frozenset({int, bool, float, tuple, Items})
 """Types whose values are held as they are."""
 _ELSEWHERE: Final = object()
 DEEPEST_GRAMMAR: Final = 12
+INNER: Final = ("formula", "lift", "like")
+"""What symbolic values have for the core alone."""
 CHANGING: Final = ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort")
 
 
@@ -83,6 +87,8 @@ class Expressions(ABC):
         if function.grammar and caller is not None:
             self.sketch, self.instance = caller.sketch, (*caller.instance, expanded)
         self._outside = function.environment.met
+        self._sharing: Sharing | None = None
+        self.plain: dict[str, Any] = {}
 
     @abstractmethod
     def run(self, names: dict[str, Any]) -> Any:
@@ -297,8 +303,18 @@ class Expressions(ABC):
             raise self.error(node, f"{name} is not defined", environment.wanted, close) from None
 
     def _sequence(self, node: ast.Tuple | ast.List, state: State) -> Any:
-        items = tuple(self.value(each, state) for each in node.elts)
-        return items if isinstance(node, ast.Tuple) else Items.new(items)
+        if not any(isinstance(each, ast.Starred) for each in node.elts):
+            items = tuple(self.value(each, state) for each in node.elts)
+            return items if isinstance(node, ast.Tuple) else Items.new(items)
+        site, found = self.site(node, state), ()
+        for each in node.elts:
+            if isinstance(each, ast.Starred):
+                more = self.value(each.value, state)
+                found = spread(site, lambda at, some, xs: some + self.items(at, xs), found, more)
+            else:
+                one = self.value(each, state)
+                found = spread(site, lambda _, some, one=one: (*some, one), found)
+        return found if isinstance(node, ast.Tuple) else spread(site, lambda _, some: Items.new(some), found)
 
     def _subscript(self, node: ast.Subscript, state: State) -> Any:
         sequence, index = self.value(node.value, state), self.value(node.slice, state)
@@ -371,8 +387,12 @@ class Expressions(ABC):
             try:
                 return inward(getattr(each, name), operations.THEIRS)
             except AttributeError as error:
-                if isinstance(each, Boolean | Integer | BitVector):
-                    raise self.error(node, str(error), "what symbolic values have: docs/core.md") from None
+                if isinstance(each, Boolean | Number):
+                    known = [has for has in dir(each) if not has.startswith("_") and has not in INNER]
+                    raise self.error(
+                        node, f"{describe(each)} has no `.{name}`", f"one of {', '.join(known)}" if known else "",
+                        near(name, known) or "its operators, or a loop over its bits",
+                    ) from None  # fmt: skip
                 site.fail(f"AttributeError: {error}")
 
         return spread(self.site(node, state), look, holder)
@@ -603,9 +623,8 @@ class Expressions(ABC):
             special = builtins.SPECIAL.get(function)
             if special is not None and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
                 return special(self, node, node.args[0], state)
-            unknown = unknowns.UNKNOWN.get(function)
-            if unknown is not None:
-                return unknown(self, node, state)
+            if function in unknowns.UNKNOWN:
+                return self.unknown(function, node, state)
         arguments = [self.value(each, state) for each in node.args]
         keywords = {each.arg: self.value(each.value, state) for each in node.keywords if each.arg is not None}
         if len(keywords) != len(node.keywords):
@@ -623,6 +642,10 @@ class Expressions(ABC):
         if not isinstance(function, Alternatives):
             return self._called(site, node, function, arguments, keywords, state)
         return spread(site, lambda at, each: self._called(at, node, each, arguments, keywords, state), function)
+
+    def unknown(self, function: Any, node: ast.Call, state: State) -> Any:
+        """Return the hole or choice of a place."""
+        return unknowns.UNKNOWN[function](self, node, state)
 
     def _called(
         self, site: Site, node: ast.AST, function: Any, arguments: list[Any], keywords: dict[str, Any], state: State
@@ -667,7 +690,33 @@ class Expressions(ABC):
     def enter(
         self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
     ) -> Any:
-        """Call a lifted function."""
+        """Call a lifted function; of a grammar, what its call in the text stands for."""
+        if not function.grammar or not isinstance(node, ast.Call):
+            return self._entered(site, node, function, arguments, keywords)[0]
+        slot, shared = node, self._sharing
+        if shared is None or node not in shared.slots:
+            result, inner = self._entered(site, node, function, arguments, keywords)
+        else:
+            slot = shared.slots[node]
+            if slot not in shared.calls:
+
+                def call(path: Guard) -> tuple[Any, Expressions]:
+                    return self._entered(Site(path, site.where), slot, function, arguments, keywords)
+
+                shared.calls[slot] = Shared.run(shared.path, call)
+            result, inner = shared.calls[slot].used(site.path)
+        self.sketch.expansions[(*self.instance, node)] = expansion = inner.expansion(node)
+        value = as_integer(result)
+        if not self.function.grammar and isinstance(value, Number | Boolean):
+            names = bound_names(function, arguments, keywords, site.where)
+            root = Root(expansion.instance, function, names, value.formula)
+            self.sketch.roots[root.instance, root.result] = root
+        return result
+
+    def _entered(
+        self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
+    ) -> tuple[Any, Expressions]:
+        """Run a lifted function; return its result, and the run."""
         names = bound_names(function, arguments, keywords, site.where)
         inner = type(self)(function, site.path, caller=self, called_from=site.where, expanded=node)
         if inner.level > self.budget.depth:
@@ -692,29 +741,43 @@ class Expressions(ABC):
                 )
             site.require(FALSE, f"beyond the bound: {what}", demanded=function.beyond == "assert")
             raise Dead
-        result = inner.run(names)
-        if function.grammar and isinstance(node, ast.Call):
-            self.sketch.expansions[inner.instance] = inner.expansion(node, names)
-        return result
+        inner.plain = {name: value for name, value in names.items() if isinstance(value, int | str | None)}
+        return inner.run(names), inner
 
-    def expansion(self, node: ast.Call, names: Mapping[str, Any]) -> Expansion:
-        """Return what this call of a grammar stands for."""
+    def expansion(self, node: ast.Call) -> Expansion:
+        """Return what a call of this grammar, as it was run here, stands for."""
         if len(self.returns) != 1 or self.returns[0] is None:
             raise self.error(
                 self.code.node, f"the grammar {self.code.name} returns at {len(self.returns)} places",
                 "tests of numbers that are known, such as a depth", "choose(...)",
             )  # fmt: skip
-        (returned,) = self.returns
-        assert returned is not None
-        positional = [*self.code.parameters.posonlyargs, *self.code.parameters.args]
-        given = {parameter.arg: each for parameter, each in zip(positional, node.args, strict=False)}
-        given |= {each.arg: each.value for each in node.keywords if each.arg is not None}
-        plain = {
-            name: ast.parse(repr(value), mode="eval").body
-            for name, value in names.items()
-            if isinstance(value, int | str | None)
-        }
-        return Expansion(returned, {**given, **plain})
+        plain = {name: ast.parse(repr(value), mode="eval").body for name, value in self.plain.items()}
+        return Expansion(self.returns[0], {**self.code.arguments(node), **plain}, self.instance)
+
+    @contextmanager
+    def sharing(self, choice: ast.Call, state: State) -> Iterator[None]:
+        """Let the alternatives of a choice share the calls of grammars in them."""
+        if self._sharing is not None:  # one within another: what they share is known
+            yield
+            return
+        found = self.sketch.slots.get(choice)
+        if found is None:
+            found = self.sketch.slots[choice] = slots(choice, self._named)
+        self._sharing = Sharing(state.path, found)
+        try:
+            yield
+            self._sharing.settle()
+        finally:
+            self._sharing = None
+
+    def _named(self, node: ast.Call) -> Any:
+        """Return the function that a call names, as far as that is known without running it."""
+        if not isinstance(node.func, ast.Name) or node.func.id in self.code.local:
+            return None
+        with suppress(KeyError):
+            found = self.function.environment.find(node.func.id)
+            return getattr(found, "closure", found)
+        return None
 
     def depth(self) -> int:
         """Return how many calls of this function are within each other, each on fewer paths than the one around it."""

@@ -7,6 +7,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -32,6 +33,8 @@ from symbolic.values.guard import TRUE
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
+
+    from symbolic.lifting.enumeration import Enumeration
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -190,6 +193,21 @@ def grammar(function: Callable[P, T], /) -> Lifted[P, T]:
     return made
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Cost(Integer):
+    """The number of operators of a function, for `minimize=`; it knows how to try all programs in their order."""
+
+    function: Closure
+
+    __hash__ = Integer.__hash__
+
+    def enumeration(self, claim: FNode, inputs: set[FNode]) -> Enumeration | None:
+        """Return how to try the programs of a claim about all inputs; None where a solver must look for them."""
+        from symbolic.lifting.enumeration import enumeration
+
+        return enumeration(self.function, self.formula, claim, inputs)
+
+
 def cost(function: Lifted[P, T]) -> int | Integer:
     """Return how many operators, calls and look-ups a function has once its unknowns are filled, for `minimize=`.
 
@@ -200,7 +218,8 @@ def cost(function: Lifted[P, T]) -> int | Integer:
             f"the cost of {getattr(function, '__name__', function)}, which has no choices yet",
             expected="a lifted function that was called", fix="call it in the guarantee first",
         )  # fmt: skip
-    return printing.cost_of(function.closure)
+    found = printing.cost_of(function.closure)
+    return found if isinstance(found, int) else Cost(found.formula, function.closure)
 
 
 @contextmanager

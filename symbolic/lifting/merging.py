@@ -8,10 +8,11 @@ merged element by element; what is of several kinds stays `Alternatives`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from symbolic.core.structures import fields_of, is_record, record
-from symbolic.core.value_types import BitVector, Boolean, Integer
+from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError
 from symbolic.lifting.conditions import Conditions, conditions
 from symbolic.lifting.values import Alternatives, Items, as_bits, as_integer
@@ -41,6 +42,7 @@ def merge(parts: Iterable[Part]) -> Any:
     for guard, value in given:
         groups.setdefault(kind(value), []).append((guard, value))
     _absorb_ints(groups)
+    _absorb_into_reals(groups)
     if len(groups) == 1:
         ((what, group),) = groups.items()
         return _merged(table, what, group)
@@ -58,6 +60,8 @@ def kind(value: Any) -> tuple[Any, ...]:
             return ("integer",)
         case BitVector():
             return ("bits", value.width, value.signed)
+        case Real() | Fraction():
+            return ("real",)
         case Items():
             return ("list", len(value.items))
         case tuple():
@@ -115,6 +119,13 @@ def _absorb_ints(groups: dict[object, list[Part]]) -> None:
         groups[bits[0]] += [(guard, as_bits(value, like)) for guard, value in integers]
 
 
+def _absorb_into_reals(groups: dict[object, list[Part]]) -> None:
+    """Count ints among the fractions that are there."""
+    if ("real",) in groups and ("integer",) in groups:
+        integers = groups.pop(("integer",))
+        groups["real",] += [(guard, as_integer(value).to_real()) for guard, value in integers]
+
+
 def _merged(table: Conditions, what: Any, parts: list[Part]) -> Any:
     if len(parts) == 1:
         return parts[0][1]
@@ -131,6 +142,9 @@ def _merged(table: Conditions, what: Any, parts: list[Part]) -> Any:
             return _settled(unions.merge(table, list(zip(guards, united, strict=True))))
         case "integer":
             return Integer(_chain(table, guards, [as_integer(value).formula for value in values]))
+        case "real":
+            like = Real(manager().Real(0))
+            return Real(_chain(table, guards, [like.lift(value).formula for value in values]))
         case "bits":
             return values[0].like(_chain(table, guards, [value.formula for value in values]))
         case "list":

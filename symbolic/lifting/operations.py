@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import Any, Final
 
 from symbolic.core.obligations import on_path
 from symbolic.core.structures import fields_of, is_record
-from symbolic.core.value_types import BitVector, Boolean, Integer, describe
+from symbolic.core.value_types import BitVector, Boolean, Integer, Real, describe
 from symbolic.errors import SwizzleError
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
@@ -57,7 +58,9 @@ FAILURES: Final = (ArithmeticError, LookupError, TypeError, ValueError, Attribut
 
 THEIRS: Final = frozenset({FOREIGN})
 
-Number = int | Boolean | Integer | BitVector | Union
+Number = int | Boolean | Integer | BitVector | Real | Fraction | Union
+Symbolic = Integer | BitVector | Real | Union
+"""Numbers that Python does not know."""
 
 
 def spread(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -156,7 +159,7 @@ def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
     sequences = _sequence_operation(site, symbol, a, b)
     if sequences is not None:
         return sequences
-    if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union):
+    if isinstance(a, Symbolic) or isinstance(b, Symbolic):
         return _symbolic(site, symbol, a, b)
     if is_plain(outward(a)) and is_plain(outward(b)):
         return attempt(site, ARITHMETIC[symbol], a, b)
@@ -259,9 +262,10 @@ def _symbolic(site: Site, symbol: str, a: Any, b: Any) -> Any:
     if symbol in ("<<", ">>", "**") and isinstance(b, Union) and not isinstance(a, BitVector):
         return for_all(site, parts_of(b), lambda at, count: binary(at, symbol, a, count))
     a, b = _one_kind(a, b)
-    if symbol in ("//", "%") and isinstance(b, Integer | BitVector):
+    exact = symbol == "/" and (isinstance(a, Real | Fraction) or isinstance(b, Real | Fraction))
+    if (exact or symbol in ("//", "%")) and isinstance(b, Integer | BitVector | Real):
         site.require(-conditions().guard((b == 0).formula), f"division by zero: `{symbol}`")
-    if symbol in ("//", "%") and isinstance(b, int) and b == 0:
+    if (exact or symbol in ("//", "%")) and isinstance(b, int | Fraction) and b == 0:
         site.fail(f"division by zero: `{symbol}`")
     if symbol in ("<<", ">>") and isinstance(b, BitVector) and b.signed:
         site.require(-conditions().guard((b < 0).formula), "a shift by a negative count")
@@ -302,7 +306,7 @@ def _unary(symbol: str, site: Site, value: Any) -> Any:
     value = _as_number(value)
     if isinstance(value, Union):
         return gathered([(guard, function(number)) for guard, number in parts_of(value)])
-    if isinstance(value, Integer | BitVector):
+    if isinstance(value, Symbolic):
         return function(value)
     if site.budget.limited and parts_inside(value) is not None:
         raise SwizzleError(f"{kind_of(value)} where a number is needed", expected="a number", fix="a loop")
@@ -331,7 +335,7 @@ def truth(site: Site, value: Any) -> Guard:
     match value:
         case bool() | Boolean():
             return guard_of(value)
-        case Integer() | BitVector():
+        case Integer() | BitVector() | Real():
             return -table.guard((value == 0).formula)
         case Union():
             return table.any(guard for guard, number in parts_of(value) if number)
@@ -391,7 +395,7 @@ def equal(site: Site, a: Any, b: Any) -> Guard:
     if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.eq:
         return table.all(equal(site, p, q) for p, q in zip(fields_of(a).values(), fields_of(b).values(), strict=True))
     if isinstance(a, Number) or isinstance(b, Number):
-        return FALSE if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union) else (
+        return FALSE if isinstance(a, Symbolic) or isinstance(b, Symbolic) else (
             TRUE if a == b else FALSE
         )  # fmt: skip
     return TRUE if attempt(site, operator.eq, a, b) else FALSE
@@ -405,7 +409,7 @@ def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
         return truth_value(table, _lexicographic(site, symbol, x, y))
     if isinstance(a, Number) and isinstance(b, Number):
         return truth_value(table, _numbers(site, ORDER[symbol], a, b))
-    if isinstance(a, Integer | BitVector | Union) or isinstance(b, Integer | BitVector | Union):
+    if isinstance(a, Symbolic) or isinstance(b, Symbolic):
         kinds = [said(each) for each in (a, b)]
         site.fail(f"TypeError: `{symbol}` between {kinds[0]} and {kinds[1]}")
     found = attempt(site, ORDER[symbol], a, b)
@@ -413,7 +417,7 @@ def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
 
 
 def _numbers(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Guard:
-    if type(a) is int and type(b) is int:
+    if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
         return TRUE if function(a, b) else FALSE
     if type(a) in (int, Union) and type(b) in (int, Union):
         left, right = parts_of(a), parts_of(b)

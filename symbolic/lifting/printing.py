@@ -75,7 +75,7 @@ class _Filler(Struct, frozen=True):
             if key in self.sketch.expansions:
                 expansion = self.sketch.expansions[key]
                 inner = {name: self._filled(each, instance, names) for name, each in expansion.parameters.items()}
-                return self._filled(expansion.returned, key, inner)
+                return self._filled(expansion.returned, expansion.instance, inner)
             unknown = self.sketch.unknowns.get(key)
             if isinstance(unknown, Choice):
                 return self._filled(node.args[unknown.made(self.model)], instance, names)
@@ -104,12 +104,17 @@ def cost_of(closure: Closure) -> int | Integer:
             found = operations.binary(site, "+", found, each)
         return found
 
+    known: dict[tuple[object, ...], Any] = {}
+
     def cost(node: ast.AST, instance: tuple[object, ...]) -> Any:
         own = int(isinstance(node, OPERATIONS))
         if isinstance(node, ast.Call):
             key = (*instance, node)
-            if key in sketch.expansions:
-                return cost(sketch.expansions[key].returned, key)
+            expansion = sketch.expansions.get(key)
+            if expansion is not None:
+                if expansion.instance not in known:
+                    known[expansion.instance] = cost(expansion.returned, expansion.instance)
+                return known[expansion.instance]
             unknown = sketch.unknowns.get(key)
             if isinstance(unknown, Choice):
                 chosen = zip(unknown.guards, node.args, strict=True)

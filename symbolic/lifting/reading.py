@@ -61,6 +61,12 @@ class Code(Struct, frozen=True, eq=False):
     def parameters(self) -> ast.arguments:
         return self.node.args
 
+    def arguments(self, call: ast.Call) -> dict[str, ast.expr]:
+        """Return what a call gives, by parameter."""
+        positional = [*self.parameters.posonlyargs, *self.parameters.args]
+        given = {parameter.arg: each for parameter, each in zip(positional, call.args, strict=False)}
+        return given | {each.arg: each.value for each in call.keywords if each.arg is not None}
+
 
 def read(function: Any) -> Code:
     """Return a Python function's code; SwizzleError where it has none, or says what is not in the language."""
@@ -212,10 +218,12 @@ def _check(node: Definition, text: Text, name: str, eaters: Container[str]) -> N
         assert star is not None
         _refuse(text.place(star, name), f"{name} takes any number of arguments", "named parameters", f"def {name}(xs)")
     eaten = _eaten(node, eaters)
+    displays = (each for each in ast.walk(node) if isinstance(each, ast.Tuple | ast.List))
+    displayed = {id(part) for each in displays if isinstance(each.ctx, ast.Load) for part in each.elts}
     for each in _walk(node):
         _check_lambdas(each, text, name)
         refused = REFUSED.get(type(each).__name__)
-        if refused:
+        if refused and not (isinstance(each, ast.Starred) and id(each) in displayed):
             _refuse(text.place(each, name), *refused)
         match each:
             case ast.AnnAssign(value=None):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -20,6 +21,9 @@ from symbolic.lifting.operations import for_all
 from symbolic.lifting.states import Site, State
 from symbolic.solve.answer import Model
 from symbolic.values.guard import TRUE, Guard
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 class Machine(Protocol):
@@ -34,21 +38,29 @@ class Machine(Protocol):
     def site(self, node: ast.AST, state: State) -> Site:
         """Return where a node is met."""
 
+    def sharing(self, choice: ast.Call, state: State) -> AbstractContextManager[None]:
+        """Let the alternatives of a choice share the calls of grammars in them."""
+
 
 class Choice(Struct, frozen=True):
     """One place where an expression is chosen: each alternative has the guard that it is the one."""
 
     guards: tuple[Guard, ...]
+    holes: tuple[FNode, ...]
 
     @staticmethod
     def among(count: int) -> Choice:
         """Return a new choice: the first alternative whose hole is true, else the last."""
         table, guards, none = conditions(), [], TRUE
-        for _ in range(count - 1):
-            chosen = table.guard(boolean_hole().formula)
+        holes = tuple(boolean_hole().formula for _ in range(count - 1))
+        for chosen in map(table.guard, holes):
             guards.append(table.both(none, chosen))
             none = table.both(none, -chosen)
-        return Choice((*guards, none))
+        return Choice((*guards, none), holes)
+
+    def choosing(self, number: int) -> dict[FNode, bool]:
+        """Return what the holes are that choose an alternative."""
+        return {hole: place == number for place, hole in enumerate(self.holes[: number + 1])}
 
     def made(self, model: Model) -> int:
         """Return which alternative a model chooses."""
@@ -60,11 +72,8 @@ def _hole(machine: Machine, node: ast.Call, state: State) -> Any:
     key = (*machine.instance, node)
     if key not in machine.sketch.unknowns:
         keywords = {each.arg: machine.value(each.value, state) for each in node.keywords if each.arg}
-        if node.args or not keywords.keys() <= {"width", "signed"}:
-            raise SwizzleError(
-                "hole takes a width and a sign by name", expected="hole(width=8, signed=True)", fix="hole()"
-            )
-        machine.sketch.unknowns[key] = hole(**keywords)
+        arguments = [machine.value(each, state) for each in node.args]
+        machine.sketch.unknowns[key] = hole(*arguments, **keywords)
     return machine.sketch.unknowns[key]
 
 
@@ -83,7 +92,10 @@ def _choose(machine: Machine, node: ast.Call, state: State) -> Any:
         machine.sketch.unknowns[key] = Choice.among(len(node.args))
     choice: Choice = machine.sketch.unknowns[key]
     parts = list(zip(choice.guards, node.args, strict=True))
-    return for_all(machine.site(node, state), parts, lambda at, each: machine.value(each, State(at.path, state.names)))
+    with machine.sharing(node, state):
+        return for_all(
+            machine.site(node, state), parts, lambda at, each: machine.value(each, State(at.path, state.names))
+        )
 
 
 UNKNOWN: Final[dict[Any, Callable[[Machine, ast.Call, State], Any]]] = {

@@ -16,10 +16,11 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
+from symbolic.core.functions import Function
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
 from symbolic.core.structures import fields_of, is_record, mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer, describe
+from symbolic.core.value_types import BitVector, Boolean, Integer, Number, Real, describe
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.solve.answer import Model
@@ -262,7 +263,7 @@ def parts_inside(value: Any) -> tuple[Any, ...] | None:
 def is_plain(value: Any) -> bool:
     """Tell whether Python itself can compute with a value."""
     match value:
-        case Boolean() | Integer() | BitVector() | Alternatives() | Union():
+        case Boolean() | Number() | Function() | Alternatives() | Union():
             return False
         case tuple() | list():
             return all(map(is_plain, value))
@@ -324,6 +325,8 @@ def bounds_of(value: Any) -> Bounds:
             return value.bounds
         case Integer():
             return _BOUNDS.get(manager(), {}).get(value.formula, (-math.inf, math.inf))
+        case Real():
+            return -math.inf, math.inf
     return value, value
 
 

@@ -11,6 +11,7 @@ from pysmt.solvers.cvcfive import CVC5Solver
 
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import Value
+from symbolic.solve.tables import Applications
 from symbolic.solve.z3_engine import Fragment
 
 _LOGIC: dict[Fragment, str] = {"boolean": "QF_UF", "bits": "QF_BV", "any": "QF_ALL"}
@@ -25,9 +26,11 @@ class Cvc5Engine:
     def __init__(self, fragment: Fragment) -> None:
         self._pysmt = CVC5Solver(get_env(), _LOGIC[fragment], generate_models=True, incremental=True)
         self._converter = self._pysmt.converter
+        self._applications = Applications()
 
     def add(self, formulas: Sequence[FNode]) -> None:
         """Assert formulas."""
+        self._applications.add(formulas)
         walk, assert_formula = self._converter.walk, self._pysmt.cvc5.assertFormula
         for formula in formulas:
             assert_formula(walk(formula))
@@ -42,8 +45,10 @@ class Cvc5Engine:
             return Unknown("no answer" if timeout is None else f"no answer within {timeout:g} s")
         return Sat(Model(self._value)) if found else Unsat(tuple(assumptions))
 
-    def _value(self, symbol: FNode) -> Value | None:
-        value: Value = self._pysmt.get_value(symbol).constant_value()
+    def _value(self, node: FNode) -> Value | None:
+        if node.is_symbol() and node.symbol_type().is_function_type():
+            return self._applications.table(node, self._value)
+        value: Value = self._pysmt.get_value(node).constant_value()
         return value
 
     def symbols(self) -> Sequence[FNode]:

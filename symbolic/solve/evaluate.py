@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 import pysmt.operators as op
 from pysmt.fnode import FNode
 
-Value: TypeAlias = bool | int | Fraction
+from symbolic.solve.tables import Table, default_of
+
+Value: TypeAlias = bool | int | Fraction | Table
 
 
 def evaluate(formula: FNode, lookup: Callable[[FNode], Value], known: dict[FNode, Value] | None = None) -> Value:
@@ -32,7 +34,13 @@ def evaluate(formula: FNode, lookup: Callable[[FNode], Value], known: dict[FNode
             pending.extend(needed)
             continue
         pending.pop()
-        known[node] = lookup(node) if node.is_symbol() else _apply(node, [known.get(a) for a in node.args()])
+        arguments = [known.get(each) for each in node.args()]
+        if node.is_function_application():
+            table = lookup(node.function_name())
+            assert isinstance(table, Table)
+            known[node] = table(*arguments)
+        else:
+            known[node] = lookup(node) if node.is_symbol() else meaning(node, arguments)
     return known[formula]
 
 
@@ -58,11 +66,9 @@ def _needed(node: FNode, known: dict[FNode, Value]) -> list[FNode]:
 
 
 def default_value(symbol: FNode) -> Value:
-    """Return what an unconstrained symbol is taken to be: False or zero."""
-    kind = symbol.symbol_type()
-    if kind.is_bool_type():
-        return False
-    return Fraction(0) if kind.is_real_type() else 0
+    """Return what an unconstrained symbol is taken to be: False or zero, for any arguments."""
+    found: Value = default_of(symbol.symbol_type())
+    return found
 
 
 def as_signed(value: int, width: int) -> int:
@@ -74,7 +80,8 @@ def as_signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) else value
 
 
-def _apply(node: FNode, arguments: list[Any]) -> Value:
+def meaning(node: FNode, arguments: list[Any]) -> Value:
+    """Return what a constant is, or an operation gives for the values of its arguments."""
     kind = node.node_type()
     if kind in _BIT_VECTORS:
         width = node.arg(0).bv_width()

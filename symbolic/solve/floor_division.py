@@ -1,6 +1,6 @@
-"""Python's `//` and `%` as formulas, from the divisions that the solvers have; the only definition of them here.
+"""Python's `//`, `%` and `/` as formulas, from the divisions that the solvers have; the only definition of them here.
 
-`//` rounds towards minus infinity and `%` takes the divisor's sign. Both are total: by zero, `//` gives 0 and `%`
+`//` rounds towards minus infinity and `%` takes the divisor's sign. All are total: by zero, `//` and `/` give 0 and `%`
 gives the dividend.
 """
 
@@ -43,6 +43,16 @@ def floor_div(a: FNode, b: FNode) -> FNode:
 def floor_mod(a: FNode, b: FNode) -> FNode:
     m = manager()
     return m.Minus(a, m.Times(b, floor_div(a, b)))
+
+
+def real_div(a: FNode, b: FNode) -> FNode:
+    """Fractions divide exactly."""
+    m = manager()
+    zero = m.Real(0)
+    if b.is_constant():
+        return zero if b.constant_value() == 0 else m.Div(a, b)
+    is_zero = m.Equals(b, zero)
+    return m.Ite(is_zero, zero, m.Div(a, m.Ite(is_zero, m.Real(1), b)))
 
 
 def unsigned_floor_div(a: FNode, b: FNode) -> FNode:

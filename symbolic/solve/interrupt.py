@@ -7,6 +7,7 @@ waits: Python's own handler raises KeyboardInterrupt in the wait, and the worker
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,35 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
+class _Worker(threading.Thread):
+    """A thread that makes one call after the other: starting one takes longer than a small question."""
+
+    def __init__(self) -> None:
+        super().__init__(name="solver", daemon=True)  # Python does not wait for it at its end
+        self._call: Callable[[], None] | None = None
+        self._wanted = threading.Lock()
+        self._wanted.acquire()
+        self.start()
+
+    def make(self, call: Callable[[], None]) -> None:
+        """Begin a call; the one before has returned."""
+        self._call = call
+        self._wanted.release()
+
+    def run(self) -> None:
+        """Wait for calls."""
+        while True:
+            self._wanted.acquire()
+            call, self._call = self._call, None
+            assert call is not None
+            call()
+            del call
+
+
+_IDLE: list[_Worker] = []
+os.register_at_fork(after_in_child=_IDLE.clear)  # a forked process has one thread
+
+
 class Interruptible(Generic[T]):
     """One call at a time, ended by its result, by a deadline or by Ctrl-C.
 
@@ -36,8 +66,6 @@ class Interruptible(Generic[T]):
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
-        # An event tells that the call is over. Thread.join does not: interrupted by Ctrl-C, it takes the thread for
-        # finished (CPython up to 3.12).
         self._over = threading.Event()
         self._over.set()
 
@@ -45,11 +73,16 @@ class Interruptible(Generic[T]):
         """Return what `call` returned and whether it was stopped at the deadline; raise what it raised."""
         outcome: list[T] = []
         failure: list[BaseException] = []
-        over = threading.Event()
+        over, gate = threading.Event(), threading.Lock()
+        begun = given_up = False
 
         def work() -> None:
+            nonlocal begun
             try:
-                outcome.append(call())
+                with gate:
+                    begun = True
+                if not given_up:
+                    outcome.append(call())
             except BaseException as error:  # handed over to the waiting thread
                 failure.append(error)
             finally:
@@ -57,16 +90,20 @@ class Interruptible(Generic[T]):
 
         self.settle()
         with gc_paused():
-            worker = threading.Thread(target=work, name="solver", daemon=True)
-            self._over = over
+            worker = _IDLE.pop() if _IDLE else _Worker()
             try:
-                worker.start()
+                self._over = over
+                worker.make(work)
                 late = not over.wait(timeout)
-            finally:
-                if worker.ident is None:
+            except BaseException:
+                with gate:
+                    given_up = not begun
+                if given_up:  # Ctrl-C came before the worker was told
                     over.set()
+                raise
+            finally:
                 self.settle()
-            worker.join()
+            _IDLE.append(worker)
         if failure:
             raise failure[0]
         return outcome[0], late

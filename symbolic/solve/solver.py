@@ -154,6 +154,7 @@ def _engine(name: EngineName, fragment: Fragment) -> SolverEngine:
 
 
 def _fragment(formulas: Sequence[FNode]) -> Fragment:
-    """Return 'bits' when there are only bit-vectors and Booleans, else 'any'."""
+    """Return 'bits' when there are only bit-vectors and Booleans, else 'any': with numbers, or functions."""
     theories = [get_env().theoryo.get_theory(formula) for formula in formulas]
-    return "any" if any(t.integer_arithmetic or t.real_arithmetic for t in theories) else "bits"
+    others = (t.integer_arithmetic or t.real_arithmetic or t.uninterpreted for t in theories)
+    return "any" if any(others) else "bits"

@@ -15,6 +15,7 @@ from pysmt.solvers.z3 import Z3Converter
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import Value
 from symbolic.solve.interrupt import Interruptible
+from symbolic.solve.tables import Applications
 
 Fragment: TypeAlias = Literal["boolean", "bits", "any"]
 
@@ -54,6 +55,7 @@ class Z3Engine:
         self._z3.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
         self._running: Interruptible[Any] = Interruptible(self._interrupt)
         self._reusable = True
+        self._applications = Applications()
 
     def add(self, formulas: Sequence[FNode]) -> None:
         """Assert formulas; a clause over known literals skips PySMT's walker."""
@@ -61,6 +63,8 @@ class Z3Engine:
         context, solver = self._converter.ctx.ref(), self._z3.solver
         known, walk = self._converter.memoization, self._converter.walk
         arrays: dict[int, Any] = {}
+        if self._fragment == "any":
+            self._applications.add(formulas)
         for formula in formulas:
             if formula.node_type() != op.OR:
                 z3.Z3_solver_assert(context, solver, walk(formula))
@@ -83,7 +87,7 @@ class Z3Engine:
             model = self._z3.model()
             if self._fragment == "any" and _irrational(model):
                 return Unknown("z3's answer holds irrational numbers")
-            return Sat(Model(_reader(model, self._converter)))
+            return Sat(Model(_reader(model, self._converter, self._applications)))
         if result == z3.unsat:
             core = {term.get_id() for term in self._z3.unsat_core()}
             return Unsat(tuple(a for term, a in terms.items() if term.get_id() in core))
@@ -91,7 +95,7 @@ class Z3Engine:
 
     def symbols(self) -> Sequence[FNode]:
         """Return every symbol that is known, which are those of what was added, and of questions before."""
-        return [formula for formula in self._converter.memoization if formula.is_symbol()]
+        return [*(f for f in self._converter.memoization if f.is_symbol()), *self._applications.found]
 
     def close(self) -> None:
         """Stop a running check, and leave the context to the next engine, unless it was interrupted or is large."""
@@ -105,7 +109,7 @@ class Z3Engine:
         self._z3.interrupt()
 
 
-def _reader(model: z3.ModelRef, converter: Z3Converter) -> Any:
+def _reader(model: z3.ModelRef, converter: Z3Converter, applications: Applications) -> Any:
     """Return a lookup that asks z3's model for one symbol at a time.
 
     A value is read off as a numeral at once: `out[0]` is a view of the buffer, not a copy of the term's address, so
@@ -114,12 +118,17 @@ def _reader(model: z3.ModelRef, converter: Z3Converter) -> Any:
     context, known = converter.ctx.ref(), converter.memoization
 
     def lookup(symbol: FNode) -> Value | None:
-        term = known.get(symbol)
+        if symbol.symbol_type().is_function_type():
+            return applications.table(symbol, value)
+        return value(symbol)
+
+    def value(node: FNode) -> Value | None:
+        term = known.get(node)
         if term is None:
-            return None
+            return node.constant_value() if node.is_constant() else None
         out = (z3.Ast * 1)()
         z3.Z3_model_eval(context, model.model, term, True, out)
-        kind = symbol.symbol_type()
+        kind = get_env().stc.get_type(node)
         if kind.is_bool_type():
             return bool(z3.Z3_get_bool_value(context, out[0]) == z3.Z3_L_TRUE)
         numeral = z3.Z3_get_numeral_string(context, out[0])

@@ -698,3 +698,97 @@ def grammar_without_end():
         return expr(x, 0)
 
     f(x)
+
+
+def hole_with_a_name():
+    hole("misuse h", width=8)
+
+
+def attribute_of_a_word():
+    @lifted
+    def f(x):
+        return x.bit_length()
+
+    f(v)
+
+
+def attribute_that_is_misspelt():
+    @lifted
+    def f(x):
+        return x.to_integr()
+
+    f(v)
+
+
+# ---- Real numbers, functions, objectives
+
+
+def float_and_real():
+    real("misuse r") + 0.1
+
+
+def floor_of_a_real():
+    @lifted
+    def f(x):
+        return x // 2
+
+    f(real("misuse r"))
+
+
+def division_of_a_real_by_zero():
+    real("misuse r")
+
+    @lifted
+    def f(x):
+        return x / 0
+
+    f(real("misuse r"))
+
+
+def integer_of_another_width():
+    x.to_bitvector(v)
+
+
+def kind_that_is_a_type():
+    function("misuse f", [int], integer)
+
+
+def function_of_too_many():
+    function("misuse f", [integer], integer)(x, y)
+
+
+def function_to_synthesize():
+    f = function("misuse f", [integer], integer)
+    synthesize(inputs=[x], guarantee=f(x) == x)
+
+
+def arithmetic_with_a_condition():
+    sum([p, q])
+
+
+def symbolic_exponent():
+    2**x
+
+
+def weight_that_is_a_fraction():
+    optimize(soft(p, weight=0.5))
+
+
+def soft_condition_in_solve():
+    solve(soft(p, weight=2))
+
+
+def real_objective():
+    optimize(p, minimize=real("misuse r"))
+
+
+def outcome_taken_apart():
+    a, b = solve(x == 1, y == 2)
+
+
+def inputs_without_a_list():
+    synthesize(inputs=x, guarantee=x == x)
+
+
+def timeout_of_nothing():
+    solve(p, timeout=0)

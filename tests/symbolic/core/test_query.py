@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symbolic.core.optimization import soft
 from symbolic.core.query import (
     assert_,
     assume,
@@ -191,11 +192,53 @@ def test_optimize_far_away(solver):
 
 
 def test_optimize_without_a_bound_keeps_the_best_so_far():
-    """An objective without a bound ends at the timeout with a solution that is not proved."""
-    outcome = optimize(X <= 5, minimize=X, timeout=0.3)
-    assert (outcome.status, outcome.optimal) == ("sat", False)
-    assert outcome[X] < -1000
-    assert "not proved" in outcome.reason
+    """That an objective has no bound is said at once, with a solution that is far away."""
+    for best, way in ((optimize(X <= 5, minimize=X), "below -2"), (optimize(X >= 5, maximize=X), "above 2")):
+        assert (best.status, best.optimal, best.proved) == ("sat", False, (False,))
+        assert abs(best[X]) > 10**15
+        assert (
+            best.reason
+            == f"not proved to be the best: it has no bound, or one {way}**256: add the bound as a condition"
+        )
+    assert optimize(X <= 5, X > -(10**40), minimize=X)[X] == 1 - 10**40
+
+
+@SOLVERS
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=3, max_size=9), st.booleans())
+def test_objectives_in_their_order(solver, rows, greatest):
+    """Of some rows the least is found, by the first number, then the second, then the third; or the greatest."""
+    a, b, c = (integer(f"query_test_{name}") for name in "abc")
+    allowed = any_of(*((a == i) & (b == j) & (c == k) for i, j, k in rows))
+    if greatest:
+        outcome = optimize(allowed, maximize=[a, b, c], solver=solver)
+    else:
+        outcome = optimize(allowed, minimize=(a, b, c), solver=solver)
+    assert outcome[a, b, c] == (max if greatest else min)(rows)
+    assert outcome.optimal and outcome.proved == (True,) * 3
+
+
+def test_an_objective_that_is_not_proved_says_which():
+    """Those before it are proved."""
+    outcome = optimize(X >= 3, Y <= 5, minimize=[X, Y, X + Y])
+    assert (outcome[X], outcome.proved, outcome.optimal) == (3, (True, False, False), False)
+    assert outcome.reason.startswith("not proved to be the best in objective 2 of 3: it has no bound")
+
+
+@SOLVERS
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(1, 5)), min_size=1, max_size=7))
+def test_soft_conditions_agree_with_trying_all(solver, wishes):
+    """The weight of what is broken is the least; then the objective counts."""
+    some = [soft((V & 7 == a) | (V >> 3 == b), weight=w) for a, b, w in wishes]
+    outcome = optimize(V < 64, V % 3 == 1, *some, maximize=V, solver=solver)
+
+    def price(v):
+        return sum(w for a, b, w in wishes if not (v & 7 == a or v >> 3 == b))
+
+    best = min(range(1, 64, 3), key=lambda v: (price(v), -v))
+    assert outcome[V] == best and outcome.optimal and outcome.proved == (True, True)
+    assert sum(w for each, (_, _, w) in zip(some, wishes, strict=True) if not outcome[each]) == price(best)
 
 
 @SOLVERS
@@ -244,6 +287,10 @@ def test_values_that_a_query_does_not_mention():
         (lambda: choose(), "at least one alternative"),
         (lambda: synthesize(inputs=[X + 1], guarantee=X == X), "integer('x')"),
         (lambda: optimize(X > 3), "minimize=... or maximize=..."),
+        (lambda: optimize(minimize=3), "an objective that is int 3"),
+        (lambda: soft(X > 3, weight=0), "at least 1"),
+        (lambda: soft(3), "int 3 stands for a condition"),
+        (lambda: solve(soft(X > 3)), "stands for a condition"),
         (lambda: optimize(minimize=X, maximize=Y), "minimize=... or maximize=..."),
         (lambda: solve(X > 3, X < 3)[X], "outcome.status"),
         (lambda: solve(X), "compare: x != 0"),

@@ -12,10 +12,12 @@ import pytest
 from pysmt.environment import get_env
 from pysmt.typing import REAL
 
+from symbolic.core.functions import function
 from symbolic.core.query import solve, verify
-from symbolic.core.values import all_of, any_of, bitvector, boolean, integer, select
+from symbolic.core.values import all_of, any_of, bitvector, boolean, integer, real, select
 from symbolic.solve.answer import Model, Sat, Unsat
 from symbolic.solve.solver import Solver
+from symbolic.solve.tables import Table
 
 m = get_env().formula_manager
 ENGINES = [
@@ -73,13 +75,50 @@ def query(chosen: random.Random, sort: str) -> tuple[list[Any], list[range], Any
     return symbols, [range(1 << width)] * 2, truth(chosen, symbols, 2)
 
 
-def values_that_fit(symbols: list[Any], domains: list[range], condition: Any) -> list[tuple[int, ...]]:
+def conversion(chosen: random.Random) -> tuple[list[Any], list[Any], Any]:
+    """Return a condition on an integer and the bits of a word, each as the other."""
+    width, signed = chosen.choice([2, 3]), chosen.random() < 0.5
+    x, v = integer("random_x"), bitvector(f"random_v{width}", width, signed=signed)
+    to = chosen.randrange(1, 6)
+
+    def numbers(depth: int) -> Any:
+        a = chosen.choice([x, v.to_integer(), x.to_bitvector(to, signed=signed).to_integer()])
+        return a if depth == 0 else chosen.choice([operator.add, operator.sub])(a, numbers(depth - 1))
+
+    def words(depth: int) -> Any:
+        a = chosen.choice([x.to_bitvector(to, signed=signed), v.resize(to), numbers(1).to_bitvector(to, signed=signed)])
+        return a if depth == 0 else chosen.choice([operator.add, operator.xor, operator.sub])(a, words(depth - 1))
+
+    make = chosen.choice([numbers, words])
+    tests = [chosen.choice([operator.eq, operator.ne, operator.lt])(make(1), make(1)) for _ in "12"]
+    return [x, v], [SMALL, range(1 << width)], all_of((x >= SMALL[0]) & (x <= SMALL[-1]), any_of(*tests))
+
+
+def applied(chosen: random.Random) -> tuple[list[Any], list[Any], Any]:
+    """Return a condition on two words of a bit, at times of two, and a function of them."""
+    width = 1 if chosen.random() < 0.9 else 2
+    v, w = bitvector(f"random_v{width}", width), bitvector(f"random_w{width}", width)
+    f, size = function(f"random_f{width}", [v], v), 1 << width
+
+    def word(depth: int) -> Any:
+        if depth == 0:
+            return chosen.choice([v, w])
+        return chosen.choice([lambda: f(word(depth - 1)), lambda: f(word(depth - 1)), lambda: word(depth - 1) + 1])()
+
+    tests = [chosen.choice([operator.eq, operator.ne, operator.lt])(word(2), word(1)) for _ in range(3)]
+    tables = [Table({(i,): t for i, t in enumerate(row)}, 0) for row in itertools.product(range(size), repeat=size)]
+    return [v, w, f], [range(size), range(size), tables], chosen.choice([all_of, all_of, any_of])(*tests)
+
+
+def values_that_fit(symbols: list[Any], domains: list[Any], condition: Any) -> list[tuple[Any, ...]]:
     """Return every assignment under which the condition holds, by trying all."""
     boolean_ = all(domain == range(2) for domain in domains)
     found = []
     for values in itertools.product(*domains):
         given = [bool(v) for v in values] if boolean_ else values
-        if Model({s.formula: v for s, v in zip(symbols, given, strict=True)}.get).value(condition.formula):
+        if Model({getattr(s, "symbol", None) or s.formula: v for s, v in zip(symbols, given, strict=True)}.get).value(
+            condition.formula
+        ):
             found.append(values)
     return found
 
@@ -106,6 +145,64 @@ def test_solve_and_verify_agree_with_trying_all_values(solver, count, sort):
         always = len(fitting) == len(list(itertools.product(*domains)))
         if sort != "integer":
             assert verify(condition, solver=solver).status == ("unsat" if always else "sat")
+    assert count < 40 or verdicts == {"sat", "unsat"}, "both answers are tried"
+
+
+@pytest.mark.parametrize(("solver", "count"), ENGINES)
+@pytest.mark.parametrize("sort", [conversion, applied])
+def test_conversions_and_functions_agree_with_trying_all_values(solver, count, sort):
+    """A query is sat exactly where some values, and some function, fit; what is found is such."""
+    chosen, verdicts = random.Random(f"{solver} {sort.__name__}"), set()
+    for _ in range(count):
+        symbols, domains, condition = sort(chosen)
+        fitting = values_that_fit(symbols, domains, condition)
+        outcome = solve(condition, solver=solver)
+        assert outcome.status == ("sat" if fitting else "unsat"), condition.formula.serialize()
+        verdicts.add(outcome.status)
+        if fitting:
+            assert outcome[condition] is True
+            table = outcome[symbols[-1]]
+            if isinstance(table, Table):
+                found = tuple(table(i) for i in range(4))
+                assert (*outcome[symbols[:-1]], found) in [(*row, tuple(t(i) for i in range(4))) for *row, t in fitting]
+    assert count < 40 or verdicts == {"sat", "unsat"}, "both answers are tried"
+
+
+def line(chosen: random.Random, x: Any, depth: int) -> tuple[Any, list[tuple[Fraction, Fraction]], list[Fraction]]:
+    """Return a number made of a real x by pieces, the lines a * x + b of its pieces, and where it may change."""
+    if depth == 0 or chosen.random() < 0.4:
+        a, b = (Fraction(chosen.randrange(-4, 5), chosen.randrange(1, 4)) for _ in "ab")
+        return chosen.choice([a * x + b, b - x * -a]), [(a, b)], []
+    condition, changes = real_condition(chosen, x, depth - 1)
+    (p, ps, one), (q, qs, other) = (line(chosen, x, depth - 1) for _ in "pq")
+    return select(condition, p, q), ps + qs, changes + one + other
+
+
+def real_condition(chosen: random.Random, x: Any, depth: int) -> tuple[Any, list[Fraction]]:
+    """Return a condition on a real x, and where it may change."""
+    if depth > 0 and chosen.random() < 0.5:
+        (a, one), (b, other) = (real_condition(chosen, x, depth - 1) for _ in "ab")
+        return chosen.choice([operator.and_, operator.or_, operator.xor])(a, b), one + other
+    (p, ps, one), (q, qs, other) = (line(chosen, x, depth) for _ in "pq")
+    meet = [(d - b) / (a - c) for a, b in ps for c, d in qs if a != c]
+    return chosen.choice([operator.eq, operator.ne, operator.lt, operator.ge])(p, q), one + other + meet
+
+
+@pytest.mark.parametrize(("solver", "count"), ENGINES)
+def test_conditions_on_a_real_agree_with_looking_between_all_changes(solver, count):
+    """What is piecewise linear is tried where it may change, and between, and beyond."""
+    x, chosen, verdicts = real("random_real"), random.Random(f"{solver} lines"), set()
+    for _ in range(count):
+        condition, changes = real_condition(chosen, x, 2)
+        condition &= (x >= -3) & (x * 2 <= 7)
+        edges = sorted({*changes, Fraction(-3), Fraction(7, 2)})
+        points = [*edges, *((a + b) / 2 for a, b in itertools.pairwise(edges))]
+        fits = [Model({x.formula: point}.get).value(condition.formula) for point in points]
+        outcome = solve(condition, solver=solver)
+        assert outcome.status == ("sat" if any(fits) else "unsat"), condition.formula.serialize()
+        verdicts.add(outcome.status)
+        if any(fits):
+            assert outcome[condition] is True and isinstance(outcome[x], Fraction)
     assert count < 40 or verdicts == {"sat", "unsat"}, "both answers are tried"
 
 

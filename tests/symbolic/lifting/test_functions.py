@@ -380,6 +380,21 @@ def test_the_cheapest_program_of_a_grammar() -> None:
     assert outcome.status == "unsat"
 
 
+@lifted
+def displays(x: Any, y: Any) -> Any:
+    """Sequences put into others, of one length and of several."""
+    some = [y] if x < 0 else [x, *range(2), y]
+    pair = (*some, x)
+    return [*some, *pair, *[x, y][1:], (*(), *pair[1:])]
+
+
+def test_sequences_are_put_into_others() -> None:
+    """`*` in a list or tuple, also of what has several lengths; it is a new list."""
+    for a, b in [(-2, 1), (0, 4), (3, 1)]:
+        outcome = solve(all_of(a == X, b == Y))
+        assert outcome[displays(X, Y)] == displays(a, b) == displays.function(a, b)
+
+
 def test_a_strangers_text_reaches_nothing() -> None:
     """With a table of names, nothing outside of it is called or looked into."""
     import ast

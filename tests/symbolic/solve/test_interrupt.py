@@ -1,8 +1,10 @@
 """A blocking call ends by its result, by the deadline or by Ctrl-C, and never runs on unseen."""
 
 import gc
+import os
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -54,6 +56,46 @@ def test_errors_are_handed_over():
     """What the call raises is raised here."""
     with pytest.raises(ZeroDivisionError):
         Interruptible(lambda: None).run(lambda: 1 // 0, None)
+
+
+def test_threads_are_kept():
+    """One call after the other is made by one thread, also after one that was stopped or failed; two at once by two."""
+    who = {Interruptible(lambda: None).run(threading.get_ident, None)[0] for _ in range(20)}
+    running, call, _, _ = stoppable()
+    running.run(call, 0.01)
+    test_errors_are_handed_over()
+    who |= {Interruptible(lambda: None).run(threading.get_ident, None)[0]}
+    assert len(who) == 1
+    inner = Interruptible(lambda: None)
+    both = Interruptible(lambda: None).run(lambda: (threading.get_ident(), inner.run(threading.get_ident, None)[0]), 60)
+    assert len(set(both[0])) == 2
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    """Those of its parent are not there."""
+    Interruptible(lambda: None).run(lambda: 1, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        os._exit(Interruptible(lambda: None).run(lambda: 42, 30)[0])
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+
+
+@pytest.mark.parametrize("after", [i / 20_000 for i in range(12)])
+def test_ctrl_c_at_any_moment(after):
+    """Whenever it comes, nothing runs on, and the next call is made."""
+    running, calls = Interruptible(lambda: None), list[int]()
+    for _ in range(4):
+        began = threading.Event()
+        with pytest.raises(KeyboardInterrupt), ctrl_c(after=after, once=began):
+            began.set()
+            while True:
+                running.run(lambda: calls.append(1), None)
+        before = len(calls)
+        time.sleep(0.002)
+        assert len(calls) == before
+        assert running.run(lambda: 7, 5) == (7, False)
 
 
 def test_gc_is_back_afterwards():

@@ -1,0 +1,261 @@
+"""The cheapest program of a grammar by trying: all values that its programs may have, in the order of their cost.
+
+Programs that have the same values on all examples are one; of what is left, each cost's programs are put together from
+cheaper ones, a column of numbers at a time. That none of a cost fits the examples is a proof that none of it fits all
+inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import pysmt.operators as op
+from msgspec import Struct, field
+from pysmt.environment import get_env
+from pysmt.fnode import FNode
+
+from symbolic.lifting.environment import Closure
+from symbolic.lifting.rules import Alternative, NoRules, Rules, choices, rules_of
+from symbolic.lifting.unknowns import Choice
+from symbolic.solve.answer import Model
+from symbolic.solve.columns import Column, column, evaluated
+from symbolic.solve.evaluate import Value
+from symbolic.solve.floor_division import manager
+
+CHUNK: Final = 1 << 14
+"""Programs that are looked at together."""
+MOST: Final = 3_000_000
+"""As many are looked at for one answer."""
+COMMUTE: Final = frozenset({
+    op.BV_ADD, op.BV_MUL, op.BV_AND, op.BV_OR, op.BV_XOR, op.PLUS, op.TIMES, op.AND, op.OR, op.IFF, op.EQUALS,
+})  # fmt: skip
+
+
+class GaveUp(Exception):
+    """There are too many programs, or the time is over."""
+
+
+class Guess(Struct, frozen=True):
+    """What the choices are in a program of a cost."""
+
+    values: dict[FNode, bool]
+    cost: int
+
+
+class Enumeration(Struct, frozen=True):
+    """A grammar's call that a claim is about: its rules, the symbols of its values in the claim, the numbers given."""
+
+    claim: FNode
+    rules: Rules
+    calls: tuple[tuple[FNode, Mapping[FNode, FNode]], ...]
+    guessed: Callable[[Any], dict[FNode, bool]]
+    outside: int
+    """What is left of the cost when the grammar's own is taken off."""
+
+    def best(
+        self, examples: Sequence[Mapping[FNode, Value]], least: int, late: Callable[[], bool]
+    ) -> Guess | int | None:
+        """Return a program that fits the examples, of the least cost, of which none is below `least`; None where there
+        is none. An int says that none costs less, and that more are too many to look at."""
+        bank = _Bank(self._given(examples), len(self.calls) * len(examples), late)
+        most = self.rules.most + self.outside
+        for cost in range(least, most + 1):
+            try:
+                for rows, start in bank.level(self.rules, cost - self.outside).blocks():
+                    fits = self._fits(rows, examples)
+                    if fits.any():
+                        found = start + int(np.argmax(fits))
+                        return Guess(self.guessed(bank.derivation(self.rules, cost - self.outside, found)), cost)
+            except GaveUp:
+                return cost
+        return None
+
+    def _given(self, examples: Sequence[Mapping[FNode, Value]]) -> dict[FNode, Column]:
+        """Return what the formulas of the rules are given, over all calls and examples."""
+        models = [Model(dict(example).get) for example in examples]
+        return {
+            symbol: column(
+                [model.value(places[symbol]) for _, places in self.calls for model in models], symbol.symbol_type()
+            )
+            for symbol in self.calls[0][1]
+        }
+
+    def _fits(self, rows: Column, examples: Sequence[Mapping[FNode, Value]]) -> Any:
+        symbols = {symbol for example in examples for symbol in example}
+        columns = {s: column([example[s] for example in examples], s.symbol_type()) for s in symbols}
+        for number, (symbol, _) in enumerate(self.calls):
+            columns[symbol] = rows[:, number * len(examples) : (number + 1) * len(examples)]
+        found = evaluated(self.claim, columns)
+        return np.broadcast_to(found, (len(rows), len(examples))).all(axis=1)
+
+
+class _Level(Struct):
+    """The programs of one cost: their values, one a row, and where each comes from."""
+
+    parts: list[Column] = field(default_factory=list)
+    origins: list[tuple[int, tuple[int, ...], Any]] = field(default_factory=list)
+    size: int = 0
+
+    def blocks(self) -> Iterator[tuple[Column, int]]:
+        """Yield rows, with the number of the first."""
+        start = 0
+        for each in self.parts:
+            yield each, start
+            start += len(each)
+
+    @property
+    def rows(self) -> Column:
+        """All rows."""
+        if len(self.parts) > 1:
+            self.parts = [np.concatenate(self.parts)]
+        return self.parts[0]
+
+
+class _Bank:
+    """All programs so far, by rules and cost; of those with the same values the first."""
+
+    def __init__(self, given: dict[FNode, Column], points: int, late: Callable[[], bool]) -> None:
+        self._given = given
+        self._points = points
+        self._late = late
+        self._levels: dict[tuple[Rules, int], _Level] = {}
+        self._seen: dict[Rules, set[Any]] = {}
+        self._looked = 0
+
+    def level(self, rules: Rules, cost: int) -> _Level:
+        """Return the programs of a cost, without those that are as good as a cheaper one."""
+        rules = rules.plain
+        found = self._levels.get((rules, cost))
+        if found is None:
+            for lower in range(cost):
+                self.level(rules, lower)
+            found = self._levels[rules, cost] = _Level()
+            if 0 <= cost <= rules.most:
+                for number, alternative in enumerate(rules.alternatives):
+                    for costs in _shares(alternative, cost - alternative.own):
+                        self._combine(rules, found, number, alternative, costs)
+        return found
+
+    def derivation(self, rules: Rules, cost: int, row: int) -> Any:
+        """Return how a program comes about: the alternative, and the derivations of what is in its slots."""
+        if rules.plain is not rules:
+            return 0, [self.derivation(rules.alternatives[0].slots[0].rules, cost, row)]
+        level = self._levels[rules, cost]
+        for number, costs, places in level.origins:
+            if row < len(places[0]):
+                slots = rules.alternatives[number].slots
+                parts = zip(slots, costs, places[1:], strict=True)
+                return number, [self.derivation(slot.rules, share, int(at[row])) for slot, share, at in parts]
+            row -= len(places[0])
+        raise AssertionError("every row has an origin")
+
+    def _combine(
+        self, rules: Rules, level: _Level, number: int, alternative: Alternative, costs: tuple[int, ...]
+    ) -> None:
+        """Add what an alternative gives with slots of these costs."""
+        parts = [self.level(slot.rules, cost) for slot, cost in zip(alternative.slots, costs, strict=True)]
+        if not all(part.size for part in parts):
+            return
+        ordered = _commutes(alternative)
+        if ordered and costs[0] > costs[1]:
+            return
+        shape = tuple(part.size for part in parts)
+        total = math.prod(shape)
+        for start in range(0, total, CHUNK):
+            if self._late():
+                raise GaveUp
+            flat = np.arange(start, min(start + CHUNK, total))
+            at = np.unravel_index(flat, shape) if shape else ()
+            if ordered and costs[0] == costs[1]:
+                kept = at[0] <= at[1]
+                at = tuple(each[kept] for each in at)
+            count = len(at[0]) if shape else 1
+            self._looked += count
+            if self._looked > MOST:
+                raise GaveUp
+            columns = {slot.symbol: part.rows[i] for slot, part, i in zip(alternative.slots, parts, at, strict=True)}
+            values = evaluated(alternative.formula, {**self._given, **columns})
+            self._keep(rules, level, (number, costs), np.broadcast_to(values, (count, self._points)), at)
+
+    def _keep(self, rules: Rules, level: _Level, origin: tuple[int, tuple[int, ...]], rows: Column, at: Any) -> None:
+        """Add the rows that are not there yet."""
+        seen = self._seen.setdefault(rules, set())
+        fresh = []
+        keys = map(tuple, rows.tolist()) if rows.dtype == object else map(bytes, np.ascontiguousarray(rows))
+        for place, key in enumerate(keys):
+            if key not in seen:
+                seen.add(key)
+                fresh.append(place)
+        if fresh:
+            new = np.array(fresh)
+            level.parts.append(rows[new])
+            level.origins.append((*origin, (new, *(each[new] for each in at))))
+            level.size += len(new)
+
+
+def _shares(alternative: Alternative, cost: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to share a cost out among the slots."""
+    most = [slot.rules.most for slot in alternative.slots]
+    if cost < 0 or sum(most) < cost:
+        return
+    *others, last = most or [0]
+    for share in product(*(range(min(each, cost) + 1) for each in others)):
+        if 0 <= cost - sum(share) <= last:
+            yield (*share, cost - sum(share)) if most else ()
+
+
+def _commutes(alternative: Alternative) -> bool:
+    """Tell whether an alternative's two slots may change places."""
+    slots, formula = alternative.slots, alternative.formula
+    return (
+        len(slots) == 2
+        and formula.node_type() in COMMUTE
+        and set(formula.args()) == {slot.symbol for slot in slots}
+        and slots[0].rules.plain is slots[1].rules.plain
+    )
+
+
+def enumeration(closure: Closure, cost: FNode, claim: FNode, inputs: set[FNode]) -> Enumeration | None:
+    """Return how to try the programs of a claim about all inputs, where a call of one grammar is all that is unknown in
+    it; None where there are other unknowns, or what a program must meet cannot be told from its values."""
+    sketch, free = closure.sketch, get_env().fvo.get_free_variables
+    values = {
+        root.result: manager().FreshSymbol(get_env().stc.get_type(root.result), "value!%d")
+        for root in sketch.roots.values()
+        if not free(root.result) <= inputs
+    }
+    claimed = claim.substitute(values)
+    asked = [root for root in sketch.roots.values() if root.result in values and values[root.result] in free(claimed)]
+    if len({root.instance for root in asked}) != 1 or not free(claimed) <= inputs | set(values.values()):
+        return None
+    (instance,) = {root.instance for root in asked}
+    try:
+        rules, places = rules_of(asked[0].function, [root.names for root in asked])
+    except NoRules:
+        return None
+    if any(not free(formula) <= inputs for place in places for formula in place.values()):
+        return None
+
+    def guessed(derivation: Any) -> dict[FNode, bool]:
+        found: dict[FNode, bool] = {}
+        for choice, number in choices(rules, derivation, sketch, instance):
+            found |= choice.choosing(number)
+        return found
+
+    least, derivation = rules.cheapest
+    own = {
+        hole
+        for key, unknown in sketch.unknowns.items()
+        if key[: len(instance)] == instance and isinstance(unknown, Choice)
+        for hole in unknown.holes
+    }
+    if not free(cost) <= own:
+        return None
+    total = Model(guessed(derivation).get).value(cost)
+    assert isinstance(total, int)
+    calls = tuple((values[root.result], place) for root, place in zip(asked, places, strict=True))
+    return Enumeration(claimed, rules, calls, guessed, total - least)
