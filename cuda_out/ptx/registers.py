@@ -139,7 +139,9 @@ class Registers:
         return _columns([symbolic.pack(self.deferred.normal, row, size) for row in _rows(parts)])
 
     def unpacked(self, value: Register, size: int, count: int) -> list[Register]:
-        value = self.deferred.written_out(*value)
+        terms = value[1]
+        bits, written = self.deferred.written_out(*value)
+        value = bits, self.deferred.bits_of(size * count, terms, written)
         rows = [symbolic.unpack(self.deferred.normal, row[0], size, count) for row in _rows([value])]
         return [_columns([row[place] for row in rows]) for place in range(count)]
 
