@@ -107,6 +107,7 @@ def test_space_all_proves_the_optimum_over_every_space() -> None:
     assert {claim["space"] for claim in found.certificate["proved"]} >= {"1", "2"}
 
 
+@pytest.mark.slow  # pairs of conditions have many solutions
 def test_all_solutions_over_every_space() -> None:
     """`--space all --all` reads each solution in the space it was found in."""
     found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="all", all_solutions=True))
