@@ -50,7 +50,7 @@ def test_index_values_have_the_values_of_numbers(name: str) -> None:
     table = Indices(MOST)
     monomials = [("a",), ("b",), ("c",), ("a", "b"), ("d",), ("d",), ("d", "d")]
     for _ in range(150):
-        if name.startswith("shr") and said == 3:
+        if name.startswith("shr") and said:
             break  # each shift asks a solver
         row: list[Value] = []
         for place, kind in enumerate(operation.sources):
@@ -78,7 +78,7 @@ def test_index_values_have_the_values_of_numbers(name: str) -> None:
             size = width(operation.result)
             got = at(table.polynomial(value, max(size, 8)), where) if operation.result != "pred" else value[0]
             assert got & (1 << size) - 1 == want & (1 << size) - 1, (name, row, where)
-    assert said >= 3, name
+    assert said >= (1 if name.startswith("shr") else 3), name
 
 
 def test_examples_of_polynomials() -> None:

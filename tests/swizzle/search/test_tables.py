@@ -90,7 +90,7 @@ def test_sizes_that_share_a_factor_with_the_warp_in_a_way_no_template_has() -> N
     ("name", "size", "status"),
     [
         ("rcr", 48, "unsat"),
-        ("rcr", 64, "sat"),
+        pytest.param("rcr", 64, "sat", marks=pytest.mark.slow),
         pytest.param("crc", 48, "unsat", marks=pytest.mark.slow),
         pytest.param("crc", 64, "sat", marks=pytest.mark.slow),
     ],
