@@ -20,7 +20,6 @@ from symbolic.ir.program import (
     Binary,
     BinaryOp,
     Compare,
-    CompareOp,
     Const,
     DType,
     Expr,
@@ -32,6 +31,7 @@ from symbolic.ir.program import (
     Unary,
     Var,
 )
+from symbolic.ir.spelling import BINARY_OPS, COMPARE_OPS
 from symbolic.ir.text import python_text
 from symbolic.ir.walk import rewrite_expression, rewrite_program, subexpressions
 from templates.chooser import Choice
@@ -136,26 +136,6 @@ def _is_number(text: str) -> bool:
 # ---- texts read back -------------------------------------------------------------------------------------------
 
 _LARGEST: Final = 1 << 31
-_OPERATORS: Final[Mapping[type[ast.operator], BinaryOp]] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-}
-_COMPARISONS: Final[Mapping[type[ast.cmpop], CompareOp]] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
 
 
 def _syntax(text: str) -> ast.expr:
@@ -172,8 +152,8 @@ def _condition(node: ast.expr, spelt: _Spelt) -> Expr:
     match node:
         case ast.Constant(value=bool(value)):
             return Const(value, DType.BOOL, _NOWHERE)
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
-            return Compare(_COMPARISONS[type(op)], _index(left, spelt), _index(right, spelt), _NOWHERE)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARE_OPS:
+            return Compare(COMPARE_OPS[type(op)], _index(left, spelt), _index(right, spelt), _NOWHERE)
         case ast.BoolOp(op=joint, values=values):
             word: Literal["and", "or"] = "and" if isinstance(joint, ast.And) else "or"
             return reduce(lambda a, b: Logic(word, a, b, _NOWHERE), [_condition(value, spelt) for value in values])
@@ -190,8 +170,8 @@ def _index(node: ast.expr, spelt: _Spelt) -> Expr:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             found = _index(operand, spelt)
             return _positive(found) if isinstance(found, Const) else Unary("-", found, DType.INDEX, _NOWHERE)
-        case ast.BinOp(left=left, op=way, right=right) if type(way) in _OPERATORS:
-            made = binary(_OPERATORS[type(way)], _index(left, spelt), _index(right, spelt))
+        case ast.BinOp(left=left, op=way, right=right) if type(way) in BINARY_OPS and type(way) is not ast.Div:
+            made = binary(BINARY_OPS[type(way)], _index(left, spelt), _index(right, spelt))
             if made.op in ("//", "%", "<<", ">>") and not _divides(made.right, made.op):
                 raise ValueError(f"the formula of the hole has {ast.unparse(right)!r} on the right of {made.op}")
             return made

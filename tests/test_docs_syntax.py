@@ -9,7 +9,6 @@ import re
 import pytest
 
 from swizzle import SwizzleError, operator, u32
-from swizzle.frontend.expressions import BINARY_OPS
 from swizzle.language.cuda_namespace import CUDA_NAMES
 from swizzle.language.parameters import Parameters
 from swizzle.language.surface import ELEMENT_TYPES, HOLES, KERNEL_NAMES, LOAD_STORE
@@ -18,6 +17,7 @@ from swizzle.sketches.swz_file import ROLES, read_swz
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import Source, parse
 from swizzle.specs.syntax import BUILTINS, EXPRESSIONS, METHODS, STATEMENTS, check_sequential
+from symbolic.ir.spelling import BINARY_OPS
 from symbolic.lifting.operations import ARITHMETIC
 from tests.grammar import Grammar
 from tests.pages import DOCS, blocks_of, text_of

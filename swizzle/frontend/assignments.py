@@ -6,10 +6,11 @@ import ast
 from collections.abc import Sequence
 
 from swizzle.frontend import operators
-from swizzle.frontend.expressions import BINARY_OPS, ExpressionReader
+from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, coerce, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
 from symbolic.ir.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
+from symbolic.ir.spelling import BINARY_OPS
 
 
 def assign_tuple(

@@ -21,8 +21,6 @@ from swizzle.source.outside import EXPRESSIONS, NOT_EXPRESSIONS
 from symbolic.errors import Place
 from symbolic.ir.program import (
     AccumulatorValue,
-    BinaryOp,
-    CompareOp,
     Const,
     DType,
     Expr,
@@ -32,28 +30,8 @@ from symbolic.ir.program import (
     Stmt,
     UnaryOp,
 )
+from symbolic.ir.spelling import BINARY_OPS, COMPARE_OPS
 
-BINARY_OPS: Final[dict[type[ast.operator], BinaryOp]] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-}
-COMPARE_OPS: Final[dict[type[ast.cmpop], CompareOp]] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
 _UNARY_OPS: Final[dict[type[ast.unaryop], UnaryOp]] = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}
 
 
