@@ -2,15 +2,15 @@
 
     python -m pytest -p covering tests      # with COVERING=map.json and bench/ on the path
 
-A function is named by its file and its own name. Only tests that pass count.
+A function is named by its file and its own name. Only tests that pass count. Seconds are of processor time.
 """
 
 from __future__ import annotations
 
+import cProfile
 import hashlib
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,32 +20,36 @@ from typing import Any
 
 import pytest
 
-_codes: set[CodeType] = set()
 _tests: dict[str, dict[str, Any]] = {}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Note each function that is called while a test and its fixtures run."""
-    add = _codes.add
-    _codes.clear()
-    started = time.monotonic()
+    codes: set[CodeType] = set()
 
-    def note(frame: FrameType, event: str, argument: object) -> None:  # returns None: no line is traced
-        add(frame.f_code)
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        codes.add(frame.f_code)
 
-    threading.settrace(note)
-    sys.settrace(note)
+    started, profile = spent(), cProfile.Profile(subcalls=False, builtins=False)
+    threading.setprofile(note)  # a profile sees its own thread only
+    profile.enable()
     try:
         found = yield
     finally:
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        profile.disable()
+        threading.setprofile(None)  # type: ignore[arg-type]
+    codes.update(entry.code for entry in profile.getstats() if isinstance(entry.code, CodeType))
     root = f"{item.config.rootpath}{os.sep}"
-    functions = {f"{c.co_filename[len(root) :]}:{c.co_name}" for c in _codes if c.co_filename.startswith(root)}
+    functions = {f"{c.co_filename[len(root) :]}:{c.co_name}" for c in codes if c.co_filename.startswith(root)}
     kept = sorted(name for name in functions if not name.startswith("tests/"))
-    _tests.setdefault(item.nodeid, {}).update(seconds=round(time.monotonic() - started, 3), functions=kept)
+    _tests.setdefault(item.nodeid, {}).update(seconds=round(spent() - started, 3), functions=kept)
     return found
+
+
+def spent() -> float:
+    """Return the processor time of this process and of those that it has waited for, in seconds."""
+    return time.process_time() + sum(os.times()[2:4])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -93,11 +97,11 @@ def covering(known: dict[str, Any], file: str, function: str, budget: float) -> 
             if inside or (function == "<module>" and any(name.startswith(f"{file}:") for name in names)):
                 found.append((test_file != mirrored, one["seconds"], f"{test_file}::{test}"))
     chosen: list[str] = []
-    spent = 0.0
+    total = 0.0
     for _, seconds, test in sorted(found):
-        if chosen and spent + seconds > budget:
+        if chosen and total + seconds > budget:
             continue
-        spent += seconds
+        total += seconds
         chosen.append(test)
     return chosen[:MOST_TESTS]
 

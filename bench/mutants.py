@@ -46,7 +46,12 @@ TESTS = (
 TESTS += (*(f"tests/{folder}" for folder in FOLDERS[2:5]), "tests/cuda_out/analysis")
 TESTS += ("tests/cuda_out/test_barrel.py", "tests/cuda_out/test_passes.py", "tests/cuda_out/test_index_arithmetic.py")
 MEMORY = 8 << 30  # bytes that the tests of a mutant may use
-SLOWER = 4  # times what its tests took when they were mapped, and the patience: then a mutant has run too long
+SLOWER = (
+    4  # times what its tests took when they were mapped, and the patience, in processor time: then it runs too long
+)
+
+
+WAITING = 10  # seconds by the clock, at most, for a second of processor time: the machine may be busy
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -62,7 +67,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--report", type=Path, default=HERE.parent / "build" / "mutants.json")
     parser.add_argument("--resume", action="store_true", help="keep what the report has")
     parser.add_argument("--retry", action="store_true", help="keep what the report has, but meet survivors again")
-    parser.add_argument("--budget", type=float, default=20, help="seconds of tests for a mutant (default: 20)")
+    parser.add_argument(
+        "--budget", type=float, default=20, help="processor seconds of tests for a mutant (default: 20)"
+    )
     parser.add_argument("--patience", type=float, default=20, help=f"seconds, and {SLOWER} times its tests' own")
     return parser.parse_args(given)
 
@@ -146,16 +153,21 @@ def _outcome(tree: Path, tests: Sequence[str], limit: float) -> str:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
+        preexec_fn=lambda: _confine(round(limit)),
     )
     try:
-        return "survived" if process.wait(limit) == 0 else "killed"
+        return "survived" if process.wait(WAITING * limit) == 0 else "killed"
     except subprocess.TimeoutExpired:
         return "killed"
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _confine(seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
 def _environment(tree: Path) -> dict[str, str]:

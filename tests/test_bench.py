@@ -25,8 +25,8 @@ def runner() -> Iterator[ModuleType]:
 
     yield run
     sys.path.remove(str(ROOT / "bench"))
-    for name in ("run", "report", "benchmarks", "chart", "kept"):
-        del sys.modules[name]
+    for name in ("run", "report", "benchmarks", "chart", "kept", "luck"):
+        sys.modules.pop(name, None)
 
 
 def test_every_benchmark_has_its_sketch(runner: ModuleType) -> None:
@@ -120,3 +120,21 @@ def test_a_chart_is_drawn_to_scale(runner: ModuleType) -> None:
     assert ys[0] - ys[1] == pytest.approx(ys[1] - ys[2], abs=0.2)
     assert ys[0] > ys[1]
     assert circles[3] == circles[0]
+
+
+def test_luck_keeps_each_run(runner: ModuleType, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    """What is kept is not run again; the table has the worst over the median."""
+    import luck
+
+    asked: list[tuple[str, str, int]] = []
+
+    def one(form: str, space: str, seed: int, options: Any) -> dict[str, Any]:
+        asked.append((form, space, seed))
+        return {"answer": "sat", "seconds": 3.0 if seed == 1 else 2.0}
+
+    monkeypatch.setattr(luck, "_run", one)
+    options = ["--forms", "shared", "--spaces", "1", "--results", str(tmp_path / "luck.json")]
+    luck.main([*options, "--seeds", "1"])
+    luck.main([*options, "--seeds", "3"])
+    assert asked == [("shared", "1", seed) for seed in (0, 1, 2)]
+    assert capsys.readouterr().out.splitlines()[-1] == "| shared, Space 1 | sat | 3 | 2.0 | 3.0 | 1.50 |"
