@@ -1,7 +1,7 @@
 """A sequence: an operator that does not commute, so that its items are a word, which counts in its order.
 
-A word is known by its projections on pairs of letters: two words with the same projections are the same. Where no
-letter is there twice, the pairs of neighbours are enough, as they say what comes before what all along the word.
+A word is known by its projections on pairs of letters: two words with the same projections are the same. The pairs of
+neighbours are enough, as they say what comes before what all along the word.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class Ordered(Accumulation):
         letters = tuple(dict.fromkeys(word))
         if len(letters) == 1:
             return {letters: tuple(word)}
-        pairs = itertools.pairwise(word) if len(letters) == len(word) else itertools.combinations(letters, 2)
-        return {pair: _projected(word, pair) for pair in pairs}
+        return {pair: _projected(word, pair) for pair in itertools.pairwise(word) if pair[0] != pair[1]}
 
     def answer(self, question: Question, term: Term) -> Any:
         return _projected(self.word(term), question)

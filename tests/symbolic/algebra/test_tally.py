@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
 
-from symbolic.algebra.law import law_of
+from symbolic.algebra.bag import Times
+from symbolic.algebra.law import Law, law_of
+from symbolic.algebra.parity import Odd
+from symbolic.algebra.sequence import Pair, Projection
 from symbolic.algebra.tally import (
     FALSE,
     TRUE,
@@ -19,6 +24,7 @@ from symbolic.algebra.tally import (
     Single,
     Size,
     Tally,
+    Unwritten,
     amount,
 )
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -37,11 +43,22 @@ def random_term(random: Random, terms: Terms, op: str, some: list[Term]) -> Term
     if op == "+":
         parts = [terms.times(random.choice((-2, -1, 1, 2)), part) for part in parts]
     if random.random() < 0.4:
-        parts.append(terms.const(random.randint(-2, 2)))
+        parts.append(terms.const(random.randint(2, 3) if op == "*" else random.randint(-2, 2)))
     return terms.apply(op, parts)
 
 
-@pytest.mark.parametrize("op", ["+", "max"])
+def tallies_of(op: str, item: Term) -> list[Tally]:
+    """Return what is asked of a reduction of one item: its number, and how often the item is there."""
+    own: dict[str, list[Tally]] = {
+        "+": [Coefficient(item)],
+        "max": [Present(op, item)],
+        "*": [Times(op, item, 1), Times(op, item, 3)],
+        "^": [Odd(op, item)],
+    }
+    return [Constant(op), *own[op]]
+
+
+@pytest.mark.parametrize("op", ["+", "max", "*", "^"])
 @pytest.mark.parametrize("seed", range(40))
 def test_what_two_values_hold_together_is_what_their_term_holds(op: str, seed: int) -> None:
     """Each tally of a reduction is made of those of its parts; so is one of a multiple."""
@@ -49,7 +66,7 @@ def test_what_two_values_hold_together_is_what_their_term_holds(op: str, seed: i
     atoms = [terms.atom("x", index) for index in range(3)]
     a, b = (random_term(random, terms, op, atoms) for _ in range(2))
     item = atoms[0]
-    tallies: list[Tally] = [Constant(op), Coefficient(item) if op == "+" else Present(op, item)]
+    tallies = tallies_of(op, item)
     for tally in tallies:
         joined = tally.joined(guards, tally.of(terms, a), tally.of(terms, b))
         assert holds(joined) == holds(tally.of(terms, terms.apply(op, (a, b)))), tally
@@ -59,14 +76,14 @@ def test_what_two_values_hold_together_is_what_their_term_holds(op: str, seed: i
             assert holds(scaled) == holds(tally.of(terms, terms.times(number, a))), (tally, number)
 
 
-@pytest.mark.parametrize("op", ["+", "max"])
+@pytest.mark.parametrize("op", ["+", "max", "*", "^"])
 @pytest.mark.parametrize("seed", range(20))
 def test_of_values_that_are_chosen_it_is_known_when_they_hold_what(op: str, seed: int) -> None:
     """Of two choices between two terms, `says` holds in just those cases in which the whole term has the amount."""
     random, terms, guards = Random(f"chosen {op} {seed}"), Terms(), Guards()
     atoms = [terms.atom("x", index) for index in range(3)]
     sides = [[random_term(random, terms, op, atoms) for _ in range(2)] for _ in range(2)]
-    for tally in (Constant(op), Coefficient(atoms[0]) if op == "+" else Present(op, atoms[0])):
+    for tally in tallies_of(op, atoms[0]):
         for first, one in enumerate(sides[0]):
             for second, other in enumerate(sides[1]):
                 when = [[TRUE if n == chosen else FALSE for n in range(2)] for chosen in (first, second)]
@@ -76,9 +93,47 @@ def test_of_values_that_are_chosen_it_is_known_when_they_hold_what(op: str, seed
                 ]
                 found, whole = tally.joined(guards, *held), tally.of(terms, terms.apply(op, (one, other)))
                 usual = law_of(op).identity if isinstance(tally, Constant) else 0
-                (right,) = whole or (usual,)
-                for asked in {right, usual, 1}:
+                right = max(whole) if isinstance(tally, Times) and whole else next(iter(whole), usual)
+                most = tally.most if isinstance(tally, Times) else None
+                for asked in {right, usual, 1} if most is None else range(most + 1):
                     assert tally.says(guards, found, asked) == (TRUE if asked == right else FALSE), (tally, asked)
+
+
+def test_a_whole_number_of_times_a_value() -> None:
+    """Of a natural multiple of a value, the item is there as many times as often."""
+    terms = Terms()
+    x, y = terms.atom("x", 0), terms.atom("x", 1)
+    for number, times, most in itertools.product(range(4), range(4), range(1, 6)):
+        tally, value = Times("+", x, most), terms.apply("+", (terms.times(times, x), y))
+        assert tally.scaled(tally.of(terms, value), number) == tally.of(terms, terms.times(number, value))
+
+
+def test_a_value_that_is_one_item() -> None:
+    """Of a value known to be one item, a tally holds what it holds of that item, whichever it is."""
+    terms = Terms()
+    x, y, z = (terms.atom("x", index) for index in range(3))
+    for op in ("+", "max", "*", "^"):
+        for value in (x, y):
+            for tally in (*tallies_of(op, x), Others(op, frozenset((x,))), Others(op, frozenset((y, z)))):
+                assert holds(tally.whole(Guards(), partial(same, value))) == holds(tally.of(terms, value)), tally
+    then = Law("then", lambda a, b: a, "sequence", own=True).name
+    for value in (x, y):
+        for tally in (Pair(then, x, y), Pair(then, y, x), Projection(then, (x, y), frozenset(((x, y, x),)))):
+            assert holds(tally.whole(Guards(), partial(same, value))) == holds(tally.of(terms, value)), tally
+
+
+def same(value: Term, term: Term) -> int:
+    return TRUE if value == term else FALSE
+
+
+def test_what_was_never_written_spoils_all() -> None:
+    """It is found where it is, and in what is made of it, whatever the operator."""
+    terms, guards = Terms(), Guards()
+    tally, x = Unwritten(), terms.atom("x", 0)
+    assert holds(tally.of(terms, UNWRITTEN)) == {1: True} and tally.of(terms, x) == {}
+    for one, other in itertools.product((x, UNWRITTEN), repeat=2):
+        joined = tally.joined(guards, tally.of(terms, one), tally.of(terms, other))
+        assert tally.says(guards, joined, 0) == (FALSE if UNWRITTEN in (one, other) else TRUE)
 
 
 def test_numbers_fold_and_none_is_none() -> None:
