@@ -106,6 +106,9 @@ def test_a_whole_number_of_times_a_value() -> None:
     for number, times, most in itertools.product(range(4), range(4), range(1, 6)):
         tally, value = Times("+", x, most), terms.apply("+", (terms.times(times, x), y))
         assert tally.scaled(tally.of(terms, value), number) == tally.of(terms, terms.times(number, value))
+    guards = Guards()
+    once, twice = guards.fresh(), guards.fresh()
+    assert Times("+", x, 4).scaled({1: once, 2: twice}, 2) == {1: once, 2: once, 3: twice, 4: twice}
 
 
 def test_a_value_that_is_one_item() -> None:
