@@ -17,6 +17,7 @@ from swizzle import Sketch, Solution, load, solve
 from swizzle.emit.emitters import cuda_source
 from swizzle.solution.filling import fill_from
 from swizzle.specs.verify import verify
+from tests.slow_cases import slow_unless
 
 FIELD = Path(__file__).parents[1] / "case_studies" / "field.py"
 DEGREES = (32, 64, 96, 128, 192, 256, 320, 384)
@@ -93,7 +94,11 @@ def test_the_product_is_found(name: str) -> None:
 
 @needs_cpp
 @pytest.mark.parametrize(
-    ("name", "degree"), [*(("register", degree) for degree in DEGREES), ("shared", 32), ("shared", 384)]
+    ("name", "degree"),
+    slow_unless(
+        [*(("register", degree) for degree in DEGREES), ("shared", 32), ("shared", 384)],
+        lambda case: case in (("register", 32), ("register", 96), ("register", 384), ("shared", 32)),
+    ),
 )
 def test_the_printed_text_multiplies_in_the_field(galois: ModuleType, name: str, degree: int) -> None:
     """Two warps of random elements, 0, 1, and the largest are multiplied as galois does it."""

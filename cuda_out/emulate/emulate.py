@@ -31,7 +31,7 @@ from symbolic.errors import SwizzleError
 Argument: TypeAlias = "np.ndarray[Any, np.dtype[Any]] | np.generic"
 
 _DTYPES = ("f2", "f4", "f8", "i4", "u4", "i8", "u8")
-_RUNTIME_FLAGS = (*COMMON_FLAGS, "-O2")
+_RUNTIME_FLAGS = (*COMMON_FLAGS, "-O1")
 _KERNEL_FLAGS = (
     *COMMON_FLAGS,
     "-O1",
@@ -204,7 +204,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     cpp = compiler()
     folder = _process_folder(os.getpid()) if cache_dir is None else cache_dir
     folder.mkdir(parents=True, exist_ok=True)
-    runtime = [_runtime_object(cpp, folder, part) for part in ("emulate_main", "emulate_memory", "emulate_scheduler")]
+    runtime = _runtime_object(cpp, folder)
     text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
     program = folder / f"kernel-{_hash(_sources_hash(), cpp, *_KERNEL_FLAGS, *_poison(cpp), kernel, text)}"
     if not program.exists():
@@ -217,17 +217,19 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
             flags = (*_KERNEL_FLAGS, *_poison(cpp))
             compile_with([cpp, *flags, *includes, "-c", str(unit), "-o", compiled], text, scratch)
             # Linked without -fsanitize: the runtime answers the sanitizers' calls itself.
-            compile_with([cpp, "-no-pie", compiled, *map(str, runtime), "-o", str(new)], text, scratch)
+            compile_with([cpp, "-no-pie", compiled, str(runtime), "-o", str(new)], text, scratch)
             os.replace(new, program)
     return program
 
 
-def _runtime_object(cpp: str, folder: Path, part: str) -> Path:
-    made = folder / f"{part}-{_hash(_sources_hash(), cpp, *_RUNTIME_FLAGS)}.o"
+def _runtime_object(cpp: str, folder: Path) -> Path:
+    """Compile what every program is linked with, once a folder: one unit, as three take twice the time."""
+    made = folder / f"runtime-{_hash(_sources_hash(), cpp, *_RUNTIME_FLAGS)}.o"
     if not made.exists():
         with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
-            new = Path(scratch, "part.o")
-            compile_with([cpp, *_RUNTIME_FLAGS, "-c", str(HERE / f"{part}.cpp"), "-o", str(new)], "", scratch)
+            unit, new = Path(scratch, "unit.cpp"), Path(scratch, "runtime.o")
+            unit.write_text("".join(f'#include "emulate_{part}.cpp"\n' for part in ("main", "memory", "scheduler")))
+            compile_with([cpp, *_RUNTIME_FLAGS, "-I", str(HERE), "-c", str(unit), "-o", str(new)], "", scratch)
             os.replace(new, made)
     return made
 

@@ -154,13 +154,13 @@ HOLE = "x[?sw_xform(i, 4)]"
     ("second", "third", "spec", "status"),
     [
         (f"-{HOLE}", HOLE, "[v for v in x]", "sat"),
-        (f"-{HOLE}", HOLE, "[2 * v for v in x]", "sat"),
+        pytest.param(f"-{HOLE}", HOLE, "[2 * v for v in x]", "sat", marks=pytest.mark.slow),
         (f"-{HOLE}", HOLE, "[x[i] - x[0] + x[3 - i] for i in range(4)]", "sat"),
         (f"2 * {HOLE}", f"-{HOLE}", "[v for v in x]", "unsat"),
-        (f"2 * {HOLE}", f"-{HOLE}", "[2 * v for v in x]", "sat"),
-        (f"2 * {HOLE}", f"{HOLE}", "[4 * v for v in x]", "sat"),
+        pytest.param(f"2 * {HOLE}", f"-{HOLE}", "[2 * v for v in x]", "sat", marks=pytest.mark.slow),
+        pytest.param(f"2 * {HOLE}", f"{HOLE}", "[4 * v for v in x]", "sat", marks=pytest.mark.slow),
         (f"2 * {HOLE}", f"3 * {HOLE}", "[4 * v for v in x]", "sat"),
-        (f"({HOLE} - x[0])", f"-{HOLE}", "[0 for v in x]", "sat"),
+        pytest.param(f"({HOLE} - x[0])", f"-{HOLE}", "[0 for v in x]", "sat", marks=pytest.mark.slow),
         (f"({HOLE} + x[0])", f"-{HOLE}", "[x[0] + x[i] for i in range(4)]", "sat"),
     ],
 )

@@ -26,6 +26,7 @@ from templates.registry import template
 from templates.template import Template
 from tests.differential.random_sketches import what_runs
 from tests.sketches import kernel
+from tests.slow_cases import slow_unless
 
 REGISTER = """
 lane = cuda.laneid
@@ -130,7 +131,7 @@ def specification_of(
     return spec
 
 
-@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 36))])
+@pytest.mark.parametrize("seed", slow_unless(range(36), lambda seed: seed < 8))
 @pytest.mark.parametrize("space", ["1", "2", "3"])
 def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Status, least cost and number of solutions are what trying every filling gives."""

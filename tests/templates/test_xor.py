@@ -26,6 +26,7 @@ from templates.registry import function_of, template
 from templates.second.xor import XorHole
 from templates.xor import Xor, make
 from templates.xor_functions import AffineMaps
+from tests.slow_cases import slow_unless
 
 PLACE = Place("xor.py", 1, 1)
 Values = tuple[int, ...]
@@ -87,7 +88,7 @@ def test_the_functions_are_the_affine_maps(n: int, points: list[Point]) -> None:
 def test_ruling_values_out(n: int, points: list[Point]) -> None:
     """No map with allowed values is lost; values that are said to be there are; where one is left, all have it."""
     maps, draw = every_map(n, points), random.Random(n)
-    for _ in range(60):
+    for _ in range(30):
         left, wanted = AffineMaps(template_at(n, points), points), maps
         for _ in range(4):
             places = np.array(draw.sample(range(len(points)), min(len(points), draw.choice((1, 1, 2, 3)))))
@@ -146,7 +147,9 @@ def matrix(draw: random.Random, n: int, extent: int) -> Any:
     return function
 
 
-@pytest.mark.parametrize(("n", "extent"), [(8, 3), (32, 1), (32, 32), (64, 5), (1024, 4)])
+@pytest.mark.parametrize(
+    ("n", "extent"), slow_unless([(8, 3), (32, 1), (32, 32), (64, 5), (1024, 4)], lambda case: case[0] < 1024)
+)
 def test_random_matrices_are_found_again(n: int, extent: int) -> None:
     """From their values; the printed formula, the words and the constants say the same map."""
     points, draw = grid(n, extent), random.Random(n)

@@ -8,10 +8,11 @@ import shutil
 import pytest
 
 from cuda_out.c.printer import CudaSource, print_cuda
-from cuda_out.emulate.host import NoHostFunction, NotRun, calls, wrong_calls
+from cuda_out.emulate.host import NoHostFunction, NotRun, calls, wrong_calls, wrong_mutants
 from cuda_out.passes.pipeline import optimize
 from swizzle.emit.emitters import cuda_source
 from tests.cuda_out.examples import EXAMPLES
+from tests.slow_cases import slow_unless
 from tests.test_case_studies import answer
 
 pytestmark = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
@@ -77,14 +78,22 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
-def test_wrong_host_functions_are_found(kind: str, stencil: tuple[CudaSource, str]) -> None:
-    """In the text or in the header form."""
+@pytest.mark.parametrize("form", [0, 1])
+def test_wrong_host_functions_are_found(form: int, stencil: tuple[CudaSource, str]) -> None:
+    """In the text, and in the header form; all of a form are compiled as one program."""
     source, header = stencil
-    old, new = WRONG[kind]
-    text = header if len(kind) % 2 else source.text
-    mutant, count = re.subn(old, new, text)
-    assert count, text[-1500:]
+    text = (source.text, header)[form]
+    edits = {kind: re.subn(old, new, text) for kind, (old, new) in WRONG.items()}
+    assert all(count for _, count in edits.values()), edits
+    found = wrong_mutants(source, text, [mutant for mutant, _ in edits.values()], list(calls(source)))
+    assert [kind for kind, wrong in zip(edits, found, strict=True) if not wrong] == []
+
+
+@pytest.mark.parametrize("kind", slow_unless(WRONG, ("rounded down", "errors are lost").__contains__))
+def test_a_wrong_host_function_is_found_by_itself(kind: str, stencil: tuple[CudaSource, str]) -> None:
+    """As `check --emitted` looks at a file."""
+    source, header = stencil
+    mutant = re.sub(*WRONG[kind], header if len(kind) % 2 else source.text)
     assert wrong_calls(source, mutant, list(calls(source))) != []
 
 

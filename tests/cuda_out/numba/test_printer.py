@@ -37,6 +37,7 @@ from tests.cuda_out.numba_stand_in import module
 from tests.cuda_out.random_programs import RandomKernel
 from tests.cuda_out.reference import run
 from tests.cuda_out.test_passes import arrays_for
+from tests.slow_cases import slow_unless
 
 HALVES = {name for name, program in EXAMPLES.items() if any(p.dtype is DType.F16 for p in program.parameters)}
 
@@ -193,6 +194,9 @@ PROGRAMS = {
 }
 
 
+LONG = ("lookup", "rotate_7", "rotate_8", "random_0", "random_3")  # to be compiled
+
+
 def flat(array: np.ndarray[Any, Any]) -> list[Any]:
     """Return the arguments that numba passes an array as."""
     sizes = [np.int64(array.size), np.int64(array.itemsize)]
@@ -213,7 +217,7 @@ def why_not_numba() -> str:
 
 
 @pytest.mark.skipif(why_not_numba() != "", reason=why_not_numba())
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", slow_unless(PROGRAMS, lambda name: name not in LONG))
 def test_what_numba_compiles_computes_what_the_reference_computes(name: str) -> None:
     """Its PTX, which needs no GPU, is interpreted; nothing is in local memory, nothing became a double by itself."""
     from numba import cuda, from_dtype

@@ -15,6 +15,7 @@ from symbolic.algebra.terms import Terms
 from symbolic.ir.program import Program
 from tests.cuda_out.ptx.kernels import compiled, machine_terms
 from tests.cuda_out.ptx.test_run import agrees
+from tests.slow_cases import slow_unless
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
@@ -95,8 +96,13 @@ def kernel(dtype: str, name: str, chosen: list[tuple[str, str]], folder: Path) -
     return load(path, name, {})[0].program
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "arch"),
+    slow_unless(
+        ((dtype, arch) for dtype in DTYPES for arch in ARCHITECTURES),
+        lambda case: case[1] == "sm_80" or case[0] == "i32",
+    ),
+)
 def test_every_operator_is_interpreted(dtype: str, arch: str, tmp_path: Path) -> None:
     """On numbers as the reference interpreter has it, on terms as the machine has it."""
     every = list(expressions(dtype))

@@ -25,6 +25,7 @@ from swizzle.specs.specification import numbers, postcondition
 from swizzle.specs.verify import verify
 from symbolic.algebra.terms import Terms
 from tests.cuda_out.numba.test_printer import flat, why_not_numba
+from tests.slow_cases import slow_unless
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
@@ -62,6 +63,7 @@ def nim(a: int, b: int) -> int:
 
 @operator(types=(f32, f64), numpy="hypot", cuda="return sqrt(a * a + b * b);", numba="""
 from math import sqrt
+from tests.slow_cases import slow_unless
 def hypot(a, b):
     return sqrt(a * a + b * b)
 """)  # fmt: skip
@@ -122,8 +124,16 @@ def random_data(dtype: str) -> np.ndarray[Any, Any]:
     return (drawn / 2**28 if dtype[0] == "f" else drawn).astype(kind)
 
 
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize(("name", "dtype", "init"), CASES)
+@pytest.mark.parametrize(
+    ("name", "dtype", "init", "together"),
+    slow_unless(
+        ((*case, together) for together in (False, True) for case in CASES),
+        lambda case: (
+            not case[3]
+            or case[:3] in (("gcd", "u64", ""), ("common", "i32", ", init=255"), ("hypot", "f32", ", init=0"))
+        ),
+    ),
+)
 def test_what_is_printed_is_the_operator_for_all_inputs(name: str, dtype: str, init: str, together: bool) -> None:
     """Of every type and order, with and without an identity: terms are equal, and so are numbers, on the CPU and in
     PTX that runs."""

@@ -36,12 +36,12 @@ y[i] = a.value
 
 def test_verdicts_agree_with_brute_force() -> None:
     """On random sketches: whether there is a filling, the least cost, and that all fillings are all."""
-    outcomes = [_compare(seed, "123"[seed % 3]) for seed in range(90)]
-    assert outcomes.count("sat") >= 8
-    assert outcomes.count("unsat") >= 3
+    outcomes = [_compare(seed, "123"[seed % 3]) for seed in range(60)]
+    assert outcomes.count("sat") >= 5
+    assert outcomes.count("unsat") >= 2
 
 
-@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 160), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 160), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_verdicts_on_the_naive_template_agree_with_brute_force(depth: Any, seeds: range) -> None:
     """The same of random sketches whose `?sw_xform` is any small expression."""

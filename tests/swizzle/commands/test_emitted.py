@@ -28,9 +28,12 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def one_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile for one architecture, to be quick."""
+def one_architecture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile for one architecture with one tool, to be quick; the first test has all tools."""
     monkeypatch.setattr("cuda_out.compile.report.report.__defaults__", (("sm_80",),))
+    if request.function is not test_text_and_json_say_the_same:
+        monkeypatch.setattr(emitted, "available_tools", lambda: available_tools()[:1])
+        monkeypatch.setattr("cuda_out.compile.report.disassembler", lambda: None)
 
 
 def printing(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:

@@ -89,7 +89,7 @@ def test_sizes_that_share_a_factor_with_the_warp_in_a_way_no_template_has() -> N
 @pytest.mark.parametrize(
     ("name", "size", "status"),
     [
-        ("rcr", 48, "unsat"),
+        pytest.param("rcr", 48, "unsat", marks=pytest.mark.slow),
         pytest.param("rcr", 64, "sat", marks=pytest.mark.slow),
         pytest.param("crc", 48, "unsat", marks=pytest.mark.slow),
         pytest.param("crc", 64, "sat", marks=pytest.mark.slow),

@@ -22,8 +22,8 @@ from symbolic.solve.tables import Table
 m = get_env().formula_manager
 ENGINES = [
     pytest.param("z3", 40),
-    pytest.param("cvc5", 8),
-    pytest.param("portfolio", 4),
+    pytest.param("cvc5", 5),
+    pytest.param("portfolio", 2),
     pytest.param("z3", 300, marks=pytest.mark.slow),
     pytest.param("cvc5", 300, marks=pytest.mark.slow),
     pytest.param("portfolio", 300, marks=pytest.mark.slow),

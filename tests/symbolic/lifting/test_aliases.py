@@ -83,7 +83,7 @@ def text_of(seed: int) -> str:
 def test_what_is_not_refused_is_pythons() -> None:
     """Of random programs; a good part of them is not refused, and a good part is."""
     accepted = refused = 0
-    for seed in range(500):
+    for seed in range(200):
         text, names = text_of(seed), dict[str, Any]()
         symbolic = function(text, f"<aliases {seed}>", names)
         plain: Any = function(text, f"<plain aliases {seed}>", {})
@@ -107,4 +107,4 @@ def test_what_is_not_refused_is_pythons() -> None:
                 continue
             assert not broken, (text, broken)
             assert evaluated(found, model) == wanted, (text, value)
-    assert accepted > 100 and refused > 100
+    assert accepted > 40 and refused > 40

@@ -63,7 +63,7 @@ def satisfiable(formulas):
 def test_agrees_with_brute_force(name):
     """Each engine, fed batch by batch, says sat exactly when an assignment exists, and its model satisfies."""
 
-    @settings(max_examples=10 if name == "portfolio" else 25, deadline=None, derandomize=True)  # it starts processes
+    @settings(max_examples=4 if name == "portfolio" else 15, deadline=None, derandomize=True)  # it starts processes
     @given(batches=st.lists(st.lists(formulas(), min_size=1, max_size=3), min_size=1, max_size=3))
     def agrees(batches):
         added = []
@@ -82,19 +82,23 @@ def test_agrees_with_brute_force(name):
 
 
 @pytest.mark.parametrize("name", BOOLEAN_SOLVERS)
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(formula=formulas(), signs=st.lists(st.booleans(), min_size=6, max_size=6))
-def test_assumptions_and_cores(name, formula, signs):
+def test_assumptions_and_cores(name):
     """An assumption holds for one check only; a core is a subset of the assumptions that excludes all."""
-    literals = [s if sign else m.Not(s) for s, sign in zip(SYMBOLS, signs, strict=True)]
-    with Solver(name, boolean=True) as solver:
-        solver.add([formula])
-        answer = solver.check(literals)
-        assert isinstance(answer, Sat) == satisfiable([formula, *literals])
-        if isinstance(answer, Unsat):
-            assert set(answer.core) <= set(literals)
-            assert not satisfiable([formula, *answer.core])
-        assert isinstance(solver.check(), Sat) == satisfiable([formula])
+
+    @settings(max_examples=5 if name == "portfolio" else 15, deadline=None, derandomize=True)
+    @given(formula=formulas(), signs=st.lists(st.booleans(), min_size=6, max_size=6))
+    def agrees(formula, signs):
+        literals = [s if sign else m.Not(s) for s, sign in zip(SYMBOLS, signs, strict=True)]
+        with Solver(name, boolean=True) as solver:
+            solver.add([formula])
+            answer = solver.check(literals)
+            assert isinstance(answer, Sat) == satisfiable([formula, *literals])
+            if isinstance(answer, Unsat):
+                assert set(answer.core) <= set(literals)
+                assert not satisfiable([formula, *answer.core])
+            assert isinstance(solver.check(), Sat) == satisfiable([formula])
+
+    agrees()
 
 
 @pytest.mark.parametrize("name", ["z3", "cadical", "glucose"])

@@ -447,14 +447,14 @@ def test_terms_of_any_depth_are_moved(tmp_path: Path) -> None:
 @spec
 def s(x):
     found = []
-    for i in range(16 * GX):
+    for i in range(4 * GX):
         v = x[i]
         for k in range(700):
             v = (v + 1) * x[i]
         found.append(v)
     return found
 
-@sketch(spec=s, block=16, grid=GX, warp_size=16, x=i32[16 * GX], y=i32.out[16 * GX])
+@sketch(spec=s, block=4, grid=GX, warp_size=4, x=i32[4 * GX], y=i32.out[4 * GX])
 def k(x, y):
     i = cuda.grid(1)
     v = x[i]
