@@ -2,7 +2,7 @@
 
 import pytest
 
-from swizzle import maximum
+from swizzle import maximum, solve
 from swizzle.costs.accumulates import floor
 from swizzle.problem.problem import Problem
 from tests.sketches import kernel
@@ -18,6 +18,19 @@ for k in range(4):
     a.accumulate(v, when=?sw_cond(lane, k))
 y[i] = a.value{final}
 """
+
+LANES = "lane = cuda.laneid\ni = cuda.grid(1)\n"
+LOOP = "for k in range(4):\n    a.accumulate(x[?sw_xform(k, 8, lane)], when={})\n"
+ONCE = "a.accumulate(x[?sw_xform(lane, 8)], when={})\n"
+UNEVEN = [
+    (LOOP.format("?sw_cond(k, lane)") + ONCE.format("?sw_cond(lane)"), 4, 1),  # the loop alone
+    (ONCE.format("?sw_cond(lane)") + LOOP.format("?sw_cond(k, lane)"), 4, 1),
+    (LOOP.format("?sw_cond(k, lane)") + ONCE.format("?sw_cond(lane)"), 5, 2),
+    (2 * ONCE.format("?sw_cond(lane)"), 1, 1),
+    (LOOP.format("True") + ONCE.format("?sw_cond(lane)"), 4, 1),  # what always runs is one of those that are needed
+    (LOOP.format("True") + ONCE.format("?sw_cond(lane)"), 5, 2),
+    (2 * ONCE.format("lane < 4") + ONCE.format("?sw_cond(lane)"), 2, 2),
+]
 
 
 @pytest.mark.parametrize(
@@ -46,3 +59,33 @@ def test_each_statement_brings_an_item_a_round(items: int, outer: str, final: st
 
     sketch = kernel(BODY.format(outer=outer, final=final))
     assert floor(Problem.of(sketch.program, spec)) == expected
+
+
+@pytest.mark.parametrize(("statements", "items", "expected"), UNEVEN)
+def test_statements_that_run_more_often_bring_more(statements: str, items: int, expected: int) -> None:
+    """The floor is what a filling reaches: those that run most often come first, those that always run count."""
+    body = f'{LANES}a = accumulator(i32, outer="+")\n{statements}y[i] = a.value'
+    total = " + ".join(f"x[(i + {j}) % 8]" for j in range(items))
+    sketch = kernel(body, spec=f"[{total} for i in range(4)]", arguments="x=i32[8], y=i32.out[4]", block=4)
+    assert floor(Problem.of(sketch.program, sketch.spec)) == expected
+    assert solve(sketch).best.cost == {"accumulates": expected}
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [(1, 1, 2), (1, 5, 3), (5, 8, 4)])
+def test_accumulators_that_share_no_statement_need_their_own(first: int, second: int, expected: int) -> None:
+    """Two sums: what each needs is added up. The statements of one serve all its threads, and are counted once."""
+    loops = "".join(2 * LOOP.format("?sw_cond(k, lane)").replace("a.", f"{name}.") for name in "ab")
+    body = f'{LANES}a = accumulator(i32, outer="+")\nb = accumulator(i32, outer="+")\n{loops}'
+    body += "y[i] = a.value\ny[i + 4] = b.value"
+    totals = [" + ".join(f"x[(i + {j}) % 8]" for j in range(items)) for items in (first, second)]
+    spec = f"[{totals[0]} if i < 4 else {totals[1]} for i in range(8)]"
+    sketch = kernel(body, spec=spec, arguments="x=i32[8], y=i32.out[8]", block=4)
+    assert floor(Problem.of(sketch.program, sketch.spec)) == expected
+
+
+def test_threads_that_need_less_do_not_count_beside_those_that_need_more() -> None:
+    """Lane 0 sums five elements, the others two: two statements, not three."""
+    body = f'{LANES}a = accumulator(i32, outer="+")\n{3 * LOOP.format("?sw_cond(k, lane)")}y[i] = a.value'
+    spec = "[x[0] + x[1] + x[2] + x[3] + x[4] if i == 0 else x[i] + x[i + 1] for i in range(4)]"
+    sketch = kernel(body, spec=spec, arguments="x=i32[8], y=i32.out[4]", block=4)
+    assert floor(Problem.of(sketch.program, sketch.spec)) == 2
