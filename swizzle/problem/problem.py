@@ -390,7 +390,7 @@ class Problem(Struct, dict=True):
     def must_store(self) -> set[Cell]:
         """Return the output elements that every right kernel stores: all except those that keep their value."""
         cells = {(array, index): term for array, some in self.wanted.items() for index, term in enumerate(some)}
-        left = {cell for cell, term in cells.items() if self.terms.nodes[term] in (("atom", cell), ("unwritten", ()))}
+        left = {cell for cell, term in cells.items() if self.terms.nodes[term] == ("atom", cell)}
         return cells.keys() - left
 
     def must_load(self) -> set[Cell]:

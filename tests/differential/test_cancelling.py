@@ -18,6 +18,7 @@ from swizzle.explain.explain import explain
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
+from symbolic.algebra import linear
 from symbolic.machine import contributions
 from tests.differential.random_sketches import what_runs
 from tests.differential.test_search_against_brute_force import functions
@@ -167,6 +168,38 @@ HOLE = "x[?sw_xform(i, 4)]"
 def test_linear_forms(second: str, third: str, spec: str, status: str) -> None:
     """An item counts with the sum of its coefficients."""
     assert compare(LINEAR.format(second=second, third=third), spec, "1") == status
+
+
+NEGATIVE = """
+i = cuda.laneid
+a = accumulator(i32, outer="+")
+a.accumulate(-{first}, when=?sw_cond(i))
+a.accumulate(-{second})
+y[i] = a.value
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "spec", "status"),
+    [
+        (HOLE, HOLE, "[-x[i] - x[3 - i] for i in range(4)]", "sat"),
+        (f"2 * {HOLE}", HOLE, "[-3 * v for v in x]", "sat"),
+        (f"2 * {HOLE}", HOLE, "[-4 * v for v in x]", "unsat"),
+    ],
+)
+def test_what_is_only_taken_off(first: str, second: str, spec: str, status: str) -> None:
+    """Where all coefficients are negative, nothing cancels either."""
+    assert compare(NEGATIVE.format(first=first, second=second), spec, "1") == status
+
+
+def test_where_sums_are_too_many_one_contribution_brings_each_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such fillings are found, and their minimum is not claimed to be one of all; what is not wanted stays away."""
+    monkeypatch.setattr(linear, "SUMS_LIMIT", 1)
+    body = LINEAR.format(second=f"2 * {HOLE}", third=f"-{HOLE}")
+    spec = "[x[i] + 2 * x[(i + 1) % 4] - x[(i + 2) % 4] for i in range(4)]"
+    sketch = kernel(body, spec=spec, arguments="x=i32[4], y=i32.out[4]", block=4, warp_size=4)
+    found = solve(sketch, Limits(space="1", all_solutions=True))
+    assert len(found.solutions) == 1 and "there may be more" in as_text(found, [], all_solutions=True)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from swizzle import maximum, solve
 from swizzle.costs.accumulates import floor
 from swizzle.problem.problem import Problem
+from swizzle.solution.solution import Limits
 from tests.sketches import kernel
 
 BODY = """
@@ -89,3 +90,34 @@ def test_threads_that_need_less_do_not_count_beside_those_that_need_more() -> No
     spec = "[x[0] + x[1] + x[2] + x[3] + x[4] if i == 0 else x[i] + x[i + 1] for i in range(4)]"
     sketch = kernel(body, spec=spec, arguments="x=i32[8], y=i32.out[4]", block=4)
     assert floor(Problem.of(sketch.program, sketch.spec)) == 2
+
+
+@pytest.mark.parametrize("when", ["k == 0", "k == 3", "k < 2"])
+def test_a_statement_counts_once_if_it_ever_runs(when: str) -> None:
+    """In whichever rounds that is; two such statements are two."""
+    rounds = 2 if when == "k < 2" else 1
+    body = f'{LANES}a = accumulator(i32, outer="+")\n{2 * LOOP.format(when)}y[i] = a.value'
+    total = " + ".join(f"x[(i + {j}) % 8]" for j in range(2 * rounds))
+    sketch = kernel(body, spec=f"[{total} for i in range(4)]", arguments="x=i32[8], y=i32.out[4]", block=4)
+    assert solve(sketch).best.cost == {"accumulates": 2}
+
+
+def test_what_may_be_overwritten_needs_nothing() -> None:
+    """A second store, to where a hole says, may replace the first, whose sum need not be right then."""
+    body = f'{LANES}a = accumulator(i32, outer="+")\n{2 * LOOP.format("?sw_cond(k, lane)")}y[i] = a.value\n'
+    body += 'cuda.syncthreads()\nb = accumulator(i32, outer="+")\n'
+    body += LOOP.format("?sw_cond(k, lane)").replace("a.", "b.").replace("range(4)", "range(8)")
+    body += "y[?sw_xform(lane, 4)] = b.value"
+    total = " + ".join(f"x[(i + {j}) % 8]" for j in range(5))
+    sketch = kernel(body, spec=f"[{total} for i in range(4)]", arguments="x=i32[8], y=i32.out[4]", block=4)
+    assert floor(Problem.of(sketch.program, sketch.spec)) <= solve(sketch).best.cost["accumulates"] == 1
+
+
+def test_each_of_all_fillings_counts_by_itself() -> None:
+    """Fillings that run side by side, in which a statement is active in different rounds, cost the same."""
+    body = f'{LANES}a = accumulator(i32, outer="+")\nfor k in range(4):\n    a.accumulate(x[lane], when=?sw_cond(k))\n'
+    sketch = kernel(
+        body + "y[i] = a.value", spec="[x[i] for i in range(4)]", arguments="x=i32[4], y=i32.out[4]", block=4
+    )
+    found = solve(sketch, Limits(space="2", all_solutions=True))
+    assert [each.cost for each in found.solutions] == [{"accumulates": 1}] * 4

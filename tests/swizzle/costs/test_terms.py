@@ -96,5 +96,5 @@ y[i] = tile[{at}]
     options: dict[str, Any] = {"block": 4, "arguments": "x=i32[4], y=i32.out[4]", "spec": "[x[i] for i in range(4)]"}
     holes = kernel(text.format(n=8, at="?sw_xform(i, 8)"), **options)
     assert solve(holes, Limits(space="1"), cost="bytes").best.cost == {"bytes": 16}
-    apart = kernel(text.format(n=16, at="3 * i + 2"), **options)
+    apart = kernel(text.format(n=16, at="3 * i + 2") + "y[i] = tile[2]\ny[i] = x[i]", **options)
     assert solve(apart, cost="bytes").best.cost == {"bytes": 4 * 12}
