@@ -9,7 +9,7 @@ import numpy as np
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr, Logic
-from templates.chooser import Choice, Chooser, Columns
+from templates.chooser import Choice, Chooser, ColumnChooser
 from templates.cond import CONSTANTS, Cond, CondChoice
 from templates.template import Point, Template, TemplateFamily, integers
 
@@ -77,7 +77,7 @@ def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> Both |
     if not points or not points[0] or len(points) * (1 + max(abs(v) for point in points for v in point)) > LARGE:
         return None
     every = Cond(arity, points, "3")
-    rows = Columns.everything(every.components)
+    rows = ColumnChooser.everything(every.components)
     held = np.stack([np.array(c.values)[c.codes] for c in (every.at(rows, point) for point in points)])
     varied = np.flatnonzero(held.any(axis=0) & ~held.all(axis=0)).tolist()
     lines = [line.tobytes() for line in np.packbits(held, axis=0).T]

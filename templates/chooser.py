@@ -4,8 +4,8 @@ A template has *components*: finite lists of constants, one of which is chosen f
 point comes from the chosen constants is written once, over the three operations of a `Chooser`:
 
 - `OneChoice`: the constants are chosen; values are plain.
-- `Columns`: all candidate choices side by side; a value is one NumPy column, one row a candidate.
-- `Open`: nothing is chosen; values are unions guarded by the choice (what the solver sees).
+- `ColumnChooser`: all candidate choices side by side; a value is one NumPy column, one row a candidate.
+- `OpenChooser`: nothing is chosen; values are unions guarded by the choice (what the solver sees).
 """
 
 from __future__ import annotations
@@ -63,27 +63,27 @@ class OneChoice(Struct, frozen=True):
         return build()
 
 
-class Column(Struct, frozen=True):
+class CodedColumn(Struct, frozen=True):
     """Values of many candidates: `values[codes[row]]`."""
 
     codes: npt.NDArray[np.int64]
     values: list[Any]
 
 
-class Columns(Struct, frozen=True):
+class ColumnChooser(Struct, frozen=True):
     """A chooser for many candidates: `rows[component]` are indices into the component's constants."""
 
     components: Sequence[Sequence[Any]]
     rows: Sequence[npt.NDArray[np.int32]]
 
     @staticmethod
-    def everything(components: Sequence[Sequence[Any]]) -> Columns:
+    def everything(components: Sequence[Sequence[Any]]) -> ColumnChooser:
         """Return all choices there are."""
         grids = np.meshgrid(*[np.arange(len(c), dtype=np.int32) for c in components], indexing="ij")
-        return Columns(components, [g.reshape(-1) for g in grids])
+        return ColumnChooser(components, [g.reshape(-1) for g in grids])
 
-    def where(self, keep: npt.NDArray[np.bool_]) -> Columns:
-        return Columns(self.components, [r[keep] for r in self.rows])
+    def where(self, keep: npt.NDArray[np.bool_]) -> ColumnChooser:
+        return ColumnChooser(self.components, [r[keep] for r in self.rows])
 
     def __len__(self) -> int:
         return len(self.rows[0])
@@ -91,27 +91,27 @@ class Columns(Struct, frozen=True):
     def choice(self, row: int) -> Choice:
         return tuple(c[r[row]] for c, r in zip(self.components, self.rows, strict=True))
 
-    def pick(self, component: int, table: Callable[[Any], Hashable]) -> Column:
+    def pick(self, component: int, table: Callable[[Any], Hashable]) -> CodedColumn:
         return _column([table(c) for c in self.components[component]], self.rows[component])
 
-    def both(self, function: Callable[[Any, Any], Hashable], a: Column, b: Column) -> Column:
+    def both(self, function: Callable[[Any, Any], Hashable], a: CodedColumn, b: CodedColumn) -> CodedColumn:
         products = [function(x, y) for x in a.values for y in b.values]
         return _column(products, a.codes * len(b.values) + b.codes)
 
-    def compare(self, a: Column, component: int) -> Column:
+    def compare(self, a: CodedColumn, component: int) -> CodedColumn:
         return self.both(sign, a, self.pick(component, lambda c: c))
 
-    def shared(self, key: Hashable, build: Callable[[], Column]) -> Column:
+    def shared(self, key: Hashable, build: Callable[[], CodedColumn]) -> CodedColumn:
         return build()
 
 
-def _column(values: list[Any], codes: npt.NDArray[Any]) -> Column:
+def _column(values: list[Any], codes: npt.NDArray[Any]) -> CodedColumn:
     numbers: dict[Any, int] = {}
     renumber = np.array([numbers.setdefault(v, len(numbers)) for v in values], np.int64)
-    return Column(renumber[codes], list(numbers))
+    return CodedColumn(renumber[codes], list(numbers))
 
 
-class Open(Generic[T]):
+class OpenChooser(Generic[T]):
     """A chooser whose choice is open: one guard for each constant of each component."""
 
     def __init__(self, guards: Guards, components: Sequence[Sequence[Any]]) -> None:
@@ -177,7 +177,7 @@ class Open(Generic[T]):
                 found = self._from[component, i] = known if known is not None else self.guards.any((choices[i], found))
         return found
 
-    def among(self, rows: Columns) -> Guard:
+    def among(self, rows: ColumnChooser) -> Guard:
         """Return the guard 'the choice is one of these rows'."""
         guards, found = self.guards, []
         for row in zip(*(r.tolist() for r in rows.rows), strict=True):

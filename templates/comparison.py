@@ -22,7 +22,7 @@ COMPARED: Final = ("equal", "negated", "threshold")
 _NOWHERE: Final = Place("", 0, 0)
 
 
-class Form(Protocol):
+class ComparedNumber(Protocol):
     """A number that is made of arguments; `of` works for ints and for lanes of them."""
 
     def of(self, arguments: Sequence[Any]) -> Any: ...
@@ -39,7 +39,7 @@ class Comparison(Template):
     name: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
 
-    def __init__(self, arity: int, forms: Sequence[Form], points: Sequence[Point]) -> None:
+    def __init__(self, arity: int, forms: Sequence[ComparedNumber], points: Sequence[Point]) -> None:
         self.arity = arity
         kept = distinct(forms, lambda form: tuple(form.of(point) for point in points))
         reach = [form.of(point) for form in kept for point in points] or [0]
@@ -49,7 +49,7 @@ class Comparison(Template):
             tuple(range(min(reach) - 1, max(reach) + 1)),
         )
 
-    def form(self, constants: Sequence[int]) -> Form:
+    def form(self, constants: Sequence[int]) -> ComparedNumber:
         """Return the form of constants that a file has; ValueError where there is none."""
         raise NotImplementedError
 

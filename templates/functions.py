@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from templates.chooser import Choice, Columns
+from templates.chooser import Choice, ColumnChooser
 from templates.holes import Point
 
 Places: TypeAlias = npt.NDArray[np.intp]  # numbers of points
@@ -103,11 +103,11 @@ class Rows(Struct, frozen=True):
 
     template: Readable
     points: Sequence[Point]
-    rows: Columns
+    rows: ColumnChooser
 
     @staticmethod
     def everything(template: Readable, points: Sequence[Point]) -> Rows:
-        return Rows(template, points, Columns.everything(template.components))
+        return Rows(template, points, ColumnChooser.everything(template.components))
 
     @property
     def count(self) -> int:
@@ -127,7 +127,7 @@ class Rows(Struct, frozen=True):
             fits |= self._fits(self.rows, place, line)
         return replace(self, rows=self.rows.where(fits))
 
-    def _fits(self, rows: Columns, place: int, line: Allowed) -> Allowed:
+    def _fits(self, rows: ColumnChooser, place: int, line: Allowed) -> Allowed:
         """Say which rows have an allowed value at a point."""
         column = self.template.at(rows, self.points[place])
         found: Allowed = np.array([v < len(line) and line[int(v)] for v in column.values], np.bool_)[column.codes]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
-from templates.comparison import Comparison, Form
+from templates.comparison import ComparedNumber, Comparison
 from templates.formula import binary, number
 from templates.template import Point, TemplateFamily
 
@@ -51,7 +51,7 @@ class RemainderCond(Comparison):
         forms = [Remainder(*value, modulus) for value in values for modulus in range(2, largest + 1)]
         super().__init__(arity, forms, points)
 
-    def form(self, constants: Sequence[int]) -> Form:
+    def form(self, constants: Sequence[int]) -> ComparedNumber:
         left, sign, right, modulus = constants
         if sign not in (-1, 0, 1) or modulus < 1:
             raise ValueError(f"sign {sign} and modulus {modulus} in the hole")

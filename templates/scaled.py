@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
-from templates.comparison import Comparison, Form
+from templates.comparison import ComparedNumber, Comparison
 from templates.formula import times, total
 from templates.template import Point, TemplateFamily
 
@@ -56,7 +56,7 @@ class ScaledCond(Comparison):
         forms = [Scaled(left, a, right, b) for left, right in pairs for a, b in FACTORS]
         super().__init__(arity, forms, points)
 
-    def form(self, constants: Sequence[int]) -> Form:
+    def form(self, constants: Sequence[int]) -> ComparedNumber:
         left, a, right, b = constants
         return Scaled(self.argument(left), a, self.argument(right), b)
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
-from templates.chooser import Choice, Chooser, Columns
+from templates.chooser import Choice, Chooser, ColumnChooser
 from templates.functions import MOST_ROWS, Functions, Rows
 from templates.holes import Point as Point
 
@@ -106,9 +106,9 @@ class TemplateFamily(Struct, frozen=True):
 FEW = 64  # candidates that are compared one by one on all points, rather than point by point on all candidates
 
 
-def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Columns:
+def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> ColumnChooser:
     """Return all choices whose function has these values at these points (None is free)."""
-    rows = Columns.everything(of.components)
+    rows = ColumnChooser.everything(of.components)
     asked = [(p, v) for p, v in zip(points, values, strict=True) if v is not None]
     for point, value in asked:
         if len(rows) <= FEW:

@@ -19,7 +19,7 @@ from swizzle.solution.solution import Limits
 from symbolic.algebra.terms import Datum, Terms
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
-from templates.chooser import Columns, OneChoice
+from templates.chooser import ColumnChooser, OneChoice
 from templates.cond import Cond
 from templates.holes import HOLE_KINDS, SPACES, Point
 from templates.naive import naive_xform
@@ -167,7 +167,7 @@ def test_the_naive_template_has_as_many_functions() -> None:
         assert name == f"naive-{depth}"
         for points, arguments, count in ((lanes, ("i",), counts[0]), (pairs, ("i", "k"), counts[1])):
             made = naive_xform(Hole("xform1", "xform", 8, arguments, Place("-", 1, 1)), tuple(points), depth)
-            rows_of = Columns.everything(made.components)
+            rows_of = ColumnChooser.everything(made.components)
             values = [made.at(rows_of, p) for p in points]
             table = np.stack([np.array(v.values)[v.codes] for v in values])
             assert len(np.unique(table, axis=1).T) == int(count)

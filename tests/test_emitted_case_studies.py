@@ -14,7 +14,7 @@ from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
 from swizzle.commands.mutation import try_mutants
-from swizzle.commands.sizes import Size, most_ragged, sizes_to_try
+from swizzle.commands.sizes import LaunchSize, most_ragged, sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.emitters import cuda_source
@@ -49,7 +49,7 @@ def solved(target: str, parameters: tuple[tuple[str, int], ...]) -> FilledKernel
 
 
 @lru_cache
-def written(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[CudaSource, tuple[Size, ...]]:
+def written(target: str, parameters: tuple[tuple[str, int], ...]) -> tuple[CudaSource, tuple[LaunchSize, ...]]:
     """The text that `swizzle solve` writes, and where it is tried."""
     filled = solved(target, parameters)
     source = cuda_source(filled.program, filled.head, filled.sizes)

@@ -14,7 +14,7 @@ from symbolic.ir.program import Expr, Program, Stmt
 from symbolic.ir.walk import Body, names_in, own_expressions, statements
 
 Elements: TypeAlias = dict[str, frozenset[tuple[int, ...]]]
-Known: TypeAlias = dict[str, int]
+KnownIndices: TypeAlias = dict[str, int]
 
 MOST: Final = 4096  # iterations of loops that are run through
 
@@ -51,14 +51,14 @@ class _Runner:
     def __init__(self) -> None:
         self._left = MOST
 
-    def body(self, body: Body, known: Known) -> Elements:
+    def body(self, body: Body, known: KnownIndices) -> Elements:
         found: Elements = {}
         for stmt in body:
             for name, places in self.statement(stmt, known).items():
                 found[name] = found.get(name, frozenset()) | places
         return found
 
-    def statement(self, stmt: Stmt, known: Known) -> Elements:
+    def statement(self, stmt: Stmt, known: KnownIndices) -> Elements:
         match stmt:
             case ir.Store(array=array, indices=indices):
                 places = [_value(index, known) for index in indices]
@@ -81,7 +81,7 @@ class _Runner:
                 pass
         return {}
 
-    def _loop(self, stmt: ir.For, known: Known) -> Elements:
+    def _loop(self, stmt: ir.For, known: KnownIndices) -> Elements:
         bounds = [_value(bound, known) for bound in (stmt.start, stmt.stop, stmt.step)]
         if None in bounds or 0 in bounds[2:]:
             _forget(known, stmt)
@@ -107,7 +107,7 @@ def _value(expr: Expr, known: Mapping[str, int]) -> int | None:
     return int(evaluate(expr, {name: np.asarray(value) for name, value in known.items()}))
 
 
-def _forget(known: Known, stmt: Stmt) -> None:
+def _forget(known: KnownIndices, stmt: Stmt) -> None:
     for inner in statements((stmt,)):
         match inner:
             case ir.Assign(name=name) | ir.For(variable=name):

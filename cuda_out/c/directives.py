@@ -24,7 +24,7 @@ _ASKS: Final = re.compile(
 )
 
 
-class Asked(Struct, frozen=True):
+class Directive(Struct, frozen=True):
     """What stands on a line of a text, and why it may mean something else elsewhere."""
 
     line: int
@@ -33,7 +33,7 @@ class Asked(Struct, frozen=True):
     why: str
 
 
-def asks_for_its_reader(text: str, entry: str) -> Asked | None:
+def asks_for_its_reader(text: str, entry: str) -> Directive | None:
     """Return the first words of a text by which it may be another text for another compiler, None for none.
 
     The host function, behind the kernel, stands between `#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)` and
@@ -65,6 +65,6 @@ def asks_for_its_reader(text: str, entry: str) -> Asked | None:
     return None
 
 
-def _asked(text: str, at: int, words: str, why: str) -> Asked:
+def _asked(text: str, at: int, words: str, why: str) -> Directive:
     before = text[:at]
-    return Asked(before.count("\n") + 1, at - before.rfind("\n"), words, why)
+    return Directive(before.count("\n") + 1, at - before.rfind("\n"), words, why)

@@ -38,7 +38,7 @@ BITWISE: Final = frozenset({"|", "^", "&", "<<", ">>"})
 FULL_MASK: Final = "0xffffffffu"
 
 
-class Text(Struct, frozen=True):
+class CText(Struct, frozen=True):
     """C text and the precedence of its outermost operator; `op` is that operator, or ''."""
 
     text: str
@@ -60,7 +60,7 @@ class ExpressionPrinter(Struct):
 
     names: Mapping[str, str]
     shapes: Mapping[str, tuple[int | str, ...]]  # of parameters, which are flat pointers; a name where it varies
-    coordinates: Mapping[tuple[str, str], Text]
+    coordinates: Mapping[tuple[str, str], CText]
     warp_size: int
     tiles: TileText | None = None
     wide: frozenset[str] = frozenset()  # the index variables that are `long long`
@@ -70,13 +70,13 @@ class ExpressionPrinter(Struct):
         """Return the expression as an operand that must bind at least as tightly as `level`."""
         return self.print(expr, facts).at(level)
 
-    def print(self, expr: Expr, facts: Facts) -> Text:
+    def print(self, expr: Expr, facts: Facts) -> CText:
         match expr:
             case ir.Const(value=value, dtype=dtype):
                 spelled = literal(value, DType.I64 if is_wide(expr, facts, self.wide) else dtype)
-                return Text(spelled, UNARY if spelled.startswith("-") else PRIMARY)
+                return CText(spelled, UNARY if spelled.startswith("-") else PRIMARY)
             case ir.Var(name=name):
-                return Text(self.names[name], PRIMARY)
+                return CText(self.names[name], PRIMARY)
             case ir.Coordinate(name=coordinate, axis=axis):
                 return self.coordinates[(coordinate, axis)]
             case ir.Unary(op=op, operand=operand, dtype=dtype):
@@ -85,28 +85,28 @@ class ExpressionPrinter(Struct):
                 return self._binary(expr, facts)
             case ir.Compare(op=op, left=left, right=right):
                 level = PRECEDENCE[op]
-                return Text(f"{self.text(left, facts, level)} {op} {self.text(right, facts, level + 1)}", level, op)
+                return CText(f"{self.text(left, facts, level)} {op} {self.text(right, facts, level + 1)}", level, op)
             case ir.Logic(op=op, left=left, right=right):
                 level = PRECEDENCE[op]
                 first = self.print(left, facts).inside(op, level)
                 second = self.print(right, facts).inside(op, level)
-                return Text(f"{first} {SPELLING[op]} {second}", level, op)
+                return CText(f"{first} {SPELLING[op]} {second}", level, op)
             case ir.Select(condition, then, otherwise):
                 yes = self.text(then, assume(condition, True, facts), TERNARY + 1)
                 no = self.text(otherwise, assume(condition, False, facts), TERNARY)
-                return Text(f"{self.text(condition, facts, TERNARY + 1)} ? {yes} : {no}", TERNARY, "?")
+                return CText(f"{self.text(condition, facts, TERNARY + 1)} ? {yes} : {no}", TERNARY, "?")
             case ir.Cast(operand=operand, dtype=dtype):
                 return self._cast(operand, dtype, facts)
             case ir.Load(array=array, indices=indices, dtype=dtype):
                 element, inside = self.element(array, indices, facts), self.inside(array, indices, facts)
                 if not inside:
-                    return Text(element, PRIMARY)
+                    return CText(element, PRIMARY)
                 assert self.tiles is not None
-                return Text(f"{inside} ? {element} : {literal(self.tiles.filler, dtype)}", TERNARY, "?")
+                return CText(f"{inside} ? {element} : {literal(self.tiles.filler, dtype)}", TERNARY, "?")
             case ir.Shuffle():
                 return self._shuffle(expr, facts)
             case ir.AccumulatorValue(accumulator=accumulator, indices=indices):
-                return Text(self.element(accumulator, indices, facts), PRIMARY)
+                return CText(self.element(accumulator, indices, facts), PRIMARY)
             case ir.HoleCall(hole=hole):
                 raise AssertionError(f"hole {hole} is not filled: only solved programs are printed")
             case _:
@@ -131,77 +131,77 @@ class ExpressionPrinter(Struct):
         for extent in self.shapes[array]:
             count *= extent if isinstance(extent, int) else 1
         if count > 2**31 - 1 and len(indices) > 1:
-            flat = Text(f"static_cast<long long>({flat.text})", PRIMARY)
+            flat = CText(f"static_cast<long long>({flat.text})", PRIMARY)
         for index, extent in zip(indices[1:], self.shapes[array][1:], strict=True):
             if flat.text != "0" and extent != 1:
-                flat = Text(f"{flat.at(13)} * {extent}" if flat.text != "1" else str(extent), 13)
+                flat = CText(f"{flat.at(13)} * {extent}" if flat.text != "1" else str(extent), 13)
             if isinstance(index, ir.Const) and index.value == 0:
                 continue
             # Index sums associate, so the right operand needs no parentheses of its own.
             last = self.print(index, facts)
-            flat = last if flat.text == "0" else Text(f"{flat.at(12)} + {last.inside('+', 12)}", 12, "+")
+            flat = last if flat.text == "0" else CText(f"{flat.at(12)} + {last.inside('+', 12)}", 12, "+")
         return f"{name}[{flat.text}]"
 
-    def _unary(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> Text:
+    def _unary(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> CText:
         match op:
             case "-" if dtype in UNSIGNED:
                 bits = self.modular(operand, facts).at(UNARY + 1)
-                return Text(converted(f"-{bits}", dtype), PRIMARY)
+                return CText(converted(f"-{bits}", dtype), PRIMARY)
             case "-" | "~":
                 # One level up: `- -x` would read, and lex without its space, as a decrement.
-                return Text(op + self._operand(op, operand, dtype, facts).at(UNARY + 1), UNARY, op)
+                return CText(op + self._operand(op, operand, dtype, facts).at(UNARY + 1), UNARY, op)
             case "not":
-                return Text("!" + self.text(operand, facts, UNARY), UNARY, op)
+                return CText("!" + self.text(operand, facts, UNARY), UNARY, op)
             case "abs":
                 if is_unsigned(dtype):
                     return self.print(operand, facts)
                 if dtype in UNSIGNED:
                     self.helpers.add("wrapping_abs")
-                    return Text(f"wrapping_abs({self.text(operand, facts)})", PRIMARY)
+                    return CText(f"wrapping_abs({self.text(operand, facts)})", PRIMARY)
                 call = {DType.F16: "__habs", DType.F32: "fabsf", DType.F64: "fabs"}.get(dtype, "abs")
                 if is_wide(ir.Unary(op, operand, dtype, operand.place), facts, self.wide):
                     call = "llabs"
-                return Text(f"{call}({self._operand(op, operand, dtype, facts).text})", PRIMARY)
+                return CText(f"{call}({self._operand(op, operand, dtype, facts).text})", PRIMARY)
             case _:
                 assert_never(op)
 
-    def _operand(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> Text:
+    def _operand(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> CText:
         """Return an operand in the type that the result needs."""
         text = self.print(operand, facts)
         widen = is_wide(ir.Unary(op, operand, dtype, operand.place), facts, self.wide)
         return self._widened(operand, text) if widen and not is_wide(operand, facts, self.wide) else text
 
-    def _binary(self, expr: ir.Binary, facts: Facts) -> Text:
+    def _binary(self, expr: ir.Binary, facts: Facts) -> CText:
         op, dtype = expr.op, expr.dtype
         if not infix(op):
             left, right = self._alike(expr, facts)
-            return Text(f"{function_name(op, dtype)}({left.text}, {right.text})", PRIMARY)
+            return CText(f"{function_name(op, dtype)}({left.text}, {right.text})", PRIMARY)
         if op == "/" and dtype is DType.F16:  # rounds as __hdiv does, which branches on its operands
             left, right = (self._as_float(side, facts) for side in (expr.left, expr.right))
-            return Text(f"__float2half({self._infix('/', left, right).text})", PRIMARY)
+            return CText(f"__float2half({self._infix('/', left, right).text})", PRIMARY)
         if op in ("//", "%") and not is_unsigned(dtype):
             return self._floored(expr, facts)
         if dtype in UNSIGNED and op in WRAPPING:
-            return Text(converted(self.modular(expr, facts).text, dtype), PRIMARY)
+            return CText(converted(self.modular(expr, facts).text, dtype), PRIMARY)
         left, right = self.print(expr.left, facts), self.print(expr.right, facts)
         return self._infix(op, self._widened(expr.left, left) if self._widens(expr, facts) else left, right)
 
-    def _as_float(self, half: Expr, facts: Facts) -> Text:
+    def _as_float(self, half: Expr, facts: Facts) -> CText:
         if isinstance(half, ir.Const):
-            return Text(literal(float(np.float16(half.value)), DType.F32), PRIMARY if half.value >= 0 else UNARY)
-        return Text(f"__half2float({self.text(half, facts)})", PRIMARY)
+            return CText(literal(float(np.float16(half.value)), DType.F32), PRIMARY if half.value >= 0 else UNARY)
+        return CText(f"__half2float({self.text(half, facts)})", PRIMARY)
 
     def _widens(self, expr: ir.Binary, facts: Facts) -> bool:
         """Say whether an operation on two ints needs 64 bits."""
         sides = (expr.left, expr.right)
         return is_wide(expr, facts, self.wide) and not any(is_wide(side, facts, self.wide) for side in sides)
 
-    def _widened(self, expr: Expr, text: Text) -> Text:
+    def _widened(self, expr: Expr, text: CText) -> CText:
         if isinstance(expr, ir.Const):
-            return Text(literal(expr.value, DType.I64), PRIMARY if expr.value >= 0 else UNARY)
-        return Text(converted(text.text, DType.I64), PRIMARY)
+            return CText(literal(expr.value, DType.I64), PRIMARY if expr.value >= 0 else UNARY)
+        return CText(converted(text.text, DType.I64), PRIMARY)
 
-    def _alike(self, expr: ir.Binary, facts: Facts) -> tuple[Text, Text]:
+    def _alike(self, expr: ir.Binary, facts: Facts) -> tuple[CText, CText]:
         """Return two operands converted to the same C type, for calls of templates and overloads."""
         sides = (expr.left, expr.right)
         wide = [is_wide(side, facts, self.wide) for side in sides]
@@ -212,7 +212,7 @@ class ExpressionPrinter(Struct):
         )
         return left, right
 
-    def modular(self, expr: Expr, facts: Facts) -> Text:
+    def modular(self, expr: Expr, facts: Facts) -> CText:
         """Return signed data as an unsigned number of the same bits, computed without signed overflow.
 
         Signed overflow is undefined in C++, and unsigned numbers wrap. Addition, subtraction, multiplication and left
@@ -221,50 +221,50 @@ class ExpressionPrinter(Struct):
         unsigned = UNSIGNED[expr.dtype]
         match expr:
             case ir.Const(value=value) if value >= 0:
-                return Text(literal(value, unsigned), PRIMARY)
+                return CText(literal(value, unsigned), PRIMARY)
             case ir.Unary(op="-" | "~" as op, operand=operand):
-                return Text(op + self.modular(operand, facts).at(UNARY + 1), UNARY, op)
+                return CText(op + self.modular(operand, facts).at(UNARY + 1), UNARY, op)
             case ir.Binary(op="<<"):
                 return self._infix("<<", self.modular(expr.left, facts), self.print(expr.right, facts))
             case ir.Binary(op=op) if op in WRAPPING or op in BITWISE - {">>"}:
                 return self._infix(op, self.modular(expr.left, facts), self.modular(expr.right, facts))
             case _:
-                return Text(converted(self.text(expr, facts), unsigned), PRIMARY)
+                return CText(converted(self.text(expr, facts), unsigned), PRIMARY)
 
-    def _infix(self, op: str, left: Text, right: Text) -> Text:
+    def _infix(self, op: str, left: CText, right: CText) -> CText:
         level = PRECEDENCE[op]
-        return Text(f"{left.inside(op, level)} {SPELLING.get(op, op)} {right.inside(op, level + 1)}", level, op)
+        return CText(f"{left.inside(op, level)} {SPELLING.get(op, op)} {right.inside(op, level + 1)}", level, op)
 
-    def _floored(self, expr: ir.Binary, facts: Facts) -> Text:
+    def _floored(self, expr: ir.Binary, facts: Facts) -> CText:
         left, right = self.print(expr.left, facts), self.print(expr.right, facts)
         divisor = expr.right.value if isinstance(expr.right, ir.Const) else 0
         if expr.dtype is DType.INDEX and range_of(expr.left, facts).lo >= 0 and range_of(expr.right, facts).lo >= 0:
             return self._infix(expr.op, left, right)
         if not expr.dtype.is_float and divisor > 0 and int(divisor) & (int(divisor) - 1) == 0:
             if expr.op == "%":
-                return self._infix("&", left, Text(literal(int(divisor) - 1, expr.dtype), PRIMARY))
-            return self._infix(">>", left, Text(str(int(divisor).bit_length() - 1), PRIMARY))
+                return self._infix("&", left, CText(literal(int(divisor) - 1, expr.dtype), PRIMARY))
+            return self._infix(">>", left, CText(str(int(divisor).bit_length() - 1), PRIMARY))
         left, right = self._alike(expr, facts)
         helper = "floor_div" if expr.op == "//" else "floor_mod"
         self.helpers.add(helper if not expr.dtype.is_float else f"{helper}_{expr.dtype.value}")
-        return Text(f"{helper}({left.text}, {right.text})", PRIMARY)
+        return CText(f"{helper}({left.text}, {right.text})", PRIMARY)
 
-    def _cast(self, operand: Expr, dtype: DType, facts: Facts) -> Text:
+    def _cast(self, operand: Expr, dtype: DType, facts: Facts) -> CText:
         inner, source = self.text(operand, facts), operand.dtype
         if source is dtype:
             return self.print(operand, facts)
         if source is DType.F16 and dtype is not DType.F16:
             inner = f"__half2float({inner})"
             if dtype is DType.F32:
-                return Text(inner, PRIMARY)
+                return CText(inner, PRIMARY)
         if dtype is DType.F16:
             if source is DType.F64:
-                return Text(f"__double2half({inner})", PRIMARY)
+                return CText(f"__double2half({inner})", PRIMARY)
             inner = inner if source is DType.F32 else converted(inner, DType.F32)
-            return Text(f"__float2half({inner})", PRIMARY)
-        return Text(converted(inner, dtype), PRIMARY)
+            return CText(f"__float2half({inner})", PRIMARY)
+        return CText(converted(inner, dtype), PRIMARY)
 
-    def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> Text:
+    def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> CText:
         call = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "xor": "__shfl_xor_sync"}
         mask, lane = FULL_MASK, self.text(expr.lane, facts)
         if is_wide(expr.lane, facts, self.wide):
@@ -279,8 +279,8 @@ class ExpressionPrinter(Struct):
         width = "" if self.warp_size == 32 else f", {self.warp_size}"
         offered = self.text(expr.value, facts)
         if expr.dtype is DType.BOOL:
-            return Text(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width}) != 0", 9, "!=")
-        return Text(f"{call[expr.mode]}({mask}, {offered}, {lane}{width})", PRIMARY)
+            return CText(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width}) != 0", 9, "!=")
+        return CText(f"{call[expr.mode]}({mask}, {offered}, {lane}{width})", PRIMARY)
 
 
 def function_name(op: str, dtype: DType) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from cuda_out.c.expressions import PRIMARY, UNARY, Text, function_name
+from cuda_out.c.expressions import PRIMARY, UNARY, CText, function_name
 from cuda_out.c.types import C_TYPE
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, OperatorName, Program
@@ -95,10 +95,10 @@ def operator_text(op: OperatorName, dtype: DType, program: Program) -> str:
     return f"/// The operator {op} on {dtype.value}.\n{head} {{\n{body}}}\n"
 
 
-def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
+def coordinate_text(program: Program) -> dict[tuple[str, str], CText]:
     """Return the text of each coordinate of the launch: the builtin as an int; lane and warp from the linear thread."""
     found = {
-        (name, axis): Text(f"int({name}.{axis})", PRIMARY)
+        (name, axis): CText(f"int({name}.{axis})", PRIMARY)
         for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
         for axis in "xyz"
     }
@@ -112,9 +112,9 @@ def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
             else []
         ),
     ]
-    linear = Text(" + ".join(terms) or "0", 12 if len(terms) > 1 else 13 if "*" in "".join(terms) else PRIMARY)
+    linear = CText(" + ".join(terms) or "0", 12 if len(terms) > 1 else 13 if "*" in "".join(terms) else PRIMARY)
     threads, warp = size_x * size_y * size_z, program.warp_size
-    found["laneid", "x"] = linear if threads <= warp else Text(f"{linear.at(13)} % {warp}", 13, "%")
-    found["warpid", "x"] = Text("0", PRIMARY) if threads <= warp else Text(f"{linear.at(13)} / {warp}", 13, "/")
-    found["warpsize", "x"] = Text(str(warp), UNARY)
+    found["laneid", "x"] = linear if threads <= warp else CText(f"{linear.at(13)} % {warp}", 13, "%")
+    found["warpid", "x"] = CText("0", PRIMARY) if threads <= warp else CText(f"{linear.at(13)} / {warp}", 13, "/")
+    found["warpsize", "x"] = CText(str(warp), UNARY)
     return found

@@ -16,8 +16,8 @@ from cuda_out.c.expressions import (
     PRIMARY,
     UNSIGNED,
     WRAPPING,
+    CText,
     ExpressionPrinter,
-    Text,
     converted,
     function_name,
 )
@@ -120,7 +120,7 @@ class StatementPrinter:
             while name in taken:
                 name += "_"
             self.out.line(f"const int {name} = {table[coordinate, axis].text};")
-            table[coordinate, axis] = Text(name, PRIMARY)
+            table[coordinate, axis] = CText(name, PRIMARY)
         self.expressions.coordinates = table
 
     def _body(self, body: Body, path: Path, facts: Facts) -> None:
@@ -190,7 +190,7 @@ class StatementPrinter:
                     key: tuple[str, str] = (value.name, value.axis)
                     self.expressions.coordinates = {
                         **self.expressions.coordinates,
-                        key: Text(self.names[name], PRIMARY),
+                        key: CText(self.names[name], PRIMARY),
                     }
             case ir.Store():
                 self._store(stmt, facts)

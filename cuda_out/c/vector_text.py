@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cuda_out.passes.vectors import Vector
+from cuda_out.passes.vectors import VectorAccess
 from symbolic.ir.program import Expr
 
 Element = Callable[[str, tuple[Expr, ...]], str]
 
 
-def vector_lines(vector: Vector, element: Element, name: str) -> Iterator[str]:
+def vector_lines(vector: VectorAccess, element: Element, name: str) -> Iterator[str]:
     """Yield the lines; `element` prints `array[...]`, and `name` is a new name for the loaded vector."""
     registers = [element(each.array, each.indices) for each in vector.registers]
     address, kind = f"&{element(vector.array, vector.indices)}", vector.type_name

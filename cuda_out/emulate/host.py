@@ -1,7 +1,7 @@
 """The host function of a printed text, run with a launch that is only noted: which grid, block, stream and arguments.
 
 A compiler for the host reads the text with the kernel's body replaced, and `name<<<grid, block, shared, stream>>>(...)`
-as two calls (`host.h`). Each `Call` says what the function is given and must do: launch once, or not at all.
+as two calls (`host.h`). Each `HostCall` says what the function is given and must do: launch once, or not at all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FLAGS: Final = (
 _PATIENCE: Final = 20
 
 
-class Call(Struct, frozen=True):
+class HostCall(Struct, frozen=True):
     """A call of a host function: addresses of its arrays, lengths, and a stream, or none where it is left out.
 
     `blocks` are those that it must launch; None: it must not launch, and return `status`, any error where that is None.
@@ -60,7 +60,7 @@ class NoHostFunction(Exception):
     """A text that launches nothing."""
 
 
-def calls(source: CudaSource) -> Iterator[Call]:
+def calls(source: CudaSource) -> Iterator[HostCall]:
     """Yield the calls that a host function is tried on: lengths that cut blocks, the most blocks and one more, nothing,
     negative lengths and what is no multiple, addresses that are not aligned, streams, a launch that fails."""
     plain = tuple(0x7F00_0000_0000 + 0x1_0000 * number for number in range(len(source.arguments)))
@@ -71,7 +71,7 @@ def calls(source: CudaSource) -> Iterator[Call]:
         if bytes_ > 1:
             for off in (bytes_ // 2, 1):
                 moved = tuple(address + off * (place == number) for place, address in enumerate(plain))
-                yield Call(moved, source.lengths(), None, None, None)
+                yield HostCall(moved, source.lengths(), None, None, None)
         yield _call(source, (*plain[:number], plain[number] + 256, *plain[number + 1 :]), source.lengths(), None)
     if source.tiling is None:
         return
@@ -86,24 +86,24 @@ def calls(source: CudaSource) -> Iterator[Call]:
             yield _call(source, plain, (*lengths[:place], length, *lengths[place + 1 :]), 0x53)
 
 
-def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ...], stream: int | None) -> Call:
+def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ...], stream: int | None) -> HostCall:
     """Return a call with what must come of it."""
     if source.tiling is None:
-        return Call(addresses, lengths, stream, source.grid, SUCCESS)
+        return HostCall(addresses, lengths, stream, source.grid, SUCCESS)
     of_axis = dict(zip((axis.axis for axis in source.tiling.axes), lengths, strict=True))
     axes = source.tiling.axes
     if any(of_axis[axis.axis] < 0 or of_axis[axis.axis] % axis.step for axis in axes):
-        return Call(addresses, lengths, stream, None, None)
+        return HostCall(addresses, lengths, stream, None, None)
     if any(of_axis[axis.axis] == 0 for axis in axes):
-        return Call(addresses, lengths, stream, None, SUCCESS)
+        return HostCall(addresses, lengths, stream, None, SUCCESS)
     blocks = {axis.axis: axis.blocks(of_axis[axis.axis]) for axis in axes}
     if any(count > MAX_BLOCKS[axis] for axis, count in blocks.items()):
-        return Call(addresses, lengths, stream, None, None)
+        return HostCall(addresses, lengths, stream, None, None)
     x, y, z = (blocks.get(axis, size) for axis, size in zip("xyz", source.grid, strict=True))  # type: ignore[call-overload]
-    return Call(addresses, lengths, stream, (x, y, z), SUCCESS)
+    return HostCall(addresses, lengths, stream, (x, y, z), SUCCESS)
 
 
-def wrong_mutants(source: CudaSource, text: str, variants: Sequence[str], tried: Sequence[Call]) -> list[bool]:
+def wrong_mutants(source: CudaSource, text: str, variants: Sequence[str], tried: Sequence[HostCall]) -> list[bool]:
     """Run mutants of a text's host function, all in one program; tell which of them do something wrong."""
     end = text.rindex("#endif")
     functions, names = [], []
@@ -126,7 +126,7 @@ def _host_function(text: str, launcher: str) -> str:
     return text[body.rindex("\n", 0, at) + 1 : closing(body, opening) + 1]
 
 
-def wrong_calls(source: CudaSource, text: str, tried: Sequence[Call]) -> list[str]:
+def wrong_calls(source: CudaSource, text: str, tried: Sequence[HostCall]) -> list[str]:
     """Run the host function of a text, in either form, on some calls; return what is wrong of each that is.
 
     Raises NotRun where the text has no such function, or one that cannot be run here, NoHostFunction where it launches
@@ -139,7 +139,7 @@ def wrong_calls(source: CudaSource, text: str, tried: Sequence[Call]) -> list[st
     return found
 
 
-def _difference(source: CudaSource, call: Call, said: str) -> str:
+def _difference(source: CudaSource, call: HostCall, said: str) -> str:
     *launches, end = (part.split() for part in re.split(r" launch| status", said)[1:])
     status = int(end[0])
     if call.blocks is None:
@@ -162,7 +162,7 @@ def _difference(source: CudaSource, call: Call, said: str) -> str:
     return "" if status == call.status else f"it returns {status}, and must return {call.status}"
 
 
-def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, Call]]) -> list[str]:
+def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -> list[str]:
     """Return for each call what was launched and returned."""
     main = "".join(
         f"  swizzle_host::call(cudaError_t({_result(call)}), [] {{ return {_spelled(source, name, call)}; }});\n"
@@ -189,11 +189,11 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, Call]]) -> li
     return lines
 
 
-def _result(call: Call) -> int:
+def _result(call: HostCall) -> int:
     return call.status if call.blocks is not None and call.status is not None else SUCCESS
 
 
-def _spelled(source: CudaSource, name: str, call: Call) -> str:
+def _spelled(source: CudaSource, name: str, call: HostCall) -> str:
     words = [*call.addresses, *map(_word, call.lengths), *([] if call.stream is None else [call.stream])]
     given = ", ".join(f"swizzle_host::Argument{{{word}ull}}" for word in words)
     return f"{source.namespace}::{name}({given})"

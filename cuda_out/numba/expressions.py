@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, assume, range_of
-from cuda_out.c.expressions import Text
+from cuda_out.c.expressions import CText
 from cuda_out.c.types import is_unsigned
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.tiling.text import TileText
@@ -38,7 +38,7 @@ class NumbaExpressions(Struct):
 
     names: Mapping[str, str]
     shapes: Mapping[str, tuple[int, ...]]  # of parameters
-    coordinates: Mapping[tuple[str, str], Text]
+    coordinates: Mapping[tuple[str, str], CText]
     warp_size: int
     tiles: TileText | None = None
     used: set[str] = field(default_factory=set)
@@ -87,13 +87,13 @@ class NumbaExpressions(Struct):
         """Return the expression, of exactly its type, as an operand that must bind at least as tightly as `level`."""
         return self.print(expr, facts).at(level)
 
-    def print(self, expr: Expr, facts: Facts) -> Text:
+    def print(self, expr: Expr, facts: Facts) -> CText:
         match expr:
             case ir.Const(value=value, dtype=dtype):
                 spelled = self.literal(value, dtype, expr)
-                return Text(spelled, UNARY if spelled.startswith("-") else PRIMARY)
+                return CText(spelled, UNARY if spelled.startswith("-") else PRIMARY)
             case ir.Var(name=name):
-                return Text(self.names[name], PRIMARY)
+                return CText(self.names[name], PRIMARY)
             case ir.Coordinate(name=coordinate, axis=axis):
                 return self.coordinates[(coordinate, axis)]
             case ir.Unary():
@@ -101,45 +101,49 @@ class NumbaExpressions(Struct):
             case ir.Binary(op=op, left=left, right=right) if not infix(op):
                 if isinstance(op, ir.OperatorName):
                     call = f"{python_name(op)}({self.text(left, facts)}, {self.text(right, facts)})"
-                    return Text(self.cast(call, expr.dtype, expr), PRIMARY)
-                return Text(f"{op}({self.text(left, facts)}, {self.text(right, facts)})", PRIMARY)
+                    return CText(self.cast(call, expr.dtype, expr), PRIMARY)
+                return CText(f"{op}({self.text(left, facts)}, {self.text(right, facts)})", PRIMARY)
             case ir.Binary(op=op, left=left, right=right, dtype=dtype):
                 if dtype is DType.INDEX or dtype.is_float:
                     return self._infix(op, self.print(left, facts), self.print(right, facts))
-                return Text(self.cast(self.modular(expr, facts).text, dtype, expr), PRIMARY)
+                return CText(self.cast(self.modular(expr, facts).text, dtype, expr), PRIMARY)
             case ir.Compare(op=op, left=left, right=right):
                 level = PRECEDENCE[op]
-                return Text(f"{self.text(left, facts, level + 1)} {op} {self.text(right, facts, level + 1)}", level, op)
+                return CText(
+                    f"{self.text(left, facts, level + 1)} {op} {self.text(right, facts, level + 1)}", level, op
+                )
             case ir.Logic(op=op, left=left, right=right):
                 level = PRECEDENCE[op]
                 first = self.print(left, facts).inside(op, level)
                 second = self.print(right, facts).inside(op, level)
-                return Text(f"{first} {op} {second}", level, op)
+                return CText(f"{first} {op} {second}", level, op)
             case ir.Select(condition, then, otherwise):
                 yes = self.text(then, assume(condition, True, facts), TERNARY + 1)
                 no = self.text(otherwise, assume(condition, False, facts), TERNARY)
-                return Text(f"{yes} if {self.text(condition, facts, TERNARY + 1)} else {no}", TERNARY, "if")
+                return CText(f"{yes} if {self.text(condition, facts, TERNARY + 1)} else {no}", TERNARY, "if")
             case ir.Cast(operand=operand, dtype=dtype):
                 if operand.dtype is dtype:
                     return self.print(operand, facts)
                 self.require(operand.dtype, operand.place)
-                return Text(self.cast(self.text(operand, facts), dtype, expr), PRIMARY)
+                return CText(self.cast(self.text(operand, facts), dtype, expr), PRIMARY)
             case ir.Load(array=array, indices=indices, dtype=dtype):
                 element, inside = self.element(array, indices, facts), self.inside(array, indices, facts)
                 if not inside:
-                    return Text(element, PRIMARY)
+                    return CText(element, PRIMARY)
                 assert self.tiles is not None
-                return Text(f"{element} if {inside} else {self.literal(self.tiles.filler, dtype, expr)}", TERNARY, "if")
+                return CText(
+                    f"{element} if {inside} else {self.literal(self.tiles.filler, dtype, expr)}", TERNARY, "if"
+                )
             case ir.Shuffle():
                 return self._shuffle(expr, facts)
             case ir.AccumulatorValue(accumulator=accumulator, indices=indices):
-                return Text(self.element(accumulator, indices, facts), PRIMARY)
+                return CText(self.element(accumulator, indices, facts), PRIMARY)
             case ir.HoleCall(hole=hole):
                 raise AssertionError(f"hole {hole} is not filled: only solved programs are printed")
             case _:
                 assert_never(expr)
 
-    def modular(self, expr: Expr, facts: Facts) -> Text:
+    def modular(self, expr: Expr, facts: Facts) -> CText:
         """Return integer data computed in 64 bits: its low bits are right, and its type is int64 or uint64."""
         match expr:
             case ir.Binary(op=op, left=left, right=right) if op in MODULAR:
@@ -149,35 +153,35 @@ class NumbaExpressions(Struct):
             case ir.Binary(op=op, left=left, right=right) if infix(op):
                 return self._infix(op, self.print(left, facts), self.print(right, facts))
             case ir.Unary(op="~", operand=operand):
-                return Text(f"~{self.modular(operand, facts).at(UNARY)}", UNARY)
+                return CText(f"~{self.modular(operand, facts).at(UNARY)}", UNARY)
             case _:
                 return self.print(expr, facts)
 
-    def _unary(self, expr: ir.Unary, facts: Facts) -> Text:
+    def _unary(self, expr: ir.Unary, facts: Facts) -> CText:
         operand, dtype = expr.operand, expr.dtype
         plain = dtype is DType.INDEX or dtype.is_float
         match expr.op:
             case "not":
                 level = PRECEDENCE["not"]
-                return Text(f"not {self.text(operand, facts, level)}", level, "not")
+                return CText(f"not {self.text(operand, facts, level)}", level, "not")
             case "-" if is_unsigned(dtype):
                 zero = self.literal(0, dtype, expr)
-                return Text(self.cast(f"{zero} - {self.modular(operand, facts).at(11)}", dtype, expr), PRIMARY)
+                return CText(self.cast(f"{zero} - {self.modular(operand, facts).at(11)}", dtype, expr), PRIMARY)
             case "-" | "~" as op:
                 if plain:
-                    return Text(op + self.text(operand, facts, UNARY + 1), UNARY)
-                return Text(self.cast(op + self.modular(operand, facts).at(UNARY + 1), dtype, expr), PRIMARY)
+                    return CText(op + self.text(operand, facts, UNARY + 1), UNARY)
+                return CText(self.cast(op + self.modular(operand, facts).at(UNARY + 1), dtype, expr), PRIMARY)
             case "abs":
                 if is_unsigned(dtype):
                     return self.print(operand, facts)
                 call = f"abs({self.text(operand, facts)})"
-                return Text(call if plain else self.cast(call, dtype, expr), PRIMARY)
+                return CText(call if plain else self.cast(call, dtype, expr), PRIMARY)
             case _:
                 assert_never(expr.op)
 
-    def _infix(self, op: str, left: Text, right: Text) -> Text:
+    def _infix(self, op: str, left: CText, right: CText) -> CText:
         level = PRECEDENCE[op]
-        return Text(f"{left.inside(op, level)} {op} {right.inside(op, level + 1)}", level, op)
+        return CText(f"{left.inside(op, level)} {op} {right.inside(op, level + 1)}", level, op)
 
     def inside(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
         """Return the condition that an element of a tiled array exists, '' if it always does."""
@@ -201,13 +205,13 @@ class NumbaExpressions(Struct):
                 assert self.tiles is not None
                 begin = self.tiles.begins[span.axis]
                 begin = begin if span.scale == 1 else f"{span.scale} * {begin}"
-                own = Text(begin if own.text == "0" else f"{begin} + {own.inside('+', PRECEDENCE['+'])}", 10)
+                own = CText(begin if own.text == "0" else f"{begin} + {own.inside('+', PRECEDENCE['+'])}", 10)
             texts.append(own.text)
         return f"{self.names[array]}[{', '.join(texts)}]"
 
     # ---- shuffles ----------------------------------------------------------------------------------------------
 
-    def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> Text:
+    def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> CText:
         """numba shuffles int32, int64, float32 and float64, in warps of 32."""
         dtype, mask = expr.dtype, FULL_MASK
         if expr.mask is not None:
@@ -229,8 +233,8 @@ class NumbaExpressions(Struct):
         call, lane = self._source(expr, facts)
         text = f"cuda.{call}({mask}, {offered}, {lane})"
         if dtype is DType.BOOL:
-            return Text(f"{text} != 0", PRECEDENCE["!="], "!=")
-        return Text(self.cast(text, dtype, expr) if is_unsigned(dtype) else text, PRIMARY)
+            return CText(f"{text} != 0", PRECEDENCE["!="], "!=")
+        return CText(self.cast(text, dtype, expr) if is_unsigned(dtype) else text, PRIMARY)
 
     def _source(self, expr: ir.Shuffle, facts: Facts) -> tuple[str, str]:
         """Return which function shuffles, and its last argument; a delta is less than the warp size."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from cuda_out.c.expressions import Text
+from cuda_out.c.expressions import CText
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
 from cuda_out.numba.lines import PythonLines
@@ -199,10 +199,10 @@ class _Module:
             out.line(f"{self.kernel}[({grid}), {program.block}, stream]({', '.join(names)})")
 
 
-def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
+def coordinate_text(program: Program) -> dict[tuple[str, str], CText]:
     """Return the text of each coordinate of the launch; lane and warp are computed from the linear thread."""
-    found: dict[tuple[str, str], Text] = {
-        (name, axis): Text(f"cuda.{name}.{axis}", PRIMARY)
+    found: dict[tuple[str, str], CText] = {
+        (name, axis): CText(f"cuda.{name}.{axis}", PRIMARY)
         for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
         for axis in AXES
     }
@@ -211,9 +211,9 @@ def coordinate_text(program: Program) -> dict[tuple[str, str], Text]:
         if size > 1:
             terms.append(f"cuda.threadIdx.{axis}" if stride == 1 else f"{stride} * cuda.threadIdx.{axis}")
         stride *= size
-    linear = Text(" + ".join(terms) or "0", 10 if len(terms) > 1 else 11 if "*" in "".join(terms) else PRIMARY)
+    linear = CText(" + ".join(terms) or "0", 10 if len(terms) > 1 else 11 if "*" in "".join(terms) else PRIMARY)
     warp = program.warp_size
-    found["laneid", "x"] = linear if stride <= warp else Text(f"{linear.at(11)} % {warp}", 11, "%")
-    found["warpid", "x"] = Text("0", PRIMARY) if stride <= warp else Text(f"{linear.at(11)} // {warp}", 11, "//")
-    found["warpsize", "x"] = Text(str(warp), PRIMARY)
+    found["laneid", "x"] = linear if stride <= warp else CText(f"{linear.at(11)} % {warp}", 11, "%")
+    found["warpid", "x"] = CText("0", PRIMARY) if stride <= warp else CText(f"{linear.at(11)} // {warp}", 11, "//")
+    found["warpsize", "x"] = CText(str(warp), PRIMARY)
     return found

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.vectors import Vector, arrays_in_memory, vector_accesses
+from cuda_out.passes.vectors import VectorAccess, arrays_in_memory, vector_accesses
 from symbolic.errors import Place
 from symbolic.ir.program import DeclareArray, DType, For, Load, Parameter, Program, Shuffle, Stmt, Store
 from symbolic.machine.accesses import WORD, WarpAccess, bytes_of
@@ -96,7 +96,7 @@ class _Listener(Machine):
         self.heard: list[tuple[Spot, int, Lanes]] = []
         self.shuffled = 0
         self._vectors = vector_accesses(program)
-        self._vector: Vector | None = None
+        self._vector: VectorAccess | None = None
 
     def execute(self, statement: Stmt, mask: Steering) -> None:
         vector = self._vectors.get(statement) if isinstance(statement, For) else None

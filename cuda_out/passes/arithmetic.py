@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, range_of
-from cuda_out.passes.linear import Monomial, collected, sum_of, terms_of, without_remainders
+from cuda_out.passes.linear import ScaledAtom, collected, sum_of, terms_of, without_remainders
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr
@@ -131,14 +131,14 @@ def _plus(left: Expr, right: Expr) -> Expr:
 def _multiples(expr: Expr, n: int, facts: Facts) -> tuple[Expr | None, Expr]:
     """Split `a * n + b` into (a, b); a is None when no term is a multiple of n. A constant splits by floor."""
     place = expr.place
-    multiple: list[Monomial] = []
-    rest: list[Monomial] = []
+    multiple: list[ScaledAtom] = []
+    rest: list[ScaledAtom] = []
     shift = 0
     for each in terms_of(expr):
         if isinstance(each, int):
             shift += each
         elif each.factor % n == 0:
-            multiple.append(Monomial(each.factor // n, each.atom))
+            multiple.append(ScaledAtom(each.factor // n, each.atom))
         else:
             rest.append(each)
     if not multiple and 0 <= shift < n:

@@ -17,14 +17,14 @@ from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import same
 
 
-class Monomial(Struct, frozen=True):
+class ScaledAtom(Struct, frozen=True):
     """`factor * atom`; the atom is no sum, no negation, no constant and no product with one."""
 
     factor: int
     atom: Expr
 
 
-def terms_of(expr: Expr, factor: int = 1) -> Iterator[Monomial | int]:
+def terms_of(expr: Expr, factor: int = 1) -> Iterator[ScaledAtom | int]:
     """Yield what is added up, in the order of the text, constants as plain ints."""
     match expr:
         case ir.Const(value=value):
@@ -40,9 +40,9 @@ def terms_of(expr: Expr, factor: int = 1) -> Iterator[Monomial | int]:
         case ir.Binary(op="*", left=left, right=ir.Const(value=value)) if not _is_sum(left):
             yield from terms_of(left, factor * int(value))
         case ir.Binary(op="*", left=left, right=ir.Const(value=value)):
-            yield Monomial(factor * int(value), left)
+            yield ScaledAtom(factor * int(value), left)
         case _:
-            yield Monomial(factor, expr)
+            yield ScaledAtom(factor, expr)
 
 
 def _is_sum(expr: Expr) -> bool:
@@ -51,7 +51,7 @@ def _is_sum(expr: Expr) -> bool:
 
 def collected(expr: Expr, facts: Facts) -> Expr:
     """Return the sum with its terms collected, or unchanged if an intermediate value might then overflow."""
-    terms: list[Monomial] = []
+    terms: list[ScaledAtom] = []
     shift = 0
     for each in terms_of(expr):
         if isinstance(each, int):
@@ -59,7 +59,7 @@ def collected(expr: Expr, facts: Facts) -> Expr:
             continue
         for at, term in enumerate(terms):
             if same(term.atom, each.atom):
-                terms[at] = Monomial(term.factor + each.factor, term.atom)
+                terms[at] = ScaledAtom(term.factor + each.factor, term.atom)
                 break
         else:
             terms.append(each)
@@ -78,25 +78,25 @@ def _is_safe(expr: Expr, facts: Facts) -> bool:
     return True
 
 
-def _warps(terms: list[Monomial], facts: Facts) -> list[Monomial]:
+def _warps(terms: list[ScaledAtom], facts: Facts) -> list[ScaledAtom]:
     """Replace `threadIdx.x - laneid`, in a block of one dimension, by the warp's first thread."""
     size = facts.get("warpsize.x")
     flat = all((known := facts.get(f"blockDim.{axis}")) is not None and known.value == 1 for axis in "yz")
     if size is None or size.value is None or not flat:
         return terms
 
-    def find(name: str) -> Monomial | None:
+    def find(name: str) -> ScaledAtom | None:
         return next((t for t in terms if isinstance(t.atom, ir.Coordinate) and t.atom.name == name), None)
 
     thread, lane = find("threadIdx"), find("laneid")
     if thread is None or lane is None or thread.factor != -lane.factor:
         return terms
     warp = ir.Coordinate("warpid", "x", lane.atom.place)
-    first = Monomial(thread.factor * size.value if range_of(warp, facts).value != 0 else 0, warp)
+    first = ScaledAtom(thread.factor * size.value if range_of(warp, facts).value != 0 else 0, warp)
     return [first if term is thread else term for term in terms if term is not lane]
 
 
-def sum_of(terms: Sequence[Monomial], shift: int, place: Place) -> Expr:
+def sum_of(terms: Sequence[ScaledAtom], shift: int, place: Place) -> Expr:
     """Return the sum, a positive term (or constant) first if there is one."""
     ordered = list(terms)
     found: Expr | None = None
@@ -120,7 +120,7 @@ def sum_of(terms: Sequence[Monomial], shift: int, place: Place) -> Expr:
     return found
 
 
-def _scaled(term: Monomial, place: Place) -> Expr:
+def _scaled(term: ScaledAtom, place: Place) -> Expr:
     """Return |factor| * atom."""
     size = abs(term.factor)
     return term.atom if size == 1 else ir.Binary("*", term.atom, ir.Const(size, DType.INDEX, place), DType.INDEX, place)
@@ -128,7 +128,7 @@ def _scaled(term: Monomial, place: Place) -> Expr:
 
 def without_remainders(expr: Expr, n: int) -> Expr:
     """Return a sum that is equal modulo n, with `y % m` replaced by y where m is a multiple of n."""
-    terms: list[Monomial] = []
+    terms: list[ScaledAtom] = []
     shift = 0
     changed = False
     for each in terms_of(expr):

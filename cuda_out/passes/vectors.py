@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names
 from cuda_out.analysis.values import leaves_in
-from cuda_out.passes.linear import Monomial, terms_of
+from cuda_out.passes.linear import ScaledAtom, terms_of
 from cuda_out.passes.references import Definitions, define, forget
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
@@ -35,7 +35,7 @@ WIDEST: Final[Mapping[DType, int]] = {DType.F16: 4}  # bytes, where they are not
 InMemory: TypeAlias = Parameter | ir.DeclareArray
 
 
-class Vector(Struct, frozen=True):
+class VectorAccess(Struct, frozen=True):
     """One access of `width` words: the parameter's first and last index, and the register for each word."""
 
     array: str
@@ -68,16 +68,16 @@ def arrays_in_memory(program: Program) -> dict[str, InMemory]:
     return found
 
 
-def vector_accesses(program: Program) -> dict[ir.For, Vector]:
+def vector_accesses(program: Program) -> dict[ir.For, VectorAccess]:
     """Return the loops that can be one vector access each."""
-    found: dict[ir.For, Vector | None] = {}
+    found: dict[ir.For, VectorAccess | None] = {}
     finder = _Finder(program, found)
     finder.body(program.body, {}, {})
     return {stmt: vector for stmt, vector in found.items() if vector is not None}
 
 
 class _Finder:
-    def __init__(self, program: Program, found: dict[ir.For, Vector | None]) -> None:
+    def __init__(self, program: Program, found: dict[ir.For, VectorAccess | None]) -> None:
         self._far = arrays_in_memory(program)
         self._registers = register_arrays(program)
         self._static = static_names(program)
@@ -96,7 +96,7 @@ class _Finder:
                 self.body(nested, dict(inner), steps)
             define(stmt, known, {})
 
-    def _vector(self, stmt: ir.For, known: Definitions, steps: Mapping[str, int]) -> Vector | None:
+    def _vector(self, stmt: ir.For, known: Definitions, steps: Mapping[str, int]) -> VectorAccess | None:
         match stmt:
             case ir.For(start=ir.Const(value=0), stop=ir.Const(value=2 | 4 as width), step=ir.Const(value=1)):
                 pass
@@ -122,7 +122,7 @@ class _Finder:
             for e in range(int(width))
         )
         first, last = (tuple(_at(index, stmt.variable, e) for index in far) for e in (0, int(width) - 1))
-        return Vector(memory.name, memory.dtype, int(width), is_store, first, last, registers)
+        return VectorAccess(memory.name, memory.dtype, int(width), is_store, first, last, registers)
 
 
 def _at(expr: Expr, name: str, value: int) -> Expr:
@@ -161,7 +161,7 @@ def is_contiguous(
 def without(index: Expr, variable: str) -> Expr | None:
     """Return the sum without the variable, or None unless the variable is added exactly once."""
     terms = list(terms_of(index))
-    own = [term for term in terms if isinstance(term, Monomial) and leaves_in([term.atom]) == {variable}]
+    own = [term for term in terms if isinstance(term, ScaledAtom) and leaves_in([term.atom]) == {variable}]
     if len(own) != 1 or own[0].factor != 1 or not isinstance(own[0].atom, ir.Var):
         return None
     return substitute(index, variable, ir.Const(0, DType.INDEX, index.place))

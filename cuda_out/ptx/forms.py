@@ -112,7 +112,7 @@ SPECIAL: Final = frozenset(
 """The special registers that are known: 32 bits each, and read by `mov` only."""
 
 
-class Form(Struct, frozen=True):
+class InstructionForm(Struct, frozen=True):
     """What an instruction of some name takes: its type, that of a conversion's source, the state space (None where it
     is generic or there is none), how many elements a vector access has, and the operands, in one of several ways."""
 
@@ -124,7 +124,7 @@ class Form(Struct, frozen=True):
 
 
 @cache
-def form(op: tuple[str, ...]) -> Form | None:
+def form(op: tuple[str, ...]) -> InstructionForm | None:
     """Return the form of an instruction's name, None for one that is not known."""
     name = ".".join(op)
     for pattern, operands in _COMPILED:
@@ -132,7 +132,7 @@ def form(op: tuple[str, ...]) -> Form | None:
             said = found.groupdict()
             count = int((said.get("vector") or ".v1")[2:])
             ways = tuple(tuple(way.split()) for way in operands.split("|"))
-            return Form(said.get("t") or "", said.get("s") or "", said.get("space"), count, ways)
+            return InstructionForm(said.get("t") or "", said.get("s") or "", said.get("space"), count, ways)
     return None
 
 
@@ -160,7 +160,7 @@ class Checker:
         if all(why):
             raise NotInterpreted(f"{instruction} ({why[0]})")
 
-    def _mismatch(self, found: Form, way: tuple[str, ...], operands: tuple[Operand, ...]) -> str:
+    def _mismatch(self, found: InstructionForm, way: tuple[str, ...], operands: tuple[Operand, ...]) -> str:
         """Return which operand does not fit and why, '' where all do."""
         if len(way) != len(operands):
             return f"{len(operands)} operands, not {len(way)}"
@@ -172,7 +172,7 @@ class Checker:
                 return why
         return ""
 
-    def _operand(self, found: Form, says: str, operand: Operand) -> str:
+    def _operand(self, found: InstructionForm, says: str, operand: Operand) -> str:
         kind = {"t": found.kind, "s": found.source, "w": _doubled(found.kind)}.get(says.lstrip("="), says.lstrip("="))
         if kind in ("loaded", "stored", "moved"):
             return self._moved(found, kind, operand, written=says[0] == "=")
@@ -226,7 +226,7 @@ class Checker:
     def _is_variable(self, operand: Operand, space: str | None) -> bool:
         return isinstance(operand, Name) and not operand.negated and self.variables.get(operand.text) == space
 
-    def _moved(self, found: Form, how: str, operand: Operand, *, written: bool) -> str:
+    def _moved(self, found: InstructionForm, how: str, operand: Operand, *, written: bool) -> str:
         """Return why an operand is none of a move, load or store of the form's type."""
         kind, count = found.kind, found.count
         if how == "moved":
@@ -264,7 +264,7 @@ class Checker:
             return "elements of several types"
         return ""
 
-    def _address(self, found: Form, operand: Operand, *, written: bool) -> str:
+    def _address(self, found: InstructionForm, operand: Operand, *, written: bool) -> str:
         if not isinstance(operand, Address):
             return "no address"
         base, space = operand.base, found.space

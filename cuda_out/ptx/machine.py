@@ -35,7 +35,7 @@ _OUTSIDE: Final = frozenset(("shfl", "bar", "barrier", "vote", "match", "activem
 _NO_EFFECT: Final = frozenset(("membar", "fence"))
 
 
-class Argument(Struct, frozen=True):
+class LaunchArray(Struct, frozen=True):
     """An array that a launch is given: element type, bits, and terms where the elements are not numbers.
 
     `filled` False: its elements count as unwritten. Cells of `terms` that are 0 are the numbers in `bits`.
@@ -56,7 +56,7 @@ class PtxMachine:
         self,
         kernel: Kernel,
         shape: LaunchShape,
-        arguments: Sequence[Argument | int | np.generic],
+        arguments: Sequence[LaunchArray | int | np.generic],
         deferred: Notes,
         operators: Mapping[str, Operation] | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class PtxMachine:
             size = 8 * argument.itemsize if isinstance(argument, np.generic) else 64
             if width(kind) != size:
                 raise NotInterpreted(f"the parameter {name} is .{kind}: {size} bits are passed")
-            self.parameters[name] = self._place(argument) if isinstance(argument, Argument) else int(argument)
+            self.parameters[name] = self._place(argument) if isinstance(argument, LaunchArray) else int(argument)
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
         for array in kernel.arrays:
             size = cell[array.space]
@@ -86,7 +86,7 @@ class PtxMachine:
             region = self.memory.add(array.name, array.space, array.size, size, data, None, writable)
             self.registers.symbols[array.name] = region.base
 
-    def _place(self, argument: Argument) -> int:
+    def _place(self, argument: LaunchArray) -> int:
         cell = width(argument.kind) // 8
         terms = argument.terms if argument.filled else np.full(len(argument.bits), UNWRITTEN, np.int64)
         region = self.memory.add(

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cuda_out.ptx.forms import Form
+from cuda_out.ptx.forms import InstructionForm
 from cuda_out.ptx.kinds import Bits, width
 from cuda_out.ptx.syntax import Instruction, NotInterpreted
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
@@ -112,7 +112,7 @@ class PtxMemory:
         return region
 
     def cells(
-        self, instruction: Instruction, threads: Lanes, addresses: Lanes, form: Form, writes: bool
+        self, instruction: Instruction, threads: Lanes, addresses: Lanes, form: InstructionForm, writes: bool
     ) -> list[tuple[Region, Lanes, Lanes]]:
         """Return for each region touched the positions among `threads`, and their first cells there."""
         found = []

@@ -17,7 +17,17 @@ from msgspec.structs import replace
 from cuda_out.ptx.forms import SPECIAL, Checker
 from cuda_out.ptx.kinds import KINDS, width
 from cuda_out.ptx.lexer import END, Token, number, tokens
-from cuda_out.ptx.syntax import Address, Array, Group, Immediate, Instruction, Kernel, Name, NotInterpreted, Operand
+from cuda_out.ptx.syntax import (
+    Address,
+    Group,
+    Immediate,
+    Instruction,
+    Kernel,
+    Name,
+    NotInterpreted,
+    Operand,
+    PtxVariable,
+)
 
 _LINKING: Final = frozenset((".visible", ".weak", ".extern", ".common"))
 _PRAGMAS: Final = re.compile(r'"(nounroll|enable_smem_spilling|frequency \d+|used_bytes_mask (0x[0-9a-f]+|\d+))"')
@@ -105,7 +115,7 @@ class _Reader:
         self.take()
         return name
 
-    def variable(self, space: str) -> Array:
+    def variable(self, space: str) -> PtxVariable:
         """Read a variable behind its state space, up to its semicolon."""
         begin = self.next
         align = self._alignment()
@@ -129,7 +139,7 @@ class _Reader:
         self.expect(";")
         if count == 0 or (align or item) % item:
             raise self.refused(begin)
-        return Array(name, space, align or item, count * item, data)
+        return PtxVariable(name, space, align or item, count * item, data)
 
     def _alignment(self) -> int:
         if not self.found(".align"):
@@ -212,7 +222,7 @@ class _Module(_Reader):
         self._header()
         kernels: dict[str, Kernel] = {}
         functions: dict[str, Kernel] = {}
-        variables: list[Array] = []
+        variables: list[PtxVariable] = []
         names: set[str] = set()
         while self.next.kind != END:
             begin = self.next
@@ -279,7 +289,7 @@ class _Module(_Reader):
             raise self.refused(begin, f"{name} is declared twice")
         names.add(name)
 
-    def _kernel(self, variables: list[Array]) -> Kernel:
+    def _kernel(self, variables: list[PtxVariable]) -> Kernel:
         name = self.word()
         parameters = self.parameters() if self.next.text == "(" else ()
         most, block = None, None
@@ -302,7 +312,7 @@ class _Module(_Reader):
         kernel = Kernel(name, parameters, most_threads=most, block=block)
         return self._with_body(kernel, variables)
 
-    def _function(self, variables: list[Array]) -> Kernel:
+    def _function(self, variables: list[PtxVariable]) -> Kernel:
         result = self.parameters() if self.next.text == "(" else ()
         name = self.word()
         parameters = self.parameters() if self.next.text == "(" else ()
@@ -313,7 +323,7 @@ class _Module(_Reader):
             return replace(function, refused=_DECLARED)
         return self._with_body(function, variables)
 
-    def _with_body(self, kernel: Kernel, variables: list[Array]) -> Kernel:
+    def _with_body(self, kernel: Kernel, variables: list[PtxVariable]) -> Kernel:
         begin = self.at
         try:
             return _Body(self, kernel, variables).read()
@@ -350,7 +360,7 @@ class _Scope:
 class _Body:
     """Reads what stands between the braces of a kernel or function; names of inner scopes are made distinct."""
 
-    def __init__(self, reader: _Reader, kernel: Kernel, variables: list[Array]) -> None:
+    def __init__(self, reader: _Reader, kernel: Kernel, variables: list[PtxVariable]) -> None:
         self.reader, self.kernel = reader, kernel
         self.arrays = list(variables)
         self.instructions: list[Instruction] = []

@@ -11,7 +11,7 @@ from symbolic.algebra.terms import Term, Terms
 UNBOUNDED: Final = 1 << 30
 
 
-class Ranges:
+class TermRanges:
     """Bounds of terms over arrays whose elements have the types `kinds`; a bound holds in every wider type too."""
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:

@@ -22,7 +22,7 @@ from cuda_out.ptx.polynomials import (
     product_of,
     signed,
 )
-from cuda_out.ptx.ranges import Ranges
+from cuda_out.ptx.ranges import TermRanges
 from symbolic.algebra.exact import exact, number
 from symbolic.algebra.law import find_law
 from symbolic.algebra.terms import Term, Terms
@@ -39,7 +39,7 @@ class Rings:
     """
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
-        self.terms, self.kinds, self.ranges = terms, kinds, Ranges(terms, kinds)
+        self.terms, self.kinds, self.ranges = terms, kinds, TermRanges(terms, kinds)
         self._zero = terms.const(0)
         self._sums: dict[Term, Polynomial] = {}
         self._masks: dict[Term, Polynomial] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from cuda_out.compile.shapes import Shape3, check_shapes
 from cuda_out.ptx.kinds import typed, untyped
-from cuda_out.ptx.machine import Argument, PtxMachine
+from cuda_out.ptx.machine import LaunchArray, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN, Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
@@ -44,13 +44,13 @@ def interpret(
     Raises Broken for accesses out of bounds, races, absent lanes and the like, NotInterpreted for PTX that is not
     known here.
     """
-    given: list[Argument | np.generic] = []
+    given: list[LaunchArray | np.generic] = []
     for number, argument in enumerate(arguments):
         kind = f"{argument.dtype.kind if argument.dtype.kind != 'i' else 's'}{8 * argument.dtype.itemsize}"
         if isinstance(argument, np.ndarray):
             bits = untyped(np.ravel(argument), kind)
             terms = np.zeros(prod(argument.shape), np.int64)
-            given.append(Argument(f"argument {number}", kind, bits, terms, True, argument.flags.writeable))
+            given.append(LaunchArray(f"argument {number}", kind, bits, terms, True, argument.flags.writeable))
         else:
             given.append(argument)
     machine = PtxMachine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Notes(Normal(Terms(), {})))
@@ -58,7 +58,7 @@ def interpret(
     for race in machine.races():
         raise Broken(race)
     for argument, placed in zip(arguments, given, strict=True):
-        if not isinstance(placed, Argument) or not isinstance(argument, np.ndarray) or not placed.writable:
+        if not isinstance(placed, LaunchArray) or not isinstance(argument, np.ndarray) or not placed.writable:
             continue
         region = machine.arrays[placed.name]
         bits, terms = machine.contents(placed.name)

@@ -56,7 +56,7 @@ class Instruction(Struct, frozen=True):
         return f"line {self.line}: {self.text}"
 
 
-class Array(Struct, frozen=True):
+class PtxVariable(Struct, frozen=True):
     """A variable in a state space; `data` holds the bytes that it starts with, if any."""
 
     name: str
@@ -77,7 +77,7 @@ class Kernel(Struct, frozen=True):
 
     name: str
     parameters: tuple[tuple[str, str], ...]
-    arrays: tuple[Array, ...] = ()
+    arrays: tuple[PtxVariable, ...] = ()
     instructions: tuple[Instruction, ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
     registers: Mapping[str, str] = field(default_factory=dict)

@@ -19,10 +19,10 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.concrete import Operation
-from cuda_out.ptx.forms import Form, form
+from cuda_out.ptx.forms import InstructionForm, form
 from cuda_out.ptx.indices import INDEX, Indices, Polynomial, Value, plus, product, show, variable
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
-from cuda_out.ptx.machine import Argument, PtxMachine
+from cuda_out.ptx.machine import LaunchArray, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken, Lanes, Region
 from cuda_out.ptx.notes import Notes
@@ -242,7 +242,7 @@ class TileTransfers(Transfers):
         known = {row: self._located(instruction, row[:2], row[2], operand.offset, how) for row in set(rows)}
         return np.array([known[row] for row in rows], np.int64)
 
-    def _located(self, instruction: Instruction, value: Value, cut: int, add: int, how: Form) -> int:
+    def _located(self, instruction: Instruction, value: Value, cut: int, add: int, how: InstructionForm) -> int:
         """Return an address as one of a window's copy; one that is in no window stays what it is."""
         assert isinstance(self.registers, TileRegisters)
         address = plus(self.registers.indices.polynomial(value), {(): add})
@@ -292,7 +292,7 @@ class TileMachine(PtxMachine):
             bits, terms = (np.array(column)[self.shape.block_of] for column in zip(*values, strict=True))
             self.parameters[name] = bits.astype(np.uint64), terms.astype(np.int64)
 
-    def _place(self, argument: Argument) -> int:
+    def _place(self, argument: LaunchArray) -> int:
         cell = width(argument.kind) // 8
         copies = self.shape.blocks if argument.writable else 1
         bits = np.tile(argument.bits, copies)
@@ -334,14 +334,14 @@ class TileValidator:
         self.windows = {p.name: Window(p, tiling, self.cuts) for p in program.parameters}
         self.arguments = [self._argument(parameter) for parameter in program.parameters]
 
-    def _argument(self, parameter: Parameter) -> Argument:
+    def _argument(self, parameter: Parameter) -> LaunchArray:
         window, given = self.windows[parameter.name], parameter.role != "out"
         atoms = np.full(window.cells, NEVER, np.int64)
         for index in itertools.product(*map(range, window.shape)) if given else ():
             flat = flat_index(parameter.shape, index)
             atoms[window.cell(index)] = self.written.terms.atom(parameter.name, flat)
         bits, writable = np.zeros(window.cells, np.uint64), parameter.role in ("out", "inout")
-        return Argument(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable)
+        return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable)
 
     def validate(self, ptx: str, entry: str) -> Validation:
         """Compare the kernel `entry` of a PTX module, which takes the program's parameters, then its lengths."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cuda_out.ptx.forms import Form, form
+from cuda_out.ptx.forms import InstructionForm, form
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.memory import UNWRITTEN, WINDOWS, Broken, Lanes
 from cuda_out.ptx.registers import Register, Registers
@@ -185,7 +185,7 @@ class Transfers:
         return found
 
 
-def _form(instruction: Instruction) -> Form:
+def _form(instruction: Instruction) -> InstructionForm:
     found = form(instruction.op)
     assert found is not None, "the reader knows every instruction that runs"
     return found

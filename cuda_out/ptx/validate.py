@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, width
-from cuda_out.ptx.machine import Argument, PtxMachine
+from cuda_out.ptx.machine import LaunchArray, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
@@ -77,7 +77,7 @@ class Validator:
             atoms = np.array([terms.atom(parameter.name, i) if given else 0 for i in range(size)], np.int64)
             writable = parameter.role in ("out", "inout")
             bits = np.zeros(size, np.uint64)
-            self.arguments.append(Argument(parameter.name, kinds[parameter.name], bits, atoms, given, writable))
+            self.arguments.append(LaunchArray(parameter.name, kinds[parameter.name], bits, atoms, given, writable))
 
     def validate(self, ptx: str, entry: str, scalars: Sequence[int] = ()) -> Validation:
         """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""

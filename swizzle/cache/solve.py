@@ -38,7 +38,7 @@ from templates.registry import function_of
 from templates.template import Template
 
 Holes: TypeAlias = list[tuple[Mapping[str, Any], str]]  # the constants of each, and its formula
-Kept: TypeAlias = tuple[Mapping[str, int], Holes]  # a solution's cost, and its holes, whose formulas are nameless
+KeptAnswer: TypeAlias = tuple[Mapping[str, int], Holes]  # a solution's cost, and its holes, whose formulas are nameless
 
 
 def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] | None) -> Result:
@@ -128,7 +128,7 @@ def _restored(
         return None
     interpreted = time.monotonic()
     try:
-        kept: list[Kept] = [
+        kept: list[KeptAnswer] = [
             (solution["cost"], [(hole["constants"], str(hole["formula"])) for hole in solution["holes"]])
             for solution in content["solutions"]
         ]
@@ -158,7 +158,7 @@ def _with_names(sketch: Sketch, holes: Holes) -> Holes:
     ]
 
 
-def _hold(kept: Sequence[Kept], solutions: Sequence[Solution], meaning: Meaning, goal: Goal) -> bool:
+def _hold(kept: Sequence[KeptAnswer], solutions: Sequence[Solution], meaning: Meaning, goal: Goal) -> bool:
     """Verify solutions for all inputs on the concrete machine, and count what they cost.
 
     The first one runs as its own program, the others as the sketch whose holes give what their formulas do; and all of

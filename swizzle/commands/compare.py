@@ -16,7 +16,7 @@ from cuda_out.emulate.emulate import EmulationError, emulate_checked
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.run import interpret
 from swizzle.commands.exit_status import DONE, NO
-from swizzle.commands.sizes import Size, at_the_lengths
+from swizzle.commands.sizes import LaunchSize, at_the_lengths
 from swizzle.commands.trial import Array, trials
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter
@@ -32,7 +32,7 @@ class Runner(Struct, frozen=True):
     It raises EmulationError where the text does what CUDA leaves undefined; `watched` says what else was looked for.
     """
 
-    run: Callable[[Size, list[Array]], None]
+    run: Callable[[LaunchSize, list[Array]], None]
     watched: str = ""
 
 
@@ -43,7 +43,7 @@ class Compared(Struct, frozen=True):
     lines: tuple[str, ...]
 
 
-def arguments(size: Size, arrays: Sequence[Array]) -> list[Argument]:
+def arguments(size: LaunchSize, arrays: Sequence[Array]) -> list[Argument]:
     """Return what the kernel takes: its arrays, then its lengths."""
     import numpy as np
 
@@ -53,7 +53,7 @@ def arguments(size: Size, arrays: Sequence[Array]) -> list[Argument]:
 def on_cpu(source: CudaSource) -> Runner:
     """Run the text in the emulation, in several orders."""
 
-    def run(size: Size, arrays: list[Array]) -> None:
+    def run(size: LaunchSize, arrays: list[Array]) -> None:
         grid = size.filled.program.grid
         emulate_checked(source.text, source.entry, grid, source.block, arguments(size, arrays), orders=ORDERS)
 
@@ -63,7 +63,7 @@ def on_cpu(source: CudaSource) -> Runner:
 def on_gpu(source: CudaSource) -> Runner:
     """Run the text on a GPU."""
 
-    def run(size: Size, arrays: list[Array]) -> None:
+    def run(size: LaunchSize, arrays: list[Array]) -> None:
         grid, given = size.filled.program.grid, arguments(size, arrays)
         launch(source.text, source.entry, grid, source.block, given, alignment=source.alignment)
 
@@ -73,7 +73,7 @@ def on_gpu(source: CudaSource) -> Runner:
 def on_ptx(source: CudaSource, ptx: str) -> Runner:
     """Run the PTX that a compiler made of the text in the interpreter; raises NotInterpreted where it cannot."""
 
-    def run(size: Size, arrays: list[Array]) -> None:
+    def run(size: LaunchSize, arrays: list[Array]) -> None:
         try:
             interpret(ptx, source.entry, size.filled.program.grid, source.block, arguments(size, arrays))
         except Broken as error:
@@ -82,7 +82,7 @@ def on_ptx(source: CudaSource, ptx: str) -> Runner:
     return Runner(run)
 
 
-def compare(sizes: Sequence[Size], runner: Runner, seed: int) -> Compared:
+def compare(sizes: Sequence[LaunchSize], runner: Runner, seed: int) -> Compared:
     """Compare at the first size on all kinds of data, at the others on the first kind."""
 
     lines: list[str] = []

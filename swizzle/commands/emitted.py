@@ -27,7 +27,7 @@ from swizzle.commands.host_function import try_host_function
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.on_disk import KernelText, read, text_to_check
 from swizzle.commands.own_functions import try_functions
-from swizzle.commands.sizes import Size, at_the_lengths, most_ragged, sizes_to_try
+from swizzle.commands.sizes import LaunchSize, at_the_lengths, most_ragged, sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.solution.words import count
@@ -158,7 +158,7 @@ def _validate_file(found: Emitted, text: KernelText, path: Path, validator: Size
 
 
 def _tell(
-    found: Emitted, what: str, text: KernelText, validation: Validation, sizes: Sequence[Size], ptx: str
+    found: Emitted, what: str, text: KernelText, validation: Validation, sizes: Sequence[LaunchSize], ptx: str
 ) -> dict[str, Any]:
     """Add a verdict to what was found; return it as JSON."""
     status, said = _settled(validation, text, sizes, ptx)
@@ -174,7 +174,7 @@ def _tell(
     }
 
 
-def _settled(validation: Validation, text: KernelText, sizes: Sequence[Size], ptx: str) -> tuple[int, str]:
+def _settled(validation: Validation, text: KernelText, sizes: Sequence[LaunchSize], ptx: str) -> tuple[int, str]:
     if validation.verdict == "equal":
         covered = count(validation.outputs, "output")
         if others := sizes[1:]:
@@ -197,7 +197,7 @@ def _settled(validation: Validation, text: KernelText, sizes: Sequence[Size], pt
 # ---- numbers ---------------------------------------------------------------------------------------------------
 
 
-def _run(found: Emitted, text: KernelText, sizes: Sequence[Size], reports: Sequence[Report]) -> None:
+def _run(found: Emitted, text: KernelText, sizes: Sequence[LaunchSize], reports: Sequence[Report]) -> None:
     """Run the text on the CPU; where that cannot be compiled, its PTX."""
     why, how = missing_compiler(), "emulation"
     tried: Compared | None = None
@@ -218,7 +218,7 @@ def _run(found: Emitted, text: KernelText, sizes: Sequence[Size], reports: Seque
         _try_functions(found, text, sizes)
 
 
-def _try_functions(found: Emitted, text: KernelText, sizes: Sequence[Size]) -> None:
+def _try_functions(found: Emitted, text: KernelText, sizes: Sequence[LaunchSize]) -> None:
     """Run the functions that users' operators are in the text, each by itself."""
     tried = list(try_functions(sizes[0].filled.program, text.source))
     for each in tried:
@@ -228,7 +228,7 @@ def _try_functions(found: Emitted, text: KernelText, sizes: Sequence[Size]) -> N
         found.json["operators"] = [asdict(each) for each in tried]
 
 
-def _run_ptx(text: KernelText, sizes: Sequence[Size], reports: Sequence[Report], why: str) -> Compared:
+def _run_ptx(text: KernelText, sizes: Sequence[LaunchSize], reports: Sequence[Report], why: str) -> Compared:
     if not reports:
         return Compared(UNDECIDED, (f"not run: {why}",))
     first = f"running its PTX for {reports[0].architecture} instead of the text: {why}"

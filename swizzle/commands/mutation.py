@@ -22,13 +22,13 @@ from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.emulate.host import calls, wrong_mutants
 from swizzle.commands.compare import arguments, on_ptx
-from swizzle.commands.sizes import Size
+from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.trial import Array, Arrays, first_difference
 from swizzle.commands.validator import SizesValidator
 from swizzle.solution.words import count
 
 
-class Tally(Struct, frozen=True):
+class MutationOutcome(Struct, frozen=True):
     """`unseen` are the mutants that one check let pass, with what each check says of them."""
 
     killed: int
@@ -57,14 +57,14 @@ class Tally(Struct, frozen=True):
         }
 
 
-def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None = None) -> Tally:
+def try_mutants(source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | None = None) -> MutationOutcome:
     """Try both checks on the mutants of a printed text that has passed them at these sizes: on all, or on an even
     choice of them. A check sees a mutant if it does so at one size."""
     variants = mutants(source.text, source.entry, [prod(p.shape) for p in sizes[0].filled.program.parameters])
     if at_most is not None and len(variants) > at_most:
         variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
     if not variants:
-        return Tally(0, (), ())
+        return MutationOutcome(0, (), ())
     killed, same, unseen = 0, [], []
     text, names = together(source.text, source.entry, variants, dispatch=False)
     ptx, validator = compile_to_ptx(text), SizesValidator(sizes, source.tiling)
@@ -83,7 +83,7 @@ def try_mutants(source: CudaSource, sizes: Sequence[Size], at_most: int | None =
             killed += 1
         else:
             unseen.append((mutant, "the host function does what it must at all calls"))
-    return Tally(killed, tuple(same), tuple(unseen))
+    return MutationOutcome(killed, tuple(same), tuple(unseen))
 
 
 def _host_mutants(source: CudaSource, at_most: int | None) -> Iterator[tuple[Mutant, bool]]:
@@ -97,7 +97,7 @@ def _host_mutants(source: CudaSource, at_most: int | None) -> Iterator[tuple[Mut
 
 
 def _differences(
-    source: CudaSource, sizes: Sequence[Size], variants: Sequence[Mutant], compiled: tuple[str, Sequence[str]]
+    source: CudaSource, sizes: Sequence[LaunchSize], variants: Sequence[Mutant], compiled: tuple[str, Sequence[str]]
 ) -> Iterator[str]:
     """Yield what a run of each mutant shows: undefined behaviour, wrong numbers, or '' for nothing.
 
@@ -107,17 +107,17 @@ def _differences(
     text, _ = together(source.text, source.entry, variants, dispatch=True)
     memo: dict[tuple[int, bytes], Arrays] = {}
 
-    def specification(size: Size, inputs: Arrays) -> Arrays:
+    def specification(size: LaunchSize, inputs: Arrays) -> Arrays:
         key = id(size), b"".join(array.tobytes() for array in inputs.values())
         if key not in memo:
             memo[key] = size.numbers(inputs)
         return memo[key]
 
-    def emulated(number: int, size: Size, arrays: list[Array]) -> None:
+    def emulated(number: int, size: LaunchSize, arrays: list[Array]) -> None:
         given = [*arguments(size, arrays), np.int32(number)]
         emulate(text, source.entry, size.filled.program.grid, source.block, given)
 
-    def interpreted(number: int, size: Size, arrays: list[Array]) -> None:
+    def interpreted(number: int, size: LaunchSize, arrays: list[Array]) -> None:
         ptx, names = compiled
         on_ptx(replace(source, entry=names[number]), ptx).run(size, arrays)
 

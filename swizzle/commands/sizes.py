@@ -19,7 +19,7 @@ from swizzle.specs.specification import Meaning, numbers
 from symbolic.errors import SwizzleError
 
 
-class Size(Struct, frozen=True, dict=True):
+class LaunchSize(Struct, frozen=True, dict=True):
     """A text is launched with the arrays and the grid of `filled.program`, and `lengths` after the arrays.
 
     `filled.spec` says what it must compute there; where it is made for the `whole` arrays of the sketch only, that is
@@ -61,12 +61,12 @@ def _told(filled: FilledKernel) -> MeaningAt:
     return MeaningAt({}, filled.program, meaning.terms, meaning.wanted)
 
 
-def sizes_to_try(filled: FilledKernel, source: CudaSource) -> tuple[Size, ...]:
+def sizes_to_try(filled: FilledKernel, source: CudaSource) -> tuple[LaunchSize, ...]:
     """Return the size of the sketch, then the others at which its text is right and the specification can be asked."""
-    return (Size(filled, source.lengths()), *_others(filled, source.tiling))
+    return (LaunchSize(filled, source.lengths()), *_others(filled, source.tiling))
 
 
-def _others(filled: FilledKernel, tiling: Tiling | None) -> Iterator[Size]:
+def _others(filled: FilledKernel, tiling: Tiling | None) -> Iterator[LaunchSize]:
     if tiling is None:
         return
     axes = [each.axis for each in tiling.axes]
@@ -79,13 +79,13 @@ def _others(filled: FilledKernel, tiling: Tiling | None) -> Iterator[Size]:
             continue
         tried.append(lengths)
         at = FilledKernel(tiling.at(filled.program, lengths), filled.spec, filled.head)
-        size = Size(at, tuple(lengths[axis] for axis in axes))
+        size = LaunchSize(at, tuple(lengths[axis] for axis in axes))
         try:
             assert size.meaning
             yield size
         except SwizzleError:  # the specification is made for the sketch's own size
             if all(lengths[axis] <= declared for axis, declared in tiling.declared.items()):
-                yield Size(at, size.lengths, whole=filled)
+                yield LaunchSize(at, size.lengths, whole=filled)
 
 
 def at_the_lengths(lengths: Sequence[object]) -> str:
@@ -93,13 +93,13 @@ def at_the_lengths(lengths: Sequence[object]) -> str:
     return f"at the length{'s' if len(lengths) > 1 else ''} {', '.join(map(str, lengths))}"
 
 
-def most_ragged(sizes: Sequence[Size], source: CudaSource) -> Size | None:
+def most_ragged(sizes: Sequence[LaunchSize], source: CudaSource) -> LaunchSize | None:
     """Return, of the sizes after the first, one that cuts the last block of most axes and has blocks before it."""
     if source.tiling is None or len(sizes) == 1:
         return None
     axes = source.tiling.axes
 
-    def raggedness(size: Size) -> tuple[int, int]:
+    def raggedness(size: LaunchSize) -> tuple[int, int]:
         pairs = list(zip(axes, size.lengths, strict=True))
         return sum(n % axis.tile > 0 for axis, n in pairs), sum(axis.tile < n <= axis.declared for axis, n in pairs)
 

@@ -22,7 +22,7 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Arrays: TypeAlias = Mapping[str, Array]
 Specification: TypeAlias = Callable[[Arrays], Arrays]
 """From the inputs by name (in, const, inout) to the outputs by name (out, inout)."""
-Runner: TypeAlias = Callable[[list[Array]], None]
+RunText: TypeAlias = Callable[[list[Array]], None]
 """Runs the printed kernel on its arguments, in the order of the parameters, changing outputs in place."""
 Kind: TypeAlias = Literal["whole numbers", "arbitrary numbers", "small numbers", "large numbers", "infinities"]
 
@@ -60,7 +60,7 @@ class RandomRun(Struct, frozen=True):
 
 
 def trials(
-    program: Program, specification: Specification, run: Runner, seed: int, rounding: Rounding | None = None
+    program: Program, specification: Specification, run: RunText, seed: int, rounding: Rounding | None = None
 ) -> Iterator[RandomRun]:
     """Run `program`'s printed text once per kind of data that its element types ask for, each when it is asked for.
 
@@ -77,7 +77,7 @@ def _kinds(program: Program, rounding: Rounding | None) -> tuple[Kind, ...]:
 
 
 def first_difference(
-    program: Program, specification: Specification, run: Runner, seed: int, rounding: Rounding | None = None
+    program: Program, specification: Specification, run: RunText, seed: int, rounding: Rounding | None = None
 ) -> str:
     """Return what is wrong on the first kind of data that shows a wrong element, '' when none does."""
     tried = trials(program, specification, run, seed, rounding)
@@ -87,7 +87,7 @@ def first_difference(
 def _trial(
     program: Program,
     specification: Specification,
-    run: Runner,
+    run: RunText,
     rng: np.random.Generator,
     kind: Kind,
     rounding: Rounding | None,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from cuda_out.ptx.tiles import NotTiled, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
-from swizzle.commands.sizes import Size
+from swizzle.commands.sizes import LaunchSize
 
 
 class SizesValidator:
@@ -18,13 +18,13 @@ class SizesValidator:
     `why_not` says why the latter is not tried, '' where it is.
     """
 
-    def __init__(self, sizes: Sequence[Size], tiling: Tiling | None) -> None:
+    def __init__(self, sizes: Sequence[LaunchSize], tiling: Tiling | None) -> None:
         self.sizes, self.tiling = sizes, tiling
         self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
         self.why_not = "" if tiling else "it takes no length"
         self._tiles: TileValidator | None = None
 
-    def _written_out(self, size: Size) -> WrittenOut:
+    def _written_out(self, size: LaunchSize) -> WrittenOut:
         """Return what is shared by the validators whose specifications have a table of terms in common."""
         for validator in self.validators:
             if validator.written.terms is size.meaning.terms:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct, field
 
-from swizzle.costs.cost import Bound, BoundedCost
+from swizzle.costs.cost import BoundedCost, CostBound
 from swizzle.problem.problem import Problem
 from symbolic.ir.program import Accumulate
 from symbolic.ir.sites import Site
@@ -44,7 +44,7 @@ class Accumulates(BoundedCost):
     def most(self, problem: Problem) -> int:
         return len(problem.accumulates())
 
-    def bound(self, problem: Problem, guards: Guards) -> Bound:
+    def bound(self, problem: Problem, guards: Guards) -> CostBound:
         return _Live(problem, guards)
 
 

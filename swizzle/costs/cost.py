@@ -100,7 +100,7 @@ def _whole(cost: Cost, method: Callable[..., Any], found: Any) -> int:
     return number
 
 
-class Bound(Protocol):
+class CostBound(Protocol):
     """A cost in the encoding of one search: guards with weights, and what bounds their sum."""
 
     def at_most(self, most: int) -> Guard | None:
@@ -127,7 +127,7 @@ class BoundedCost(Cost):
         """Return what no filling can exceed; if this is the floor, no filling changes the cost."""
         raise NotImplementedError
 
-    def bound(self, problem: Problem, guards: Guards) -> Bound:
+    def bound(self, problem: Problem, guards: Guards) -> CostBound:
         """Return the cost in a search's encoding, with the `at_most` of the contract."""
         raise NotImplementedError
 
@@ -156,5 +156,5 @@ class Nothing(BoundedCost):
     def most(self, problem: Problem) -> int:
         return 0
 
-    def bound(self, problem: Problem, guards: Guards) -> Bound:
+    def bound(self, problem: Problem, guards: Guards) -> CostBound:
         return _Unbounded()

@@ -11,13 +11,13 @@ from swizzle.costs.conflicts import Conflicts
 from swizzle.costs.cost import Cost
 from swizzle.costs.sectors import Sectors
 from swizzle.costs.shuffles import Shuffles
-from swizzle.costs.terms import Terms
+from swizzle.costs.terms import FormulaTerms
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.suggest import near
 from symbolic.user_places import users_code
 
-OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors(), Shuffles(), Bytes(), Terms())}
+OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors(), Shuffles(), Bytes(), FormulaTerms())}
 
 
 def cost_named(name: str) -> Cost:

@@ -10,7 +10,7 @@ from swizzle.problem.problem import Problem
 from templates.formula import terms_of
 
 
-class Terms(Cost):
+class FormulaTerms(Cost):
     """How many terms the formulas have: `k` has 1, `lane + k` 3, `(lane + k) % 32` 5."""
 
     name = "terms"

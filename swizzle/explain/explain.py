@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from swizzle.explain.attempts import Job
 from swizzle.explain.blame import Blame, extend, find, find_ignoring, find_outputs
 from swizzle.explain.explanation import Explanation, Trial
-from swizzle.explain.part_names import Names
+from swizzle.explain.part_names import PartNames
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import trials
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
@@ -108,7 +108,7 @@ def _blame(
     report: Callable[[str], None],
 ) -> tuple[Explanation, Blame | None, bool, str]:
     """Add to an explanation what is to blame, and why; also return whether it fails whatever the holes' values are."""
-    names = Names(problem)
+    names = PartNames(problem)
     report("looking for what cannot be produced")
     short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
     if short is not None:
@@ -136,7 +136,7 @@ def _blame(
             if more is not None:
                 with Relaxed(problem, space, solver, extended=more) as extended:
                     blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, WORDS_SECONDS)))
-                    again = about_arguments(extended, Names(more), blame, _share(deadline, WORDS_SECONDS))
+                    again = about_arguments(extended, PartNames(more), blame, _share(deadline, WORDS_SECONDS))
                     reasons = reasons or again
         found = replace(found, blamed=blamed(relaxed, names, blame), reasons=reasons)
     return found, blame, False, "" if blame.complete else "what is blamed was not made smallest in time"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from swizzle.explain.conflicts import Conflict
-from swizzle.explain.part_names import Names, listing
+from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.relaxed_conflicts import smallest_of
 from swizzle.explain.requirements import IgnoresAt, ObeysAt, Requirement, Right
@@ -35,7 +35,9 @@ def allowed(
     return None
 
 
-def beyond_template(relaxed: Relaxed, names: Names, hole: int, others: frozenset[Requirement], deadline: float) -> str:
+def beyond_template(
+    relaxed: Relaxed, names: PartNames, hole: int, others: frozenset[Requirement], deadline: float
+) -> str:
     """Say what a blamed hole would have to be at a few points if the other requirements hold; '' if not found."""
     everywhere: frozenset[Requirement] = frozenset(ObeysAt(hole, p) for p in relaxed.asked(hole))
     whole = relaxed.check(others | everywhere, deadline)
@@ -62,7 +64,7 @@ def beyond_template(relaxed: Relaxed, names: Names, hole: int, others: frozenset
 
 
 def two_values(
-    relaxed: Relaxed, names: Names, outputs: Sequence[int], rules: frozenset[Requirement], deadline: float
+    relaxed: Relaxed, names: PartNames, outputs: Sequence[int], rules: frozenset[Requirement], deadline: float
 ) -> str:
     """Say at which point the outputs, taken one by one, need values of a hole that have nothing in common."""
     for hole in range(len(relaxed.templates)):
@@ -84,7 +86,9 @@ def two_values(
     return ""
 
 
-def beyond_arguments(relaxed: Relaxed, names: Names, hole: int, others: frozenset[Requirement], deadline: float) -> str:
+def beyond_arguments(
+    relaxed: Relaxed, names: PartNames, hole: int, others: frozenset[Requirement], deadline: float
+) -> str:
     """Say which uses of a hole with the same arguments would have to differ; '' if not found."""
     everywhere: frozenset[Requirement] = frozenset(IgnoresAt(hole, p) for p in relaxed.asked(hole))
     whole = relaxed.check(others | everywhere, deadline)

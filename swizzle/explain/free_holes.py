@@ -10,7 +10,7 @@ from typing import Any, Final
 from swizzle.explain.attempts import Attempt, Job, Planned
 from swizzle.explain.blame import extend
 from swizzle.explain.conflicts import Conflict
-from swizzle.explain.part_names import Names, listing
+from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
 from templates.holes import Point
@@ -21,7 +21,7 @@ LONGEST_TABLE: Final = 32
 
 def free_holes(job: Job, stack: ExitStack) -> Iterator[Planned]:
     """Yield one change for each hole, the blamed ones first; nothing if it was proved that no values help."""
-    holes, names, blame = job.problem.program.holes, Names(job.problem), job.blame
+    holes, names, blame = job.problem.program.holes, PartNames(job.problem), job.blame
     blamed = (*blame.holes, *blame.ignoring) if blame is not None else ()
     if job.whatever or (blame is not None and not blamed):
         return
@@ -74,7 +74,7 @@ class _Freedom:
             relaxed = self.own()
             answer = relaxed.solve(relaxed.holes - {Obeys(number)}, time.monotonic() + seconds)
             if isinstance(answer, RelaxedFilling):
-                return True, table_text(Names(self.job.problem), number, relaxed.function(answer, number))
+                return True, table_text(PartNames(self.job.problem), number, relaxed.function(answer, number))
             return (False if isinstance(answer, Conflict) else None), ""
 
         return attempt
@@ -111,7 +111,7 @@ class _Freedom:
         return attempt
 
 
-def table_text(names: Names, hole: int, table: Mapping[Point, Any]) -> str:
+def table_text(names: PartNames, hole: int, table: Mapping[Point, Any]) -> str:
     """Spell a small table: 'for example 1, 0, 3, 2 for lane = 0 to lane = 3'."""
     if not table or len(table) > LONGEST_TABLE:
         return ""

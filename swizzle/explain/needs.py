@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from swizzle.explain.part_names import Names, atoms_of, listing
+from swizzle.explain.part_names import PartNames, atoms_of, listing
 from swizzle.problem.problem import Output, Problem
 from symbolic.algebra.law import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
@@ -30,7 +30,7 @@ MOST_PRODUCTS: Final = 20_000
 """Products of an accumulate's operands that are looked at."""
 
 
-def reasons(problem: Problem, names: Names, output: Output) -> list[str]:
+def reasons(problem: Problem, names: PartNames, output: Output) -> list[str]:
     """Say why an output can never be what it should be; empty if no simple reason is found."""
     whatever = ", whatever the holes are" if problem.program.holes else ""
     memory, seen = problem.run.memories[output.array], problem.finals[output.array]
@@ -57,7 +57,9 @@ def reasons(problem: Problem, names: Names, output: Output) -> list[str]:
 # ---- what never reaches an output ------------------------------------------------------------------------------
 
 
-def _missing(problem: Problem, names: Names, output: Output, sources: Sequence[tuple[DataVector, int]]) -> list[str]:
+def _missing(
+    problem: Problem, names: PartNames, output: Output, sources: Sequence[tuple[DataVector, int]]
+) -> list[str]:
     terms = problem.terms
     reachable: set[Term] = set()
     for value, t in sources:
@@ -113,7 +115,7 @@ def _all_atoms(terms: Terms, some: Iterable[Term]) -> frozenset[Term]:
     return frozenset(atom for term in some for atom in atoms_of(terms, term))
 
 
-def _holders(problem: Problem, names: Names, atom: Term) -> str:
+def _holders(problem: Problem, names: PartNames, atom: Term) -> str:
     """Say which registers and shared cells hold an input element."""
     found = []
     inputs = {p.name for p in problem.program.parameters}
@@ -129,7 +131,7 @@ def _holders(problem: Problem, names: Names, atom: Term) -> str:
     return listing(found, 3)
 
 
-def _never(names: Names, output: Output, sources: Sequence[tuple[DataVector, int]]) -> list[str]:
+def _never(names: PartNames, output: Output, sources: Sequence[tuple[DataVector, int]]) -> list[str]:
     """A value whose possibilities are all known, and the wanted term is none of them."""
     found: set[Term] = set()
     for value, t in sources:
@@ -146,7 +148,7 @@ def _never(names: Names, output: Output, sources: Sequence[tuple[DataVector, int
 # ---- accumulates -----------------------------------------------------------------------------------------------
 
 
-class Use(Struct, frozen=True):
+class PossibleContribution(Struct, frozen=True):
     """What one accumulate may contribute to one output: which of the output's items, and whether it always runs."""
 
     entry: Entry
@@ -155,7 +157,7 @@ class Use(Struct, frozen=True):
 
 
 def _accumulates(
-    problem: Problem, names: Names, output: Output, sources: Sequence[tuple[DataVector, int]]
+    problem: Problem, names: PartNames, output: Output, sources: Sequence[tuple[DataVector, int]]
 ) -> list[str]:
     if len(sources) != 1 or not isinstance(sources[0][0], Reduced):
         return []
@@ -184,7 +186,7 @@ def _accumulates(
     return _too_many(names, [uses[u] for u in idle], items) if idle else []
 
 
-def _uses(terms: Terms, value: Reduced, t: int, wanted: Mapping[Term, int]) -> Iterator[Use]:
+def _uses(terms: Terms, value: Reduced, t: int, wanted: Mapping[Term, int]) -> Iterator[PossibleContribution]:
     """Yield what each accumulate may contribute, if that is one item at a time."""
     for entry in value.entries:
         on = reach(entry.mask, t)
@@ -201,7 +203,7 @@ def _uses(terms: Terms, value: Reduced, t: int, wanted: Mapping[Term, int]) -> I
             given = frozenset(terms.apply(value.inner, chosen) for chosen in itertools.product(*known))
         if any(terms.multiset(term, value.outer) != {term: 1} or terms.is_const(term) for term in given - {UNWRITTEN}):
             return
-        yield Use(entry, frozenset(given & wanted.keys()), on == {True})
+        yield PossibleContribution(entry, frozenset(given & wanted.keys()), on == {True})
 
 
 def deficient(choices: Mapping[int, Sequence[int]]) -> list[int]:
@@ -228,7 +230,7 @@ def deficient(choices: Mapping[int, Sequence[int]]) -> list[int]:
     return []
 
 
-def _too_few(names: Names, items: Sequence[Term], uses: Sequence[Use]) -> list[str]:
+def _too_few(names: PartNames, items: Sequence[Term], uses: Sequence[PossibleContribution]) -> list[str]:
     texts = listing([names.term(item) for item in items])
     if not uses:
         return [f"no accumulate can ever contribute {texts}"]
@@ -238,7 +240,7 @@ def _too_few(names: Names, items: Sequence[Term], uses: Sequence[Use]) -> list[s
     ]
 
 
-def _too_many(names: Names, uses: Sequence[Use], items: Sequence[Term]) -> list[str]:
+def _too_many(names: PartNames, uses: Sequence[PossibleContribution], items: Sequence[Term]) -> list[str]:
     fits = sorted(frozenset[Term]().union(*(use.items for use in uses)))
     which, always = _which(names, uses), "always runs" if len(uses) == 1 else "always run"
     if not fits:
@@ -249,7 +251,7 @@ def _too_many(names: Names, uses: Sequence[Use], items: Sequence[Term]) -> list[
     ]
 
 
-def _which(names: Names, uses: Sequence[Use]) -> str:
+def _which(names: PartNames, uses: Sequence[PossibleContribution]) -> str:
     return listing([names.iteration(use.entry.tag.statement, use.entry.tag.loops) for use in uses])
 
 

@@ -49,7 +49,7 @@ def spans(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-class Names:
+class PartNames:
     """The names of one problem's parts."""
 
     def __init__(self, problem: Problem) -> None:

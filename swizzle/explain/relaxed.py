@@ -31,7 +31,7 @@ from symbolic.solve.verdict import Excluded, Possible
 from symbolic.values.guard import Guard, Guards, OutOfTime
 from symbolic.values.union import Union
 from symbolic.values.vector import Encoding, Lanes, Vector
-from templates.chooser import Choice, Chooser, Open
+from templates.chooser import Choice, Chooser, OpenChooser
 from templates.holes import Point, Space, kind_of
 from templates.template import Template
 
@@ -86,7 +86,7 @@ class Relaxed:
         ]
         self.arity = [len(hole.arguments) for hole in problem.program.holes]
         self.points = problem.points
-        self._open = [Open[Union](self.guards, t.components) for t in self.templates]
+        self._open = [OpenChooser[Union](self.guards, t.components) for t in self.templates]
         self.encoding = Encoding(self.guards, problem.terms, self._hole)
         self.solver = GuardSolver(self.guards, solver)
         self.violations: dict[Kept, Violation] = dict(violations or {})

@@ -8,7 +8,7 @@ from swizzle.explain.blame import Blame
 from swizzle.explain.explanation import Blamed, Unproducible
 from swizzle.explain.forced import beyond_arguments, beyond_template, two_values
 from swizzle.explain.needs import reasons
-from swizzle.explain.part_names import Names, listing
+from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.requirements import Ignores, Obeys, Requirement, Right
 
@@ -20,7 +20,7 @@ RULES: Final = {
 }
 
 
-def unproducible(names: Names, blame: Blame) -> tuple[Unproducible, ...]:
+def unproducible(names: PartNames, blame: Blame) -> tuple[Unproducible, ...]:
     """Return the outputs of a conflict, each with what it should be."""
     found = []
     for number in blame.outputs:
@@ -33,14 +33,14 @@ def unproducible(names: Names, blame: Blame) -> tuple[Unproducible, ...]:
     return tuple(found)
 
 
-def structural(names: Names, blame: Blame) -> tuple[str, ...]:
+def structural(names: PartNames, blame: Blame) -> tuple[str, ...]:
     """Say why an output cannot be produced whatever values the holes have; empty if the values are the reason."""
     if blame.holes or blame.rules or len(blame.outputs) != 1:
         return ()
     return tuple(reasons(names.problem, names, names.problem.outputs[blame.outputs[0]]))
 
 
-def about_values(relaxed: Relaxed, names: Names, blame: Blame, deadline: float) -> tuple[str, ...]:
+def about_values(relaxed: Relaxed, names: PartNames, blame: Blame, deadline: float) -> tuple[str, ...]:
     """Say which values the holes would need, but cannot have."""
     for hole in blame.holes:
         text = beyond_template(relaxed, names, hole, blame.requirements - {Obeys(hole)}, deadline)
@@ -52,7 +52,7 @@ def about_values(relaxed: Relaxed, names: Names, blame: Blame, deadline: float) 
     return ()
 
 
-def about_arguments(extended: Relaxed, names: Names, blame: Blame, deadline: float) -> tuple[str, ...]:
+def about_arguments(extended: Relaxed, names: PartNames, blame: Blame, deadline: float) -> tuple[str, ...]:
     """Say which uses of a hole with the same arguments would need different values."""
     for hole in blame.ignoring:
         others: frozenset[Requirement] = frozenset(Ignores(h) for h in blame.ignoring if h != hole)
@@ -62,7 +62,7 @@ def about_arguments(extended: Relaxed, names: Names, blame: Blame, deadline: flo
     return ()
 
 
-def blamed(relaxed: Relaxed, names: Names, blame: Blame) -> tuple[Blamed, ...]:
+def blamed(relaxed: Relaxed, names: PartNames, blame: Blame) -> tuple[Blamed, ...]:
     """Return what forbids the outputs: holes and their arguments, then rules, each with its place."""
     found = []
     for number in blame.holes:

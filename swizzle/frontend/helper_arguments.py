@@ -29,7 +29,7 @@ class Team(Struct, frozen=True):
     ranks: tuple[Expr, ...]
 
 
-class Call(Struct, frozen=True):
+class HelperCall(Struct, frozen=True):
     """The call of a helper: what its arguments are read with."""
 
     reader: ExpressionReader
@@ -98,7 +98,7 @@ def read_array(reader: ExpressionReader, node: ast.expr, what: str) -> tuple[str
 # ---- the team --------------------------------------------------------------------------------------------------
 
 
-def read_team(call: Call, dimensions: int) -> Team:
+def read_team(call: HelperCall, dimensions: int) -> Team:
     """Return the warp or the block in the shape that was given, or in its own."""
     reader, launch = call.reader, call.reader.launch
     loop = IndexLoops(reader, call.place)
@@ -153,7 +153,7 @@ def _linear(loop: IndexLoops, block: tuple[int, int, int]) -> Expr:
 # ---- one value for each dimension ------------------------------------------------------------------------------
 
 
-def read_strides(call: Call, dimensions: int) -> tuple[int, ...]:
+def read_strides(call: HelperCall, dimensions: int) -> tuple[int, ...]:
     """Read how many consecutive elements a thread moves along each dimension."""
     strides = call.numbers("stride", dimensions) or (1,) * dimensions
     for stride in strides:
@@ -162,7 +162,7 @@ def read_strides(call: Call, dimensions: int) -> tuple[int, ...]:
     return strides
 
 
-def read_rounds(call: Call, kept: Sequence[int], a_round: Sequence[int]) -> tuple[int, ...]:
+def read_rounds(call: HelperCall, kept: Sequence[int], a_round: Sequence[int]) -> tuple[int, ...]:
     """Return the rounds asked for, or as many as an array of shape `kept` holds, of `a_round` elements each."""
     asked = call.numbers("rounds", len(kept))
     found = []
@@ -190,7 +190,7 @@ def read_rounds(call: Call, kept: Sequence[int], a_round: Sequence[int]) -> tupl
     return tuple(found)
 
 
-def read_offsets(call: Call, loop: IndexLoops, dimensions: int) -> list[Expr]:
+def read_offsets(call: HelperCall, loop: IndexLoops, dimensions: int) -> list[Expr]:
     """Read where the chunk begins."""
     node = call.given("offset")
     if node is None:
@@ -205,7 +205,7 @@ def read_offsets(call: Call, loop: IndexLoops, dimensions: int) -> list[Expr]:
     return values
 
 
-def read_shuffled(call: Call, team: Team, turns: Sequence[Expr]) -> list[Expr]:
+def read_shuffled(call: HelperCall, team: Team, turns: Sequence[Expr]) -> list[Expr]:
     """Read `shfl=`, for each dimension: a lambda of the thread's number (and the round), an index, or nothing."""
     node = call.given("shfl")
     if node is None:

@@ -19,7 +19,7 @@ from swizzle.frontend import operators
 from swizzle.frontend.calls import Arguments
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.helper_arguments import (
-    Call,
+    HelperCall,
     counted,
     read_array,
     read_offsets,
@@ -46,7 +46,7 @@ class Side(Struct, frozen=True):
 
 def lower_load_store(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call) -> tuple[Stmt, ...]:
     """Return the statements that `warp_load(...)` and its kin stand for."""
-    call = Call(reader, name, arguments, node)
+    call = HelperCall(reader, name, arguments, node)
     far, kept = _sides(call)
     dimensions, transposed = len(far.array.shape), call.flag("transpose")
     kept_shape = kept.array.shape[::-1] if transposed else kept.array.shape
@@ -82,7 +82,9 @@ def lower_load_store(reader: ExpressionReader, name: str, arguments: Arguments, 
     return loop.around((*body, moves))
 
 
-def _move(call: Call, far: Side, kept: Side, position: tuple[Expr, ...], own: tuple[Expr, ...], inside: Expr) -> Stmt:
+def _move(
+    call: HelperCall, far: Side, kept: Side, position: tuple[Expr, ...], own: tuple[Expr, ...], inside: Expr
+) -> Stmt:
     """Return the move of one element."""
     reader, place, dtype = call.reader, call.place, kept.array.dtype
     if not call.is_load:
@@ -101,7 +103,7 @@ def _move(call: Call, far: Side, kept: Side, position: tuple[Expr, ...], own: tu
 # ---- the arrays ------------------------------------------------------------------------------------------------
 
 
-def _sides(call: Call) -> tuple[Side, Side]:
+def _sides(call: HelperCall) -> tuple[Side, Side]:
     """Read the two arrays: the global one, and the one that the team keeps."""
     reader, name = call.reader, call.name
     source_node, target_node = call.arguments["source"], call.arguments["destination"]

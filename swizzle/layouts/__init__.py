@@ -1,7 +1,7 @@
 """Layouts of shared tiles without bank conflicts, for several accesses at once, with proofs (docs/layouts.md)."""
 
 from swizzle.layouts.access import Access, access
-from swizzle.layouts.answer import Answer, Counted, Share
+from swizzle.layouts.answer import Counted, FoundLayout, Share
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.made import column_major, padded, rotated, row_major, swizzled, xored
 from swizzle.layouts.patterns import blocks, columns, cp_async, ldmatrix, linear, mma, rows, stmatrix, tma
@@ -9,8 +9,8 @@ from swizzle.layouts.search import best, count
 
 __all__ = [
     "Access",
-    "Answer",
     "Counted",
+    "FoundLayout",
     "Layout",
     "Share",
     "access",

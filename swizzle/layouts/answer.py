@@ -47,7 +47,7 @@ class Counted(Struct, frozen=True):
         return "\n".join(map(str, self.shares))
 
 
-class Answer(Struct, frozen=True):
+class FoundLayout(Struct, frozen=True):
     """The layout that was found, or None; with what is known of it.
 
     `optimal` says that its turns are proved to be the fewest of any layout; `proof` says in words why, or what is open.

@@ -15,12 +15,12 @@ from typing import Literal
 import numpy as np
 
 from swizzle.layouts.requests import Requests
-from swizzle.layouts.steps import Addresses, Xor
+from swizzle.layouts.steps import Addresses, FlipBits
 
 _MOST_NODES, _MOST_LOOKED_AT = 4_000, 4_000_000  # columns tried, and differences seen in all of them
 
 
-def lightest(requests: Requests, x: Addresses) -> Xor | Literal["unknown"] | None:
+def lightest(requests: Requests, x: Addresses) -> FlipBits | Literal["unknown"] | None:
     """Return the lightest matrix under which every phase takes one turn; None where no xor map of `x` has that.
 
     `x` holds the address of each cell before the map. 'unknown' where the search is given up.
@@ -36,7 +36,7 @@ def lightest(requests: Requests, x: Addresses) -> Xor | Literal["unknown"] | Non
     for ones in range(columns * (high - low) + 1):
         chosen = search.first(ones)
         if chosen is not None:
-            return Xor((0,) * high + tuple(value << low for value in chosen))
+            return FlipBits((0,) * high + tuple(value << low for value in chosen))
         if search.given_up:
             return "unknown"
         if not search.short:

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from swizzle.layouts.picture import svg
-from swizzle.layouts.steps import Addresses, Pad, Rotate, Step, Table, Xor
+from swizzle.layouts.steps import Addresses, FlipBits, Listed, Pad, Rotate, Step
 from symbolic.errors import Place
 from symbolic.ir.index import lanes_of
 from symbolic.ir.program import Binary, Const, DType, Expr, Load, Var
@@ -53,7 +53,7 @@ class Layout(Struct, frozen=True):
     @property
     def kind(self) -> str:
         """What the layout is, in a word or two."""
-        names = {Pad: "pad", Rotate: "rotate", Xor: "xor", Table: "table"}
+        names = {Pad: "pad", Rotate: "rotate", FlipBits: "xor", Listed: "table"}
         if self.steps:
             return " + ".join(names[type(step)] for step in self.steps)
         if len(self.shape) == 2:
@@ -68,13 +68,13 @@ class Layout(Struct, frozen=True):
     @property
     def table_bytes(self) -> int:
         """How many bytes of constants the index needs beside: two or four for each cell of a table, otherwise none."""
-        tables = [step for step in self.steps if isinstance(step, Table)]
+        tables = [step for step in self.steps if isinstance(step, Listed)]
         return sum(len(table.values) * (2 if max(table.values) < 1 << 16 else 4) for table in tables)
 
     @property
     def alignment(self) -> int:
         """The bytes that the array must begin at a multiple of, for its vectors and for flipped bits."""
-        flipped = [column for step in self.steps if isinstance(step, Xor) for column in step.columns]
+        flipped = [column for step in self.steps if isinstance(step, FlipBits) for column in step.columns]
         top = max((column.bit_length() for column in flipped), default=0)
         return max(128, (1 << top) * self.bits // 8)
 
@@ -107,7 +107,7 @@ class Layout(Struct, frozen=True):
         arguments = ", ".join(f"unsigned {each}" for each in self.names)
         text, formula = "", self.c
         for step in self.steps:
-            if isinstance(step, Table):
+            if isinstance(step, Listed):
                 word = "unsigned short" if max(step.values) < 1 << 16 else "unsigned"
                 values = ", ".join(map(str, step.values))
                 text += f"__constant__ {word} {name}_table[{len(step.values)}] = {{{values}}};\n\n"
@@ -142,7 +142,7 @@ class Layout(Struct, frozen=True):
         plain = f"Layout<{shape},{steps}>"
         if not rest:
             return plain
-        bms = rest[0].bms if isinstance(rest[0], Xor) else None
+        bms = rest[0].bms if isinstance(rest[0], FlipBits) else None
         return f"composition(Swizzle<{bms[0]},{bms[1]},{bms[2]}>{{}}, {plain}{{}})" if bms else None
 
     @property
@@ -155,7 +155,7 @@ class Layout(Struct, frozen=True):
         if not self.steps:
             return "NONE" if row % 16 == 0 else None
         step = self.steps[0]
-        bms = step.bms if len(self.steps) == 1 and isinstance(step, Xor) else None
+        bms = step.bms if len(self.steps) == 1 and isinstance(step, FlipBits) else None
         if bms is None or row not in TMA_MODES or self.bits not in (8, 16, 32, 64):
             return None
         b, name = TMA_MODES[row]
@@ -184,7 +184,7 @@ def linear(shape: Sequence[int], order: Sequence[int]) -> Addresses:
 def agrees(layout: Layout) -> bool:
     """Say whether the printed formula gives what the steps give at every cell, and no two cells share an address."""
     table = layout.table()
-    if any(isinstance(step, Table) for step in layout.steps):
+    if any(isinstance(step, Listed) for step in layout.steps):
         printed = table  # it is printed as it is
     else:
         coordinates = dict(zip(layout.names, np.indices(layout.shape), strict=True))
@@ -237,9 +237,9 @@ class _Split(Struct, frozen=True):
                 if per:
                     turn = _sum(turn, _product(_quotient(self.row, per), unit))
                 return _Split(self.row, _remainder(_sum(self.column, turn), n), n, self.rows, self.size)
-            case Xor(columns):
+            case FlipBits(columns):
                 return self._flipped(columns)
-            case Table():
+            case Listed():
                 return _one(Load("TABLE", (self.whole(),), DType.INDEX, _NOWHERE), max(step.values) + 1)
 
     def _flipped(self, columns: tuple[int, ...]) -> _Split:

@@ -7,7 +7,7 @@ from typing import Any
 
 from swizzle.layouts.access import is_int, mistake
 from swizzle.layouts.layout import Layout
-from swizzle.layouts.steps import Pad, Rotate, Xor, swizzle
+from swizzle.layouts.steps import FlipBits, Pad, Rotate, swizzle
 
 
 def row_major(shape: Sequence[int], bits: int = 32) -> Layout:
@@ -53,7 +53,7 @@ def xored(shape: Sequence[int], columns: Sequence[int], bits: int = 32) -> Layou
     if not all(is_int(column) and 0 <= column < 1 << j for j, column in enumerate(columns)):
         mistake(f"the columns are {columns!r}", "for each bit of the address the bits below that it flips")
     plain = row_major(shape, bits)
-    return Layout(plain.shape, bits, plain.order, (Xor(tuple(columns)),))
+    return Layout(plain.shape, bits, plain.order, (FlipBits(tuple(columns)),))
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

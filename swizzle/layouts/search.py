@@ -16,13 +16,13 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.layouts.access import Access, access, is_int, mistake
-from swizzle.layouts.answer import Answer, Counted, counted
+from swizzle.layouts.answer import Counted, FoundLayout, counted
 from swizzle.layouts.bit_matrices import lightest
 from swizzle.layouts.colouring import coloured
 from swizzle.layouts.families import Base, Batch, bases, pads, rotations, swizzles
 from swizzle.layouts.layout import TMA_MODES, Layout, agrees
 from swizzle.layouts.requests import Requests, requests_of
-from swizzle.layouts.steps import Step, Table, swizzle
+from swizzle.layouts.steps import Listed, Step, swizzle
 from symbolic.machine.accesses import BANKS, WORD
 
 Family = Literal["xor", "rotate", "pad", "table"]
@@ -42,7 +42,7 @@ def best(
     families: Sequence[Family] = FAMILIES,
     at_most: int | None = None,
     tma: bool = False,
-) -> Answer:
+) -> FoundLayout:
     """Return the layout of a shared tile with the fewest turns over all accesses, then the fewest bytes, instructions.
 
     `shape` counts elements of `bits` bits (8 to 128). An access is a pattern (`rows()`, `ldmatrix(4)`, ...), or a
@@ -122,18 +122,20 @@ class _Search:
         self.notes: list[str] = []
         self._instructions: dict[tuple[Any, ...], int] = {}
 
-    def answer(self) -> Answer:
+    def answer(self) -> FoundLayout:
         """Return the best layout."""
         requests = self.requests
         if requests.contradiction:
-            return Answer(requests, None, None, f"none: {requests.contradiction}", False, 0)
+            return FoundLayout(requests, None, None, f"none: {requests.contradiction}", False, 0)
         found = self._tma() if self.tma else self._all()
         if found is None:
-            return Answer(requests, None, None, f"none found: {self._limits()}", False, self.tried)
+            return FoundLayout(requests, None, None, f"none found: {self._limits()}", False, self.tried)
         assert agrees(found.layout) and requests.whole(found.layout.table()), "what is answered is a layout"
         by_access = counted(requests, found.layout.table())
         assert by_access.turns == found.turns
-        return Answer(requests, found.layout, by_access, self._proof(found), found.turns == requests.least, self.tried)
+        return FoundLayout(
+            requests, found.layout, by_access, self._proof(found), found.turns == requests.least, self.tried
+        )
 
     def _limits(self) -> str:
         if self.tma:
@@ -340,7 +342,7 @@ class _Search:
         never = np.flatnonzero(table < 0)  # nobody asks for them
         table[never] = table.max() + 1 + np.arange(len(never))
         base = Base(tuple(range(len(requests.shape))), (), np.empty(0, np.int64), 0, 0, 0)
-        found = self._counted(base, (Table(tuple(table.tolist())),), ("table",))
+        found = self._counted(base, (Listed(tuple(table.tolist())),), ("table",))
         return found if found is not None and found.turns == requests.least else None
 
     def _tma(self) -> _Found | None:
@@ -369,7 +371,7 @@ class _Search:
                 f"{found.turns} turns, fewest of {self.tried} layouts that were tried; counting shows that no layout "
                 f"has fewer than {requests.least}. Whether one in between exists is open"
             )
-        if any(isinstance(step, Table) for step in layout.steps):
+        if any(isinstance(step, Listed) for step in layout.steps):
             return f"{text}. By edge colouring: none of {self.tried} formulas that were tried is as good"
         if found.bytes > self._tight and not self.tma:
             return f"{text}. Of {self.tried} layouts that were tried, none as good takes less memory"

@@ -60,7 +60,7 @@ class Rotate(Struct, frozen=True):
         return found
 
 
-class Xor(Struct, frozen=True):
+class FlipBits(Struct, frozen=True):
     """Bit j of the address flips the bits of `columns[j]`, all of them below j; so no two addresses become one."""
 
     columns: tuple[int, ...]
@@ -87,7 +87,7 @@ class Xor(Struct, frozen=True):
         return (b, low, s) if bits == [(high + i, low + i) for i in range(b)] and s >= b else None
 
 
-class Table(Struct, frozen=True):
+class Listed(Struct, frozen=True):
     """Where no formula is known: the address of each cell, listed."""
 
     values: tuple[int, ...]
@@ -96,9 +96,9 @@ class Table(Struct, frozen=True):
         return np.array(self.values, np.int64)[x]
 
 
-Step: TypeAlias = Pad | Rotate | Xor | Table
+Step: TypeAlias = Pad | Rotate | FlipBits | Listed
 
 
-def swizzle(b: int, m: int, s: int) -> Xor:
+def swizzle(b: int, m: int, s: int) -> FlipBits:
     """Return CuTe's Swizzle<B, M, S> of element addresses: bits M+S ... M+S+B-1 flip bits M ... M+B-1."""
-    return Xor((0,) * (m + s) + tuple(1 << m + i for i in range(b)))
+    return FlipBits((0,) * (m + s) + tuple(1 << m + i for i in range(b)))

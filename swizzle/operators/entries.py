@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from swizzle.operators.loop import BOOL, Domain, name_of, sort_in
-from swizzle.operators.machine import Control, Machine, NotFound
+from swizzle.operators.machine import Control, LinearMachine, NotFound
 from swizzle.operators.samples import random_rows
 from swizzle.operators.semiring import UNIT
 from symbolic.expressions.expression import (
@@ -43,10 +43,10 @@ Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclass
-class Entries:
-    """Entries, each a constant or a word; `found` are words by their names."""
+class CarrierEntries:
+    """The entries of a carrier, each a constant or a word; `found` are words by their names."""
 
-    machine: Machine
+    machine: LinearMachine
     domain: Domain
     constants: dict[Key, Expression] = field(default_factory=dict)
     heads: dict[Key, Key] = field(default_factory=dict)
@@ -214,13 +214,13 @@ def _finite(node: Expression) -> Expression:
     return both(less(LEAST, node), less(node, GREATEST))
 
 
-def _random_parts(words: Entries, rng: random.Random) -> Iterator[dict[Key, Any]]:
+def _random_parts(words: CarrierEntries, rng: random.Random) -> Iterator[dict[Key, Any]]:
     """Yield what random parts of the input do, entry by entry, in Python's numbers."""
     machine = words.machine
     loop = machine.loop
     lifted = compiled(list(loop.elements), [words.element(key) for key in words.keys])
     keys = words.keys
-    plain = Entries(machine, words.domain)
+    plain = CarrierEntries(machine, words.domain)
     plain.heads = {key: key for key in keys}
     names = [f"{side}.{plain.label(key)}" for side in "ab" for key in keys]
     joined = compiled(names, [plain.product(key) for key in keys])

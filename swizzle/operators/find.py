@@ -15,7 +15,7 @@ from swizzle.operators.linear import deduced
 from swizzle.operators.loop import Domain, Loop
 from swizzle.operators.machine import NotFound
 from swizzle.operators.proof import Proofs, Prover
-from swizzle.operators.ranges import Ranges, ranges_of
+from swizzle.operators.ranges import OverflowProof, ranges_of
 from symbolic.expressions.expression import TRUE, subexpressions
 from symbolic.expressions.formulas import Verdict
 
@@ -34,7 +34,7 @@ class Found(Struct, frozen=True):
     seconds: float
     tried: tuple[str, ...] = ()
     mixed_up: str = ""
-    ranges: Ranges | None = None
+    ranges: OverflowProof | None = None
     undecided: bool = False
 
     @property

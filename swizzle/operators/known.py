@@ -34,7 +34,7 @@ from symbolic.expressions.expression import (
 )
 
 Words: TypeAlias = Sequence[Expression]
-Row: TypeAlias = Callable[[Words, Words], tuple[Expression, ...]]
+CombineRow: TypeAlias = Callable[[Words, Words], tuple[Expression, ...]]
 SPLITS: Final = 40
 
 
@@ -58,7 +58,7 @@ def _variance(a: Words, b: Words) -> tuple[Expression, ...]:
     return count, mean, add(a[2], b[2], divide(multiply(apart, apart, a[0], b[0]), count))
 
 
-KNOWN: Final[dict[str, tuple[int, Row]]] = {
+KNOWN: Final[dict[str, tuple[int, CombineRow]]] = {
     "log-sum-exp": (1, _log_sum_exp), "online softmax": (2, _softmax), "mean": (2, _mean),
     "variance": (3, _variance),
 }  # fmt: skip

@@ -14,9 +14,9 @@ import random
 from collections.abc import Sequence
 
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.entries import Entries, Key
+from swizzle.operators.entries import CarrierEntries, Key
 from swizzle.operators.loop import Domain, Loop, name_of
-from swizzle.operators.machine import Machine, NotFound, machines
+from swizzle.operators.machine import LinearMachine, NotFound, machines
 from swizzle.operators.semiring import UNIT
 from symbolic.expressions.expression import TRUE, Expression, substituted
 
@@ -39,8 +39,8 @@ def deduced(loop: Loop, live: Sequence[str], domain: Domain) -> list[Carrier]:
     return sorted(found, key=lambda each: len(each.words))
 
 
-def _carrier(machine: Machine, live: Sequence[str], domain: Domain) -> Carrier:
-    words = Entries(machine, "reals" if domain == "reals" else "integers")
+def _carrier(machine: LinearMachine, live: Sequence[str], domain: Domain) -> Carrier:
+    words = CarrierEntries(machine, "reals" if domain == "reals" else "integers")
     words.guess(random.Random(1))
     words.settle()
     loop = machine.loop
@@ -82,11 +82,11 @@ def _carrier(machine: Machine, live: Sequence[str], domain: Domain) -> Carrier:
     )
 
 
-def _controlled(machine: Machine) -> str:
+def _controlled(machine: LinearMachine) -> str:
     return f" under {', '.join(machine.control)}" if len(machine.states) > 1 else ""
 
 
-def _after(words: Entries, name: str) -> Expression:
+def _after(words: CarrierEntries, name: str) -> Expression:
     """Return a word of the loop's state after a part at the input's beginning."""
     machine = words.machine
     if name in machine.control:
@@ -101,7 +101,7 @@ def _after(words: Entries, name: str) -> Expression:
     return found
 
 
-def _spelled(machine: Machine, heads: Sequence[Key]) -> list[str]:
+def _spelled(machine: LinearMachine, heads: Sequence[Key]) -> list[str]:
     """Return names for words: that of a state's word, of the one that it multiplies, and of the control before."""
     found: list[str] = []
     for key in heads:

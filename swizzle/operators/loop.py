@@ -49,7 +49,7 @@ def sort_in(domain: Domain, dtype: DType, *, mixed: bool = False) -> Sort:
     return Sort("word", int(dtype.value[1:]), dtype.value[0] == "i")
 
 
-class Range(Struct, frozen=True):
+class Promise(Struct, frozen=True):
     """What is promised of a loop's data: at most so many elements, each of which meets a condition."""
 
     length: int | None = None
@@ -72,7 +72,7 @@ class Loop:
     initial: Mapping[str, Expression]
     step: Mapping[str, Expression]
     result: tuple[Expression, ...]
-    range: Range = field(default_factory=Range)
+    range: Promise = field(default_factory=Promise)
     run: Callable[..., Any] | None = None
 
     @cached_property

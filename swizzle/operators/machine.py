@@ -24,7 +24,7 @@ class NotFound(Exception):
 
 
 @dataclass(frozen=True)
-class Machine:
+class LinearMachine:
     """A loop's state as a control and groups of numbers, each linear over a semiring under every control."""
 
     loop: Loop
@@ -38,7 +38,7 @@ class Machine:
     rows: Mapping[tuple[Control, str], Mapping[str, Expression]]
 
 
-def machines(loop: Loop, live: Sequence[str]) -> Iterator[Machine]:
+def machines(loop: Loop, live: Sequence[str]) -> Iterator[LinearMachine]:
     """Yield the ways in which a loop is linear, over one choice of semirings after the other."""
     control, states = _control(loop, live)
     numbers = [name for name in live if name not in control]
@@ -57,7 +57,7 @@ def machines(loop: Loop, live: Sequence[str]) -> Iterator[Machine]:
     moves = {(state, name): steps[state, name] for state in states for name in control}
     start = tuple(loop.initial[name].value for name in control)
     for chosen in itertools.islice(itertools.product(*choices), MOST_CHOICES):
-        yield Machine(
+        yield LinearMachine(
             loop, control, states, start, {name: ring for group, ring, _ in chosen for name in group},
             {name: group for group, _, _ in chosen for name in group}, moves,
             {name: each for group, ring, _ in chosen for name, each in _floor(loop, group, ring).items()},

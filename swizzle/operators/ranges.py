@@ -46,7 +46,7 @@ SECONDS = 5.0
 LARGEST = 1 << 200
 
 
-class Ranges(Struct, frozen=True):
+class OverflowProof(Struct, frozen=True):
     """Whether no word overflows, the bounds that say so, or what may overflow."""
 
     verdict: Verdict
@@ -54,7 +54,7 @@ class Ranges(Struct, frozen=True):
     reason: str = ""
 
 
-def ranges_of(carrier: Carrier) -> Ranges:
+def ranges_of(carrier: Carrier) -> OverflowProof:
     """Prove that no word of a carrier overflows; its laws are proved of integers."""
     whole = [word for word, dtype in carrier.words.items() if dtype is not BOOL and not dtype.is_float]
     length = carrier.loop.range.length
@@ -82,10 +82,10 @@ def ranges_of(carrier: Carrier) -> Ranges:
         [(claim, TRUE) for claim in claims], sorts, given, infinite=carrier.infinities("ab"), timeout=SECONDS
     )  # fmt: skip
     if found.verdict == "proved":
-        return Ranges("proved", [text_of(each) for each in bounds])
+        return OverflowProof("proved", [text_of(each) for each in bounds])
     if found.verdict == "unknown":
-        return Ranges("unknown", reason=f"whether a word overflows is not known: {found.reason}")
-    return _overflowing(carrier) or Ranges("unknown", reason=_missing(carrier, found.values, claims, bounds))
+        return OverflowProof("unknown", reason=f"whether a word overflows is not known: {found.reason}")
+    return _overflowing(carrier) or OverflowProof("unknown", reason=_missing(carrier, found.values, claims, bounds))
 
 
 def _missing(
@@ -99,7 +99,7 @@ def _missing(
     return f"{word} may overflow: {reason}, of {'any length' if length is None else f'at most {length} elements'}"
 
 
-def _overflowing(carrier: Carrier) -> Ranges | None:
+def _overflowing(carrier: Carrier) -> OverflowProof | None:
     """Return that a word overflows of an input that is one element over and over."""
     loop = carrier.loop
     length = loop.range.length or 1 << 40
@@ -120,7 +120,7 @@ def _overflowing(carrier: Carrier) -> Ranges | None:
                         if dtype is not BOOL and not dtype.is_float and not _in_type(value, dtype):
                             shown = ", ".join(f"{name} = {each}" for name, each in zip(loop.elements, row, strict=True))
                             size = f"{float(value):.3g}" if abs(value) > 10**15 else value
-                            return Ranges(
+                            return OverflowProof(
                                 "refuted", reason=f"of {elements} elements {shown}, {word} is {size}: no {dtype.value}"
                             )
         except (ArithmeticError, ValueError):

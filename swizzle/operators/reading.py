@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType
-from swizzle.operators.loop import BOOL, Loop, Range, name_of
+from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.parts import assigned, first_use, own_statements, parts_of, read
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
@@ -88,7 +88,7 @@ class _Reader:
             gone = name_of(STOPPED, BOOL)
             step = {name: select(gone, name_of(name, types[name]), each) for name, each in step.items()}
             step[STOPPED] = either(gone, stopped)
-        promised = Range(self._length(length), self._where())
+        promised = Promise(self._length(length), self._where())
         place = self.code.text.place(self.code.node)
         return Loop(self.code.name, place, self.elements, types, initial, step, result, promised, run)
 

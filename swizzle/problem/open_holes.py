@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from symbolic.ir.program import DType, Hole
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.union import Union
-from templates.chooser import Choice, Open
+from templates.chooser import Choice, OpenChooser
 from templates.holes import Point, kind_of
 from templates.template import Template
 
@@ -25,7 +25,7 @@ class OpenHoles:
     ) -> None:
         """`wider` are the templates of the space in which the search may continue; None if it ends with this one."""
         self.guards, self.holes, self.templates, self.wider = guards, holes, list(templates), list(wider)
-        self.open = [Open[Union](guards, t.components) for t in self.templates]
+        self.open = [OpenChooser[Union](guards, t.components) for t in self.templates]
         self._differ = {
             number
             for number, (now, later) in enumerate(zip(self.templates, self.wider, strict=False))
@@ -59,7 +59,7 @@ class OpenHoles:
             self.guards.add((-self._here,))
             self._here = None
         for number in self._differ:
-            self.open[number] = Open[Union](self.guards, self.wider[number].components)
+            self.open[number] = OpenChooser[Union](self.guards, self.wider[number].components)
         self.templates, self.wider = self.wider, []
         for (number, point), free in self._free.items():
             equate(self.guards, None, self.templates[number].at(self.open[number], point), free)

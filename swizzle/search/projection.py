@@ -16,7 +16,7 @@ from symbolic.solve.propagate import Subproblem
 from symbolic.values.guard import Guard
 
 
-class Spot(Struct, frozen=True):
+class PointValue(Struct, frozen=True):
     """A value of a hole at one of its points, which are numbered line by line in the order of their appearance."""
 
     hole: int
@@ -28,20 +28,20 @@ class Projector:
     """Knows which guards stand for values of holes."""
 
     def __init__(self) -> None:
-        self._spots: dict[Guard, Spot] = {}
+        self._spots: dict[Guard, PointValue] = {}
         self._domains: dict[tuple[int, int], Sequence[Guard]] = {}
 
     def add(self, hole: int, line: int, guards: Sequence[Guard]) -> None:
         """Add a point: the guards of its values."""
         self._domains[hole, line] = guards
-        self._spots |= {guard: Spot(hole, line, value) for value, guard in enumerate(guards)}
+        self._spots |= {guard: PointValue(hole, line, value) for value, guard in enumerate(guards)}
 
-    def projections(self, clauses: Sequence[Sequence[Guard]]) -> Iterator[list[Spot]]:
+    def projections(self, clauses: Sequence[Sequence[Guard]]) -> Iterator[list[PointValue]]:
         """Yield the spots of which one must be taken, for each hole that the clauses of a demand restrict by itself."""
-        called_for: dict[int, dict[Guard, Spot]] = {}
+        called_for: dict[int, dict[Guard, PointValue]] = {}
         domains: dict[tuple[int, int], Sequence[Guard]] = {}
         for clause in clauses:
-            here: dict[tuple[int, int], dict[Guard, Spot]] = {}
+            here: dict[tuple[int, int], dict[Guard, PointValue]] = {}
             for guard in clause:
                 spot = self._spots.get(guard)
                 if spot is not None:

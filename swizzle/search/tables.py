@@ -27,7 +27,7 @@ from swizzle.problem.demands import Examples
 from swizzle.problem.many import Many
 from swizzle.problem.open_holes import free_union
 from swizzle.problem.problem import Problem
-from swizzle.search.projection import Projector, Spot
+from swizzle.search.projection import PointValue, Projector
 from symbolic.solve.propagate import Propagation
 from symbolic.values.guard import Guard, Guards, OutOfTime
 from symbolic.values.union import Union
@@ -123,7 +123,7 @@ class Tables:
         self._here = self._guards.fresh()  # 'in the space that is searched', of which alone what was learnt is true
         self._propagation = Propagation()
         self._projector = Projector()
-        self._one_of: list[list[Spot]] = []  # of a hole, of which it must take one
+        self._one_of: list[list[PointValue]] = []  # of a hole, of which it must take one
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
         self.examples = Examples(problem, self._guards, self._hole, problem.demands_of(few), self._learn)

@@ -26,7 +26,7 @@ from symbolic.ir.program import Role
 from symbolic.suggest import near
 
 if TYPE_CHECKING:
-    from symbolic.lifting.environment import Names
+    from symbolic.lifting.environment import NameTable
 
 RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch"})
 
@@ -57,7 +57,7 @@ class SwzReader:
     specs: set[str] = field(default_factory=set)
     sketches: list[Sketch] = field(default_factory=list)
     operators: OperatorNames = field(init=False)
-    sequential: Names = field(init=False)
+    sequential: NameTable = field(init=False)
 
     def __post_init__(self) -> None:
         from swizzle.specs.sequential import names_of

@@ -24,15 +24,15 @@ from swizzle.specs.syntax import BUILTINS, PART, check_sequential
 from symbolic.algebra.law import LAWS
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
-from symbolic.lifting.builtins import HANDLED, Machine
-from symbolic.lifting.environment import Closure, Known, Names
+from symbolic.lifting.builtins import HANDLED, Caller
+from symbolic.lifting.environment import Closure, KnownFunction, NameTable
 from symbolic.lifting.functions import closure_with_defaults
-from symbolic.lifting.reading import Text, code_of
-from symbolic.lifting.states import Site
+from symbolic.lifting.reading import TextOrigin, code_of
+from symbolic.lifting.states import PathSite
 from symbolic.lifting.values import Items, is_data, outward, shape_of
 
 
-class SourceText(Text, frozen=True):
+class SourceText(TextOrigin, frozen=True):
     """The text that a sequential function stands in."""
 
     source: Source | None = None
@@ -44,7 +44,7 @@ class SourceText(Text, frozen=True):
         return place if called_from is None else replace(place, function=function, called_from=called_from)
 
 
-class Table(Mapping[str, Any]):
+class SequentialNames(Mapping[str, Any]):
     """What names mean in the sequential part: a file's constants and functions, the language's, users' operators."""
 
     def __init__(self, names: Mapping[str, Any], operators: Mapping[str, Operator]) -> None:
@@ -59,9 +59,9 @@ class Table(Mapping[str, Any]):
             found = self._operators[name]
         match found:
             case Operator():
-                return Known(name, _operating(found))
+                return KnownFunction(name, _operating(found))
             case DeviceFunction():
-                return Known(name, _refusing(found))
+                return KnownFunction(name, _refusing(found))
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -71,20 +71,20 @@ class Table(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-def names_of(names: Mapping[str, Any], operators: Mapping[str, Operator]) -> Names:
+def names_of(names: Mapping[str, Any], operators: Mapping[str, Operator]) -> NameTable:
     """Return what the names of a file's sequential part mean; `names` may grow, and changes in no other way."""
-    return Names(
-        Table(names, operators), "the sequential part", PART,
+    return NameTable(
+        SequentialNames(names, operators), "the sequential part", PART,
         "a name defined above, or a function of the sequential part", "define it above the specification",
     )  # fmt: skip
 
 
-def define(node: ast.FunctionDef, source: Source, names: Names) -> SequentialFunction:
+def define(node: ast.FunctionDef, source: Source, names: NameTable) -> SequentialFunction:
     """Make a function of `node`, after checking that all of it is in the sequential part."""
     return _function(node.name, node, source, names)
 
 
-def evaluate(node: ast.expr, source: Source, names: Names) -> Any:
+def evaluate(node: ast.expr, source: Source, names: NameTable) -> Any:
     """Return what an expression of the top level is."""
     if isinstance(node, ast.Lambda):
         return _function("lambda", node, source, names)
@@ -100,7 +100,7 @@ def evaluate(node: ast.expr, source: Source, names: Names) -> Any:
     return SequentialFunction(found.code.name, found.code.node, source, found) if isinstance(found, Closure) else found
 
 
-def _function(name: str, node: ast.FunctionDef | ast.Lambda, source: Source, names: Names) -> SequentialFunction:
+def _function(name: str, node: ast.FunctionDef | ast.Lambda, source: Source, names: NameTable) -> SequentialFunction:
     try:
         check_sequential(node if isinstance(node, ast.FunctionDef) else node.body, source)
         code = code_of(node, SourceText(source.file, source=source), _Eating(names))
@@ -115,12 +115,12 @@ def _function(name: str, node: ast.FunctionDef | ast.Lambda, source: Source, nam
 class _Eating:
     """The names of what takes a generator's elements at once, users' operators, and of what is not known yet."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameTable) -> None:
         self._names = names
 
     def __contains__(self, name: object) -> bool:
         try:
-            return isinstance(name, str) and name not in BUILTINS and isinstance(self._names.table[name], Known)
+            return isinstance(name, str) and name not in BUILTINS and isinstance(self._names.table[name], KnownFunction)
         except KeyError:
             return True  # a call says what it is
 
@@ -128,11 +128,11 @@ class _Eating:
 # ---- what the language's own functions do ----------------------------------------------------------------------
 
 
-def _extreme(name: str) -> Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]:
+def _extreme(name: str) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
     """Return how `min`, `max`, `minimum` and `maximum` are called: on data as well as on numbers."""
     least, choose = ("min", minimum) if name.startswith("min") else ("max", maximum)
 
-    def call(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if name == least and keywords:
             return HANDLED[getattr(builtins, name)](machine, site, node, arguments, keywords)
         if keywords:
@@ -153,7 +153,7 @@ def _extreme(name: str) -> Callable[[Machine, Site, ast.AST, list[Any], dict[str
     return call
 
 
-def _zeros(_: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _zeros(_: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     if len(arguments) != 1 or keywords:
         raise SwizzleError(f"zeros with {len(arguments)} arguments", expected="a shape", fix="zeros((m, n))")
     try:
@@ -164,11 +164,11 @@ def _zeros(_: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords
     return array
 
 
-def _operating(operator: Operator) -> Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]:
+def _operating(operator: Operator) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
     """Return how a user's operator is called: on its arguments, or on the items of the only one."""
     name = operator.name
 
-    def call(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if keywords or not arguments:
             raise SwizzleError(
                 f"a wrong call of {name}", expected="two values or more, or a list",
@@ -188,10 +188,10 @@ def _operating(operator: Operator) -> Callable[[Machine, Site, ast.AST, list[Any
     return call
 
 
-def _refusing(function: DeviceFunction) -> Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]:
+def _refusing(function: DeviceFunction) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
     """Return the mistake that calling a device function is."""
 
-    def call(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         raise machine.error(
             getattr(node, "func", node), f"a call of the device function {function.name} outside a kernel",
             "a function of the sequential part", "write a function without a decorator for the specification",
@@ -200,7 +200,7 @@ def _refusing(function: DeviceFunction) -> Callable[[Machine, Site, ast.AST, lis
     return call
 
 
-_MEANINGS: Final = {name: Known(name, _extreme(name)) for name in ("min", "max", "minimum", "maximum")} | {
-    "zeros": Known("zeros", _zeros)
+_MEANINGS: Final = {name: KnownFunction(name, _extreme(name)) for name in ("min", "max", "minimum", "maximum")} | {
+    "zeros": KnownFunction("zeros", _zeros)
 }
 """What names mean that Python does not have, or has for numbers only."""

@@ -17,7 +17,7 @@ from symbolic.algebra.tally import Tally
 from symbolic.algebra.terms import Term, Terms
 
 
-class Clauses(Protocol):
+class ClauseSink(Protocol):
     """Where requirements over guards go."""
 
     def add(self, clause: Iterable[int], /) -> None: ...
@@ -34,7 +34,7 @@ Question: TypeAlias = Any
 """What is asked of a value: an item, or for a sequence the letters whose order is asked for."""
 
 
-class Entries(Protocol):
+class EntryBounds(Protocol):
     """What is known of the entries of an accumulator without looking at each."""
 
     def capacity(self) -> int:
@@ -82,7 +82,7 @@ class Accumulation(ABC):
         """Return the items that may come in although nobody wants them, as other entries may take them off again."""
         return frozenset()
 
-    def spare(self, entries: Entries, wanted: Counter[Term]) -> bool:
+    def spare(self, entries: EntryBounds, wanted: Counter[Term]) -> bool:
         """Say whether something may cancel."""
         return False
 
@@ -97,7 +97,7 @@ class Accumulation(ABC):
         `scaled` says that a contribution may have a coefficient."""
 
     @abstractmethod
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+    def require(self, clauses: ClauseSink, count: Any, uses: Sequence[Use], when: int) -> bool:
         """Require, where `when` holds, that an item is there as often as it should be.
 
         Return False where that is too much to be said, and something stronger is required.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Question, Use
+from symbolic.algebra.accumulation import Accumulation, ClauseSink, Question, Use
 from symbolic.algebra.tally import FALSE, NOTHING, TRUE, GuardMaker, Held, Tally, amount
 from symbolic.algebra.terms import Term, Terms
 
@@ -19,7 +19,7 @@ class Bag(Accumulation):
     def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return items.total()
 
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+    def require(self, clauses: ClauseSink, count: Any, uses: Sequence[Use], when: int) -> bool:
         clauses.exactly(count, [guard for guard, number in uses for _ in range(number)], when)
         return True
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Question, Use
+from symbolic.algebra.accumulation import Accumulation, ClauseSink, Question, Use
 from symbolic.algebra.bag import Times
 from symbolic.algebra.tally import Present, Tally
 from symbolic.algebra.terms import Term
@@ -21,7 +21,7 @@ class Distinct(Accumulation):
     def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return None
 
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+    def require(self, clauses: ClauseSink, count: Any, uses: Sequence[Use], when: int) -> bool:
         clauses.add([-when, *(guard for guard, _ in uses)])
         return True
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Question, Use
+from symbolic.algebra.accumulation import Accumulation, ClauseSink, EntryBounds, Offer, Question, Use
 from symbolic.algebra.bag import Times
 from symbolic.algebra.exact import folded
 from symbolic.algebra.tally import Coefficient, Single, Tally
@@ -30,13 +30,13 @@ class Linear(Accumulation):
         signs = {(item, number > 0) for offer in offers for items in offer for item, number in items.items()}
         return frozenset(item for item, positive in signs if positive and (item, False) in signs)
 
-    def spare(self, entries: Entries, wanted: Counter[Term]) -> bool:
+    def spare(self, entries: EntryBounds, wanted: Counter[Term]) -> bool:
         return entries.signs() == {True, False}
 
     def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return len(items) if scaled else sum(ceil(abs(Fraction(number))) for number in items.values())
 
-    def require(self, clauses: Clauses, count: int, uses: Sequence[Use], when: int) -> bool:
+    def require(self, clauses: ClauseSink, count: int, uses: Sequence[Use], when: int) -> bool:
         coefficients = {number for _, number in uses}
         if len(coefficients) < 2:
             (one,) = coefficients or {1}

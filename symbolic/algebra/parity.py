@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Entries, Offer, Question, Use
+from symbolic.algebra.accumulation import Accumulation, ClauseSink, EntryBounds, Offer, Question, Use
 from symbolic.algebra.bag import Bag, Times
 from symbolic.algebra.tally import NOTHING, TRUE, GuardMaker, Held, Tally, amount
 from symbolic.algebra.terms import Term, Terms
@@ -25,7 +25,7 @@ class Parity(Accumulation):
         several = Counter(item for offer in offers for item in {item for items in offer for item in items})
         return frozenset(item for item, number in several.items() if number > 1)
 
-    def spare(self, entries: Entries, wanted: Counter[Term]) -> bool:
+    def spare(self, entries: EntryBounds, wanted: Counter[Term]) -> bool:
         return entries.capacity() >= len(wanted) + 2
 
     def strict(self) -> Accumulation:
@@ -34,7 +34,7 @@ class Parity(Accumulation):
     def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return len(items)
 
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+    def require(self, clauses: ClauseSink, count: Any, uses: Sequence[Use], when: int) -> bool:
         clauses.odd([guard for guard, _ in uses], when, count == 1)
         return True
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from symbolic.algebra.accumulation import Accumulation, Clauses, Question, Use
+from symbolic.algebra.accumulation import Accumulation, ClauseSink, Question, Use
 from symbolic.algebra.tally import FALSE, TRUE, Amounts, GuardMaker, Held, Tally
 from symbolic.algebra.terms import Term, Terms
 
@@ -53,7 +53,7 @@ class Ordered(Accumulation):
     def fewest(self, items: Any, scaled: bool) -> int | None:
         return int(items.total())
 
-    def require(self, clauses: Clauses, count: Any, uses: Sequence[Use], when: int) -> bool:
+    def require(self, clauses: ClauseSink, count: Any, uses: Sequence[Use], when: int) -> bool:
         raise AssertionError("how often an item is there does not decide")
 
     def tally(self, question: Question, answers: Collection[Any], natural: bool, single: bool = False) -> Tally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from symbolic.core.value_types import BitVector, Boolean, Number, Symbolic, as_condition, describe
+from symbolic.core.value_types import BitVector, Boolean, IntegerLike, Symbolic, as_condition, describe
 from symbolic.core.values import boolean, integer, real, symbol_named
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Model
@@ -69,7 +69,7 @@ def function(name: str, takes: Sequence[Kind], gives: Kind) -> Function:
 
 
 def _like(kind: Kind) -> Symbolic:
-    if isinstance(kind, Number | Boolean):
+    if isinstance(kind, IntegerLike | Boolean):
         return kind
     if kind in (integer, boolean, real):
         return kind("kind!")

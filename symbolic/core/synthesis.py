@@ -14,7 +14,7 @@ from pysmt.fnode import FNode
 from symbolic.core.asking import Clock
 from symbolic.core.obligations import known
 from symbolic.core.outcome import Outcome, outcome_of
-from symbolic.core.value_types import Boolean, Number, describe
+from symbolic.core.value_types import Boolean, IntegerLike, describe
 from symbolic.core.values import BitVector, BooleanLike, Integer, Symbolic, all_of
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
@@ -27,7 +27,7 @@ EXAMPLES = 8
 CONTRADICTION = "the assumptions contradict each other: no input meets them, so that nothing is proved"
 
 
-class Guess(Protocol):
+class CostedValues(Protocol):
     """Values of holes, and what they cost."""
 
     values: dict[FNode, bool]
@@ -39,7 +39,7 @@ class Trying(Protocol):
 
     def best(
         self, examples: Sequence[Mapping[FNode, Value]], least: int, late: Callable[[], bool]
-    ) -> Guess | int | None:
+    ) -> CostedValues | int | None:
         """Return the cheapest program that fits the examples, of which none is below `least`; None where there is none,
         an int where none below it fits and more are too many."""
 
@@ -196,7 +196,7 @@ def input_symbols(inputs: Sequence[Symbolic]) -> set[FNode]:
     if not isinstance(inputs, list | tuple):
         raise SwizzleError(f"inputs that are {describe(inputs)}", expected="a list of symbols", fix="inputs=[x]")
     for value in inputs:
-        if not isinstance(value, Number | Boolean):
+        if not isinstance(value, IntegerLike | Boolean):
             raise SwizzleError(f"{describe(value)} among the inputs", expected="symbols, like integer('x')")
         if not value.formula.is_symbol():
             raise SwizzleError(

@@ -67,13 +67,13 @@ class Boolean(Refusals):
 
 
 _ORDER: dict[str, Callable[[int, int], bool]] = {"==": operators.eq, "<": operators.lt, "<=": operators.le}
-N = TypeVar("N", bound="Number")
+N = TypeVar("N", bound="IntegerLike")
 GREATEST_POWER = 1024
 WIDEST = 1 << 16
 """As many bits a bit-vector may have."""
 
 
-class Number(Refusals):
+class IntegerLike(Refusals):
     """What integers and bit-vectors share. A subclass says how to lift a Python int and how to build each node."""
 
     __slots__ = ()
@@ -172,7 +172,7 @@ class Number(Refusals):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Integer(Number):
+class Integer(IntegerLike):
     """A symbolic integer without bounds: + - * // % ** and comparisons; << and >> by a Python integer."""
 
     formula: FNode
@@ -185,7 +185,7 @@ class Integer(Number):
             decided = _decided(self.formula, lambda value: meaning(other, value) if swap else meaning(value, other))
             if decided is not None:
                 return Boolean(decided)
-        return Number._compare(self, operator, other, swap=swap)
+        return IntegerLike._compare(self, operator, other, swap=swap)
 
     def lift(self, other: object, *, exact: bool = False) -> Integer:
         if isinstance(other, Integer):
@@ -241,7 +241,7 @@ class Integer(Number):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Real(Number):
+class Real(IntegerLike):
     """A symbolic fraction, exactly: + - * / ** and comparisons, also with Integers, ints and Fractions.
 
     Division is total: `x / 0` is 0. A float is refused, as it is rarely the number that it is written as.
@@ -292,7 +292,7 @@ class Real(Number):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BitVector(Number):
+class BitVector(IntegerLike):
     """A symbolic machine integer of fixed width that wraps around.
 
     In + - * & | ^ a Python int may be any number of the width, signed or not; where its sign matters (comparisons,

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from symbolic.core.structures import fields_of, is_record, record
-from symbolic.core.value_types import BitVector, Boolean, Integer, Number, Real, describe
+from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.lifting import operations
@@ -25,16 +25,16 @@ from symbolic.lifting.conditions import conditions
 from symbolic.lifting.elementary import ELEMENTARY, handler
 from symbolic.lifting.merging import gathered, merge, truth_value
 from symbolic.lifting.operations import spread
-from symbolic.lifting.states import Dead, Site, State
+from symbolic.lifting.states import Dead, PathSite, State
 from symbolic.lifting.values import DIRECT, Items, is_plain, kind_of, outward, parts_inside, said
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
 
 
-class Machine(Protocol):
+class Caller(Protocol):
     """What a handler needs of the running function."""
 
-    def items(self, site: Site, sequence: Any) -> tuple[Any, ...]:
+    def items(self, site: PathSite, sequence: Any) -> tuple[Any, ...]:
         """Return the elements of a sequence of one known length."""
 
     def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
@@ -43,10 +43,10 @@ class Machine(Protocol):
     def generated(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Iterator[tuple[Guard, Any]]:
         """Yield the elements of a comprehension, each with the guard that it is one."""
 
-    def call(self, site: Site, node: ast.AST, function: Any, *arguments: Any) -> Any:
+    def call(self, site: PathSite, node: ast.AST, function: Any, *arguments: Any) -> Any:
         """Call a function."""
 
-    def site(self, node: ast.AST, state: State) -> Site:
+    def site(self, node: ast.AST, state: State) -> PathSite:
         """Return where a node is met."""
 
 
@@ -58,14 +58,16 @@ class SymbolicRange(Struct, frozen=True):
     step: int
 
 
-Handler = Callable[[Machine, Site, ast.AST, list[Any], dict[str, Any]], Any]
+Handler = Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]
 
 
 def _fixed(low: int, high: int, named: tuple[str, ...] = ()) -> Callable[[Handler], Handler]:
     """Check the number of arguments, and that they are not named."""
 
     def decorated(function: Handler) -> Handler:
-        def checked(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        def checked(
+            machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]
+        ) -> Any:
             name = function.__name__.strip("_")
             unknown = [key for key in keywords if key not in named]
             if unknown or not low <= len(arguments) <= high:
@@ -84,17 +86,17 @@ MANY: Final = 1_000
 
 
 @_fixed(1, 1)
-def _len(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _len(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return operations.length_of(site, arguments[0])
 
 
 @_fixed(1, 3)
-def _range(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _range(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     if all(type(each) is int for each in arguments) and (len(arguments) < 3 or arguments[2]):
         return range(*arguments)
     start, stop, step = {1: (0, *arguments, 1), 2: (*arguments, 1)}.get(len(arguments), tuple(arguments))
 
-    def made(at: Site, first: Any, last: Any) -> Any:
+    def made(at: PathSite, first: Any, last: Any) -> Any:
         if all(type(each) in (int, bool) for each in (first, last, step)):
             return operations.attempt(at, range, first, last, step)
         if site.budget.limited and not all(isinstance(each, operations.Number) for each in (first, last, step)):
@@ -112,22 +114,22 @@ def _range(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[
 
 
 @_fixed(1, 1)
-def _abs(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    def made(at: Site, value: Any) -> Any:
+def _abs(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    def made(at: PathSite, value: Any) -> Any:
         if isinstance(value, Union):
             return gathered([(guard, abs(number)) for number, guard in value.values.items()])
-        return abs(value) if isinstance(value, Number) else operations.attempt(at, abs, value)
+        return abs(value) if isinstance(value, IntegerLike) else operations.attempt(at, abs, value)
 
     return spread(site, made, arguments[0])
 
 
 def _extreme(symbol: str) -> Handler:
-    def handler(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def handler(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         name, key = "min" if symbol == "<" else "max", keywords.get("key")
         if not keywords.keys() <= {"key"}:
             raise SwizzleError(f"{name} with {next(iter(keywords))}=", expected=f"{name}(xs), or with key=", fix="if")
 
-        def least(at: Site, given: Any) -> Any:
+        def least(at: PathSite, given: Any) -> Any:
             items = _known(machine, at, given)
             if not items:
                 at.fail(f"ValueError: {name} of nothing")
@@ -146,8 +148,8 @@ def _extreme(symbol: str) -> Handler:
 
 
 @_fixed(1, 2)
-def _sum(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
-    def total(at: Site, given: Any) -> Any:
+def _sum(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    def total(at: PathSite, given: Any) -> Any:
         found = arguments[1] if len(arguments) == 2 else 0
         for item in _known(machine, at, given):
             if DIRECT[type(found)] and DIRECT[type(item)] and type(item) is not type(None):
@@ -163,11 +165,11 @@ def _sum(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dic
 
 
 def _quantifier(wanted: bool) -> Handler:
-    def handler(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    def handler(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
         table, sign = conditions(), 1 if wanted else -1
         (given,) = arguments
 
-        def found(at: Site, sequence: Any) -> Any:
+        def found(at: PathSite, sequence: Any) -> Any:
             guards = [sign * operations.truth(at, item) for item in _known(machine, at, sequence)]
             return truth_value(table, sign * table.all(guards))
 
@@ -176,10 +178,10 @@ def _quantifier(wanted: bool) -> Handler:
     return handler
 
 
-def _lazy_quantifier(wanted: bool) -> Callable[[Machine, ast.AST, ast.GeneratorExp, State], Any]:
+def _lazy_quantifier(wanted: bool) -> Callable[[Caller, ast.AST, ast.GeneratorExp, State], Any]:
     """`all` and `any` of a generator: what follows the element that decides is not computed."""
 
-    def handler(machine: Machine, node: ast.AST, generator: ast.GeneratorExp, state: State) -> Any:
+    def handler(machine: Caller, node: ast.AST, generator: ast.GeneratorExp, state: State) -> Any:
         table, sign, undecided = conditions(), 1 if wanted else -1, TRUE
         going = State(state.path, dict(state.names))
         elements = machine.generated(generator, going)
@@ -202,25 +204,25 @@ def _lazy_quantifier(wanted: bool) -> Callable[[Machine, ast.AST, ast.GeneratorE
 
 
 @_fixed(0, 1)
-def _list(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+def _list(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     return spread(site, lambda at, xs: Items.new(_known(machine, at, xs)), *arguments) if arguments else Items.new(())
 
 
 @_fixed(0, 1)
-def _tuple(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+def _tuple(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     return spread(site, lambda at, xs: _known(machine, at, xs), *arguments) if arguments else ()
 
 
 @_fixed(1, 1)
-def _reversed(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+def _reversed(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     return spread(site, lambda at, xs: _known(machine, at, xs)[::-1], *arguments)
 
 
 @_fixed(1, 2)
-def _enumerate(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+def _enumerate(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     first = arguments[1] if len(arguments) == 2 else 0
 
-    def counted(at: Site, xs: Any) -> tuple[Any, ...]:
+    def counted(at: PathSite, xs: Any) -> tuple[Any, ...]:
         items = _known(machine, at, xs)
         return tuple((operations.binary(at, "+", first, place), item) for place, item in enumerate(items))
 
@@ -228,8 +230,8 @@ def _enumerate(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], _
 
 
 @_fixed(0, MANY, ("strict",))
-def _zip(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    def zipped(at: Site, *sequences: Any) -> tuple[Any, ...]:
+def _zip(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def zipped(at: PathSite, *sequences: Any) -> tuple[Any, ...]:
         known = [_known(machine, at, sequence) for sequence in sequences]
         if keywords.get("strict") is True and len(set(map(len, known))) > 1:
             at.fail("ValueError: zip of sequences of several lengths")
@@ -239,10 +241,10 @@ def _zip(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], keyword
 
 
 @_fixed(2, MANY)
-def _map(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+def _map(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     function, *sequences = arguments
 
-    def each(at: Site, *given: Any) -> tuple[Any, ...]:
+    def each(at: PathSite, *given: Any) -> tuple[Any, ...]:
         rows = zip(*(_known(machine, at, sequence) for sequence in given), strict=False)
         return tuple(machine.call(at, node, function, *row) for row in rows)
 
@@ -250,8 +252,8 @@ def _map(machine: Machine, site: Site, node: ast.AST, arguments: list[Any], __: 
 
 
 @_fixed(1, 1)
-def _sorted(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
-    def ordered(at: Site, given: Any) -> Any:
+def _sorted(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    def ordered(at: PathSite, given: Any) -> Any:
         items = list(_known(machine, at, given))
         site.budget.spend(len(items) * len(items).bit_length(), site.where)
         site.budget.measure(tuple(items), parts_inside, site.where)
@@ -268,13 +270,13 @@ def _sorted(machine: Machine, site: Site, _: ast.AST, arguments: list[Any], __: 
 
 
 @_fixed(0, 1)
-def _bool(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _bool(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return truth_value(conditions(), operations.truth(site, arguments[0])) if arguments else False
 
 
 @_fixed(0, 1)
-def _int(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    def made(at: Site, value: Any) -> Any:
+def _int(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    def made(at: PathSite, value: Any) -> Any:
         if isinstance(value, Union | Integer):
             return value
         if isinstance(value, Boolean):
@@ -292,10 +294,10 @@ def _int(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[st
 
 
 @_fixed(2, 2)
-def _isinstance(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _isinstance(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     value, kinds = arguments
 
-    def tell(_: Site, each: Any) -> bool:
+    def tell(_: PathSite, each: Any) -> bool:
         asked = kinds if isinstance(kinds, tuple) else (kinds,)
         if isinstance(each, Union | Integer):
             return any(kind in (int, object, Integer) for kind in asked)
@@ -311,12 +313,12 @@ def _isinstance(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: 
 
 
 @_fixed(2, 2)
-def _divmod(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _divmod(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return tuple(operations.binary(site, symbol, *arguments) for symbol in ("//", "%"))
 
 
 @_fixed(2, 2)
-def _pow(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _pow(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return operations.binary(site, "**", *arguments)
 
 
@@ -324,20 +326,20 @@ def _pow(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[st
 
 
 @_fixed(3, 3)
-def _select(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _select(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     guard = operations.truth(site, arguments[0])
     return merge([(guard, arguments[1]), (-guard, arguments[2])])
 
 
 @_fixed(2, 2)
-def _lookup(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _lookup(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     sequence, index = arguments
     site.require(operations.compare(site, ">=", index, 0), "IndexError: a negative index")
     return operations.read(site, sequence, index)
 
 
 def _connective(wanted: bool) -> Handler:
-    def handler(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    def handler(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
         table, sign = conditions(), 1 if wanted else -1
         return truth_value(table, sign * table.all(sign * operations.truth(site, each) for each in arguments))
 
@@ -345,15 +347,15 @@ def _connective(wanted: bool) -> Handler:
 
 
 @_fixed(2, 2)
-def _implies(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _implies(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     premise, conclusion = (operations.truth(site, each) for each in arguments)
     return truth_value(conditions(), -conditions().both(premise, -conclusion))
 
 
-def _replace(_: Machine, site: Site, __: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+def _replace(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     (given,) = arguments
 
-    def made(at: Site, each: Any) -> Any:
+    def made(at: PathSite, each: Any) -> Any:
         if not is_record(each):
             at.fail(f"TypeError: replace of {said(each)}")
         unknown = keywords.keys() - fields_of(each).keys()
@@ -368,7 +370,7 @@ def _replace(_: Machine, site: Site, __: ast.AST, arguments: list[Any], keywords
     return spread(site, made, given)
 
 
-def _known(machine: Machine, site: Site, sequence: Any) -> tuple[Any, ...]:
+def _known(machine: Caller, site: PathSite, sequence: Any) -> tuple[Any, ...]:
     """Return the elements of a sequence of one length."""
     if isinstance(sequence, Items):
         return sequence.items
@@ -380,7 +382,7 @@ def _known(machine: Machine, site: Site, sequence: Any) -> tuple[Any, ...]:
 # ---- lists -----------------------------------------------------------------------------------------------------
 
 
-def _popped(site: Site, xs: Items, index: Any = -1) -> tuple[Items, Any]:
+def _popped(site: PathSite, xs: Items, index: Any = -1) -> tuple[Items, Any]:
     value = operations.read(site, xs, index)
     if type(index) is not int:
         raise SwizzleError("pop at an index that depends on a condition", expected="a number", fix="xs.pop()")
@@ -388,7 +390,7 @@ def _popped(site: Site, xs: Items, index: Any = -1) -> tuple[Items, Any]:
     return xs.edited(place, place + 1, ()), value
 
 
-def _inserted(_: Site, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
+def _inserted(_: PathSite, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
     if type(index) is not int:
         raise SwizzleError(
             "insert at an index that depends on a condition", expected="a number", fix="xs[:i] + [x] + xs[i:]"
@@ -397,7 +399,7 @@ def _inserted(_: Site, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
     return xs.edited(place, place, (value,)), None
 
 
-def _extended(site: Site, xs: Items, more: Any) -> tuple[Items, Any]:
+def _extended(site: PathSite, xs: Items, more: Any) -> tuple[Items, Any]:
     if not isinstance(more, Items | tuple):
         raise SwizzleError(
             "extend by something else than one list or tuple", expected="a list of a known length",
@@ -419,7 +421,7 @@ LIST_CHANGES: Final[dict[str, Callable[..., tuple[Items, Any]]]] = {
 
 
 @_fixed(2, 2)
-def _count(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _count(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     xs, value = arguments
     site.budget.spend(COMPARISON * len(xs), site.where)
     found: Any = 0
@@ -429,7 +431,7 @@ def _count(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[
 
 
 @_fixed(2, 2)
-def _index(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+def _index(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     xs, value = arguments
     site.budget.spend(COMPARISON * len(xs), site.where)
     table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
@@ -446,7 +448,7 @@ def _index(_: Machine, site: Site, __: ast.AST, arguments: list[Any], ___: dict[
 
 LIST_METHODS: Final[dict[str, Handler]] = {"copy": _list, "count": _count, "index": _index}
 
-SPECIAL: Final[dict[Any, Callable[[Machine, ast.AST, ast.GeneratorExp, State], Any]]] = {
+SPECIAL: Final[dict[Any, Callable[[Caller, ast.AST, ast.GeneratorExp, State], Any]]] = {
     builtins.all: _lazy_quantifier(True),
     builtins.any: _lazy_quantifier(False),
 }

@@ -12,7 +12,7 @@ from typing import Any, Final
 from symbolic.core.value_types import Integer
 from symbolic.errors import SwizzleError
 from symbolic.lifting import operations
-from symbolic.lifting.states import Site
+from symbolic.lifting.states import PathSite
 from symbolic.lifting.values import as_integer
 from symbolic.solve.floor_division import manager
 
@@ -34,12 +34,12 @@ def handler(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return what a call of an elementary function does in a lifted function."""
     name = ELEMENTARY[function]
 
-    def handle(_: object, site: Site, __: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def handle(_: object, site: PathSite, __: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if len(arguments) != 1 or keywords:
             site.fail(f"TypeError: {name} of {len(arguments)} arguments")
         return operations.spread(site, applied, arguments[0])
 
-    def applied(site: Site, value: Any) -> Any:
+    def applied(site: PathSite, value: Any) -> Any:
         formula = getattr(as_integer(value), "formula", None)
         if formula is None or formula.is_constant():
             return operations.attempt(site, function, value)

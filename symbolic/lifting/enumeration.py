@@ -19,8 +19,8 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
 from symbolic.lifting.environment import Closure
-from symbolic.lifting.rules import Alternative, NoRules, Rules, choices, rules_of
-from symbolic.lifting.unknowns import Choice
+from symbolic.lifting.rules import Alternative, NoRules, Productions, choices, rules_of
+from symbolic.lifting.unknowns import ChoicePoint
 from symbolic.solve.answer import Model
 from symbolic.solve.columns import Column, column, evaluated
 from symbolic.solve.evaluate import Value
@@ -39,7 +39,7 @@ class GaveUp(Exception):
     """There are too many programs, or the time is over."""
 
 
-class Guess(Struct, frozen=True):
+class TriedProgram(Struct, frozen=True):
     """What the choices are in a program of a cost."""
 
     values: dict[FNode, bool]
@@ -50,7 +50,7 @@ class Enumeration(Struct, frozen=True):
     """A grammar's call that a claim is about: its rules, the symbols of its values in the claim, the numbers given."""
 
     claim: FNode
-    rules: Rules
+    rules: Productions
     calls: tuple[tuple[FNode, Mapping[FNode, FNode]], ...]
     guessed: Callable[[Any], dict[FNode, bool]]
     outside: int
@@ -58,7 +58,7 @@ class Enumeration(Struct, frozen=True):
 
     def best(
         self, examples: Sequence[Mapping[FNode, Value]], least: int, late: Callable[[], bool]
-    ) -> Guess | int | None:
+    ) -> TriedProgram | int | None:
         """Return a program that fits the examples, of the least cost, of which none is below `least`; None where there
         is none. An int says that none costs less, and that more are too many to look at."""
         bank = _Bank(self._given(examples), len(self.calls) * len(examples), late)
@@ -69,7 +69,7 @@ class Enumeration(Struct, frozen=True):
                     fits = self._fits(rows, examples)
                     if fits.any():
                         found = start + int(np.argmax(fits))
-                        return Guess(self.guessed(bank.derivation(self.rules, cost - self.outside, found)), cost)
+                        return TriedProgram(self.guessed(bank.derivation(self.rules, cost - self.outside, found)), cost)
             except GaveUp:
                 return cost
         return None
@@ -122,11 +122,11 @@ class _Bank:
         self._given = given
         self._points = points
         self._late = late
-        self._levels: dict[tuple[Rules, int], _Level] = {}
-        self._seen: dict[Rules, set[Any]] = {}
+        self._levels: dict[tuple[Productions, int], _Level] = {}
+        self._seen: dict[Productions, set[Any]] = {}
         self._looked = 0
 
-    def level(self, rules: Rules, cost: int) -> _Level:
+    def level(self, rules: Productions, cost: int) -> _Level:
         """Return the programs of a cost, without those that are as good as a cheaper one."""
         rules = rules.plain
         found = self._levels.get((rules, cost))
@@ -140,7 +140,7 @@ class _Bank:
                         self._combine(rules, found, number, alternative, costs)
         return found
 
-    def derivation(self, rules: Rules, cost: int, row: int) -> Any:
+    def derivation(self, rules: Productions, cost: int, row: int) -> Any:
         """Return how a program comes about: the alternative, and the derivations of what is in its slots."""
         if rules.plain is not rules:
             return 0, [self.derivation(rules.alternatives[0].slots[0].rules, cost, row)]
@@ -154,7 +154,7 @@ class _Bank:
         raise AssertionError("every row has an origin")
 
     def _combine(
-        self, rules: Rules, level: _Level, number: int, alternative: Alternative, costs: tuple[int, ...]
+        self, rules: Productions, level: _Level, number: int, alternative: Alternative, costs: tuple[int, ...]
     ) -> None:
         """Add what an alternative gives with slots of these costs."""
         parts = [self.level(slot.rules, cost) for slot, cost in zip(alternative.slots, costs, strict=True)]
@@ -181,7 +181,9 @@ class _Bank:
             values = evaluated(alternative.formula, {**self._given, **columns})
             self._keep(rules, level, (number, costs), np.broadcast_to(values, (count, self._points)), at)
 
-    def _keep(self, rules: Rules, level: _Level, origin: tuple[int, tuple[int, ...]], rows: Column, at: Any) -> None:
+    def _keep(
+        self, rules: Productions, level: _Level, origin: tuple[int, tuple[int, ...]], rows: Column, at: Any
+    ) -> None:
         """Add the rows that are not there yet."""
         seen = self._seen.setdefault(rules, set())
         fresh = []
@@ -250,7 +252,7 @@ def enumeration(closure: Closure, cost: FNode, claim: FNode, inputs: set[FNode])
     own = {
         hole
         for key, unknown in sketch.unknowns.items()
-        if key[: len(instance)] == instance and isinstance(unknown, Choice)
+        if key[: len(instance)] == instance and isinstance(unknown, ChoicePoint)
         for hole in unknown.holes
     }
     if not free(cost) <= own:

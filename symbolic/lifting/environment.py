@@ -90,7 +90,7 @@ class PythonNames:
         return [*self.function.__code__.co_freevars, *self.function.__globals__, *vars(builtins)]
 
 
-class Known(Struct, frozen=True, eq=False):
+class KnownFunction(Struct, frozen=True, eq=False):
     """A function that the interpreter is told how to call: what calling it means is said here and nowhere else.
 
     `call` gets the running function, the site, the node of the call, arguments and named arguments, all as the
@@ -101,11 +101,11 @@ class Known(Struct, frozen=True, eq=False):
     call: Callable[[Any, Any, ast.AST, list[Any], dict[str, Any]], Any]
 
 
-class Names(Struct, frozen=True, eq=False):
+class NameTable(Struct, frozen=True, eq=False):
     """What names mean by a table, for a text that may be a stranger's; no name ever means something else later.
 
     What is in the table is a value, a function with a `closure`, one of Python's that `builtins.HANDLED` knows, or
-    `Known`: nothing else is called. Errors call the text `what`, say that it may hold
+    `KnownFunction`: nothing else is called. Errors call the text `what`, say that it may hold
     `part` and of an unknown name that `wanted` was expected, and what to do by `advice`.
     """
 
@@ -149,7 +149,7 @@ class Root:
     result: FNode
 
 
-class Sketch(Struct, eq=False):
+class FunctionSketch(Struct, eq=False):
     """The unknowns of a function: for each place of `hole()` and `choose()`, and way through grammars to it, what was
     made there; how each call of a grammar was expanded; which calls in a choice are expanded together; and from where
     grammars were called."""
@@ -175,7 +175,7 @@ class Closure(Struct, frozen=True, eq=False):
     bound: int = 32
     beyond: Beyond = "assert"
     grammar: bool = False
-    sketch: Sketch = field(default_factory=Sketch)
+    sketch: FunctionSketch = field(default_factory=FunctionSketch)
     instance: tuple[object, ...] = ()
 
 

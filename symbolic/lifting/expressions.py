@@ -18,17 +18,17 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from symbolic.core.structures import fields_of, is_record
-from symbolic.core.value_types import Boolean, Number, describe
+from symbolic.core.value_types import Boolean, IntegerLike, describe
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, unknowns
 from symbolic.lifting.budget import BITS, CALL, ROUND, Budget
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Closure, Expansion, Known, Root, closure_of
+from symbolic.lifting.environment import Closure, Expansion, KnownFunction, Root, closure_of
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import for_all, spread
 from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.sharing import Shared, Sharing, slots
-from symbolic.lifting.states import UNSET, Dead, Site, State
+from symbolic.lifting.states import UNSET, Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
@@ -108,9 +108,9 @@ class Expressions(ABC):
         """Return the place of a node, with the calls that lead here."""
         return self.code.text.place(node, self.code.name, self._called_from and self._called_from())
 
-    def site(self, node: ast.AST, state: State) -> Site:
+    def site(self, node: ast.AST, state: State) -> PathSite:
         """Return where a node is met."""
-        return Site(state.path, lambda: self.place(node), self.budget)
+        return PathSite(state.path, lambda: self.place(node), self.budget)
 
     def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
         """Return the mistake of a user at a node."""
@@ -368,7 +368,7 @@ class Expressions(ABC):
     def _looked_up(self, node: ast.Attribute, holder: Any, state: State) -> Any:
         name = node.attr
 
-        def look(site: Site, each: Any) -> Any:
+        def look(site: PathSite, each: Any) -> Any:
             if is_record(each) and name in fields_of(each):
                 return getattr(each, name)
             if isinstance(each, tuple) and name in getattr(type(each), "_fields", ()):
@@ -387,7 +387,7 @@ class Expressions(ABC):
             try:
                 return inward(getattr(each, name), operations.THEIRS)
             except AttributeError as error:
-                if isinstance(each, Boolean | Number):
+                if isinstance(each, Boolean | IntegerLike):
                     known = [has for has in dir(each) if not has.startswith("_") and has not in INNER]
                     raise self.error(
                         node, f"{describe(each)} has no `.{name}`", f"one of {', '.join(known)}" if known else "",
@@ -412,7 +412,7 @@ class Expressions(ABC):
             return [item if DIRECT[type(item)] else inward(item, operations.THEIRS) for item in found]
         return None
 
-    def elements(self, site: Site, sequence: Any) -> Iterator[tuple[Guard, Callable[[Site], Any]]]:
+    def elements(self, site: PathSite, sequence: Any) -> Iterator[tuple[Guard, Callable[[PathSite], Any]]]:
         """Yield, of each element, the guard that there is one and what gives it; without end for symbolic ranges."""
         table = conditions()
         match sequence:
@@ -444,7 +444,7 @@ class Expressions(ABC):
                     )  # fmt: skip
                 site.fail(f"TypeError: {said(sequence)} is no sequence")
 
-    def _length(self, site: Site, value: Any) -> int:
+    def _length(self, site: PathSite, value: Any) -> int:
         try:
             length = operations.length_of(site, value)
         except Dead:
@@ -452,7 +452,7 @@ class Expressions(ABC):
         assert isinstance(length, int)
         return length
 
-    def items(self, site: Site, sequence: Any) -> tuple[Any, ...]:
+    def items(self, site: PathSite, sequence: Any) -> tuple[Any, ...]:
         """Return the elements of a sequence of one known length."""
         known = self.known_elements(sequence)
         if known is not None:
@@ -619,7 +619,7 @@ class Expressions(ABC):
             function = self._looked_up(node.func, holder, state)
         else:
             function = self.value(node.func, state)
-        if not isinstance(function, Alternatives | Known | Closure) and _hashable(function):
+        if not isinstance(function, Alternatives | KnownFunction | Closure) and _hashable(function):
             special = builtins.SPECIAL.get(function)
             if special is not None and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
                 return special(self, node, node.args[0], state)
@@ -648,9 +648,9 @@ class Expressions(ABC):
         return unknowns.UNKNOWN[function](self, node, state)
 
     def _called(
-        self, site: Site, node: ast.AST, function: Any, arguments: list[Any], keywords: dict[str, Any], state: State
+        self, site: PathSite, node: ast.AST, function: Any, arguments: list[Any], keywords: dict[str, Any], state: State
     ) -> Any:
-        if isinstance(function, Known):
+        if isinstance(function, KnownFunction):
             return function.call(self, site, node, arguments, keywords)
         if isinstance(function, MethodType):
             arguments, function = [inward(function.__self__), *arguments], function.__func__
@@ -688,7 +688,7 @@ class Expressions(ABC):
         return self.error(getattr(node, "func", node), found, f"a function of {self.budget.what}")
 
     def enter(
-        self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
+        self, site: PathSite, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
     ) -> Any:
         """Call a lifted function; of a grammar, what its call in the text stands for."""
         if not function.grammar or not isinstance(node, ast.Call):
@@ -701,20 +701,20 @@ class Expressions(ABC):
             if slot not in shared.calls:
 
                 def call(path: Guard) -> tuple[Any, Expressions]:
-                    return self._entered(Site(path, site.where), slot, function, arguments, keywords)
+                    return self._entered(PathSite(path, site.where), slot, function, arguments, keywords)
 
                 shared.calls[slot] = Shared.run(shared.path, call)
             result, inner = shared.calls[slot].used(site.path)
         self.sketch.expansions[(*self.instance, node)] = expansion = inner.expansion(node)
         value = as_integer(result)
-        if not self.function.grammar and isinstance(value, Number | Boolean):
+        if not self.function.grammar and isinstance(value, IntegerLike | Boolean):
             names = bound_names(function, arguments, keywords, site.where)
             root = Root(expansion.instance, function, names, value.formula)
             self.sketch.roots[root.instance, root.result] = root
         return result
 
     def _entered(
-        self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
+        self, site: PathSite, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
     ) -> tuple[Any, Expressions]:
         """Run a lifted function; return its result, and the run."""
         names = bound_names(function, arguments, keywords, site.where)
@@ -789,7 +789,7 @@ class Expressions(ABC):
             activation = activation.caller
         return sum(inner != outer for inner, outer in pairwise(paths))
 
-    def call(self, site: Site, node: ast.AST, function: Any, *arguments: Any) -> Any:
+    def call(self, site: PathSite, node: ast.AST, function: Any, *arguments: Any) -> Any:
         """Call a function that a handler was given."""
         state = State(site.path, {})
         return spread(site, lambda at, each: self._called(at, node, each, list(arguments), {}, state), function)
@@ -804,15 +804,15 @@ class Expressions(ABC):
         return spread(self.site(node, state), lambda at, xs: method(self, at, node, [xs, *arguments], {}), holder)
 
 
-def _given(item: Any) -> Callable[[Site], Any]:
+def _given(item: Any) -> Callable[[PathSite], Any]:
     return lambda _: item
 
 
-def _read_at(parts: list[tuple[Guard, Any]], place: int) -> Callable[[Site], Any]:
+def _read_at(parts: list[tuple[Guard, Any]], place: int) -> Callable[[PathSite], Any]:
     return lambda at: for_all(at, parts, lambda where, part: operations.read(where, part, place))
 
 
-def _longer(item: Any) -> Callable[[Site, Items], Items]:
+def _longer(item: Any) -> Callable[[PathSite, Items], Items]:
     return lambda _, xs: Items((*xs.items, item), xs.names)
 
 

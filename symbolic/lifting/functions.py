@@ -19,13 +19,13 @@ from symbolic.core.value_types import Integer
 from symbolic.errors import SwizzleError
 from symbolic.lifting import printing
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Beyond, Closure, Names, closure_of
+from symbolic.lifting.environment import Beyond, Closure, NameTable, closure_of
 from symbolic.lifting.expressions import bound_names
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.operations import THEIRS
 from symbolic.lifting.reading import Code, check_grammar, read
 from symbolic.lifting.states import Dead, State
-from symbolic.lifting.unknowns import UNKNOWN, Choice
+from symbolic.lifting.unknowns import UNKNOWN, ChoicePoint
 from symbolic.lifting.values import inward, is_plain, outward, parts_inside
 from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import manager
@@ -75,20 +75,20 @@ class Lifted(Generic[P, T]):
     def __repr__(self) -> str:
         return f"<lifted {self.closure.code.name}>"
 
-    def evaluated(self, model: Model) -> printing.Filled:
+    def evaluated(self, model: Model) -> printing.SynthesizedFunction:
         """Return the function with its unknowns replaced by what they are under a model: `outcome[function]`."""
         made = printing.filled(self.closure, model)
 
         def run(*arguments: Any, **keywords: Any) -> Any:
             return _value(made, arguments, keywords)
 
-        return printing.Filled(printing.source(made), run)
+        return printing.SynthesizedFunction(printing.source(made), run)
 
     def unknowns(self) -> set[FNode]:
         """Return the symbols of its holes and choices, as far as it was called."""
         found: set[FNode] = set()
         for unknown in self.closure.sketch.unknowns.values():
-            if isinstance(unknown, Choice):
+            if isinstance(unknown, ChoicePoint):
                 for guard in unknown.guards:
                     found |= manager().env.fvo.get_free_variables(conditions().formula(guard))
             else:
@@ -129,7 +129,7 @@ def lifted(function: Any = None, /, *, bound: int = 32, beyond: Beyond = "assert
     return Lifted(function, bound, beyond)
 
 
-def closure_with_defaults(code: Code, names: Names) -> Closure:
+def closure_with_defaults(code: Code, names: NameTable) -> Closure:
     """Return a function of a text whose names a table gives; its parameters' defaults are computed now."""
     spec = code.parameters
     bare = Closure(code, names)
@@ -194,7 +194,7 @@ def grammar(function: Callable[P, T], /) -> Lifted[P, T]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cost(Integer):
+class OperatorCount(Integer):
     """The number of operators of a function, for `minimize=`; it knows how to try all programs in their order."""
 
     function: Closure
@@ -219,7 +219,7 @@ def cost(function: Lifted[P, T]) -> int | Integer:
             expected="a lifted function that was called", fix="call it in the guarantee first",
         )  # fmt: skip
     found = printing.cost_of(function.closure)
-    return found if isinstance(found, int) else Cost(found.formula, function.closure)
+    return found if isinstance(found, int) else OperatorCount(found.formula, function.closure)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from symbolic.lifting.expressions import CHANGING, OPERATORS, Expressions
 from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import LAZY
-from symbolic.lifting.states import Dead, Site, State, join
+from symbolic.lifting.states import Dead, PathSite, State, join
 from symbolic.lifting.values import DIRECT, Items, distinct, kind_of, names_in, new_name, said, shape_of
 from symbolic.values.guard import FALSE, TRUE, Guard
 
@@ -323,7 +323,7 @@ class Activation(Expressions):
     def _taken_apart(self, node: ast.AST, value: Any, count: int, state: State) -> tuple[Any, ...]:
         site = self.site(node, state)
 
-        def take(at: Site, each: Any) -> tuple[Any, ...]:
+        def take(at: PathSite, each: Any) -> tuple[Any, ...]:
             if self.known_elements(each) is not None:
                 each = self.items(at, each)
             items = tuple(each) if isinstance(each, str) else each
@@ -369,7 +369,7 @@ class Activation(Expressions):
         (at, index), *rest = steps
         site = self.site(at, state)
 
-        def change(here: Site, each: Any) -> Any:
+        def change(here: PathSite, each: Any) -> Any:
             if shape_of(each):
                 assert isinstance(at, ast.Subscript)
                 if rest:
@@ -464,7 +464,7 @@ class Activation(Expressions):
                     )
                 results: list[tuple[Guard, Any]] = []
 
-                def changed(at: Site, each: Any) -> Any:
+                def changed(at: PathSite, each: Any) -> Any:
                     if not isinstance(each, Items):
                         at.fail(f"AttributeError: {said(each)} has no `.{method}`")
                     self._check_own(node, each, root, state, arguments)

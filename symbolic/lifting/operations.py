@@ -20,7 +20,7 @@ from symbolic.errors import SwizzleError
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import Part, gathered, merge, truth_value
-from symbolic.lifting.states import Dead, Site
+from symbolic.lifting.states import Dead, PathSite
 from symbolic.lifting.values import (
     DIRECT,
     FOREIGN,
@@ -63,19 +63,19 @@ Symbolic = Integer | BitVector | Real | Union
 """Numbers that Python does not know."""
 
 
-def spread(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
+def spread(site: PathSite, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what `function(site, *arguments)` gives for each alternative of the arguments, merged."""
     for position, argument in enumerate(arguments):
         if isinstance(argument, Alternatives):
 
-            def with_part(at: Site, part: Any, position: int = position) -> Any:
+            def with_part(at: PathSite, part: Any, position: int = position) -> Any:
                 return spread(at, function, *arguments[:position], part, *arguments[position + 1 :])
 
             return for_all(site, argument.parts, with_part)
     return function(site, *arguments)
 
 
-def for_all(site: Site, parts: Sequence[Part], function: Callable[[Site, Any], Any]) -> Any:
+def for_all(site: PathSite, parts: Sequence[Part], function: Callable[[PathSite, Any], Any]) -> Any:
     """Return the function of each part, merged; a part that fails leaves its path."""
     results: list[Part] = []
     for guard, part in parts:
@@ -95,7 +95,7 @@ def parts_of(value: Any) -> list[Part]:
     return [(guard, number) for number, guard in value.values.items()] if isinstance(value, Union) else [(TRUE, value)]
 
 
-def attempt(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
+def attempt(site: PathSite, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what Python computes of plain values; what it would raise must not happen on this path."""
     for argument in arguments:
         site.budget.measure(argument, parts_inside, site.where)
@@ -105,7 +105,7 @@ def attempt(site: Site, function: Callable[..., Any], *arguments: Any) -> Any:
         site.fail(f"{type(error).__name__}: {error}")
 
 
-def native(site: Site, function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def native(site: PathSite, function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Call a function that is not lifted, from this path."""
     given = [outward(argument) for argument in arguments]
     named = {name: outward(argument) for name, argument in keywords.items()}
@@ -141,12 +141,12 @@ def native(site: Site, function: Callable[..., Any], arguments: Sequence[Any], k
 # ---- arithmetic ------------------------------------------------------------------------------------------------
 
 
-def binary(site: Site, symbol: str, a: Any, b: Any) -> Any:
+def binary(site: PathSite, symbol: str, a: Any, b: Any) -> Any:
     """Return `a symbol b`."""
     return spread(site, partial(_binary, symbol), a, b)
 
 
-def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
+def _binary(symbol: str, site: PathSite, a: Any, b: Any) -> Any:
     if symbol in "&|^" and isinstance(a, bool | Boolean) and isinstance(b, bool | Boolean):
         return _logical(symbol, a, b)
     a, b = _as_number(a), _as_number(b)
@@ -166,7 +166,7 @@ def _binary(symbol: str, site: Site, a: Any, b: Any) -> Any:
     return native(site, ARITHMETIC[symbol], [a, b], {})
 
 
-def _check_sizes(site: Site, symbol: str, a: Any, b: Any) -> None:
+def _check_sizes(site: PathSite, symbol: str, a: Any, b: Any) -> None:
     """Refuse what a stranger's text must not make: ints and lists that are too large, arrays of two shapes in one."""
     budget = site.budget
     if type(a) in (int, Union) and type(b) in (int, Union):
@@ -215,7 +215,7 @@ def _logical(symbol: str, a: Any, b: Any) -> bool | Boolean:
     return truth_value(table, found)
 
 
-def _pairwise(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _pairwise(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """Return the function of two ints, or of each pair of alternatives; None where there are too many pairs."""
     if type(a) is int and type(b) is int:
         return attempt(site, function, a, b)
@@ -235,7 +235,7 @@ def _pairwise(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -
     return merge(results)
 
 
-def _pairs(site: Site, left: list[Part], right: list[Part]) -> Iterator[tuple[Guard, Any, Any]]:
+def _pairs(site: PathSite, left: list[Part], right: list[Part]) -> Iterator[tuple[Guard, Any, Any]]:
     table = conditions()
     for g, x in left:
         for h, y in right:
@@ -244,7 +244,7 @@ def _pairs(site: Site, left: list[Part], right: list[Part]) -> Iterator[tuple[Gu
                 yield guard, x, y
 
 
-def _sequence_operation(site: Site, symbol: str, a: Any, b: Any) -> Any:
+def _sequence_operation(site: PathSite, symbol: str, a: Any, b: Any) -> Any:
     if symbol == "+" and isinstance(a, Items) and isinstance(b, Items):
         return Items.new(a.items + b.items)
     if symbol == "+" and type(a) is tuple and type(b) is tuple:
@@ -258,7 +258,7 @@ def _sequence_operation(site: Site, symbol: str, a: Any, b: Any) -> Any:
     return None
 
 
-def _symbolic(site: Site, symbol: str, a: Any, b: Any) -> Any:
+def _symbolic(site: PathSite, symbol: str, a: Any, b: Any) -> Any:
     if symbol in ("<<", ">>", "**") and isinstance(b, Union) and not isinstance(a, BitVector):
         return for_all(site, parts_of(b), lambda at, count: binary(at, symbol, a, count))
     a, b = _one_kind(a, b)
@@ -291,12 +291,12 @@ def _one_kind(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
-def unary(site: Site, symbol: str, value: Any) -> Any:
+def unary(site: PathSite, symbol: str, value: Any) -> Any:
     """Return `symbol value`."""
     return spread(site, partial(_unary, symbol), value)
 
 
-def _unary(symbol: str, site: Site, value: Any) -> Any:
+def _unary(symbol: str, site: PathSite, value: Any) -> Any:
     if symbol == "~" and isinstance(value, bool | Boolean):
         raise SwizzleError(
             "`~` of a condition, which Python takes for a number", place=site.where(), expected="`not`", fix="not ..."
@@ -329,7 +329,7 @@ def same(p: Guard, q: Guard) -> Guard:
     return table.either(table.both(p, q), table.both(-p, -q))
 
 
-def truth(site: Site, value: Any) -> Guard:
+def truth(site: PathSite, value: Any) -> Guard:
     """Return the guard that a value counts as true."""
     table = conditions()
     match value:
@@ -354,7 +354,7 @@ def truth(site: Site, value: Any) -> Guard:
     return TRUE if attempt(site, bool, value) else FALSE
 
 
-def compare(site: Site, symbol: str, a: Any, b: Any) -> Guard:
+def compare(site: PathSite, symbol: str, a: Any, b: Any) -> Guard:
     """Return the guard that `a symbol b` holds."""
     match symbol:
         case "==":
@@ -371,7 +371,7 @@ def compare(site: Site, symbol: str, a: Any, b: Any) -> Guard:
     return guard_of(spread(site, partial(_ordered, symbol), a, b))
 
 
-def equal(site: Site, a: Any, b: Any) -> Guard:
+def equal(site: PathSite, a: Any, b: Any) -> Guard:
     """Return the guard that two values are equal, as Python compares them."""
     table = conditions()
     if site.budget.limited and ((DIRECT[type(a)] and DIRECT[type(b)]) or shape_of(a) or shape_of(b)):
@@ -401,7 +401,7 @@ def equal(site: Site, a: Any, b: Any) -> Guard:
     return TRUE if attempt(site, operator.eq, a, b) else FALSE
 
 
-def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
+def _ordered(symbol: str, site: PathSite, a: Any, b: Any) -> bool | Boolean:
     table = conditions()
     a, b = _as_number(a), _as_number(b)
     x, y = (each.items if isinstance(each, Items) else each for each in (a, b))
@@ -416,7 +416,7 @@ def _ordered(symbol: str, site: Site, a: Any, b: Any) -> bool | Boolean:
     return truth_value(table, truth(site, found)) if site.budget.limited else found
 
 
-def _numbers(site: Site, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Guard:
+def _numbers(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Guard:
     if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
         return TRUE if function(a, b) else FALSE
     if type(a) in (int, Union) and type(b) in (int, Union):
@@ -442,7 +442,7 @@ def _by_bounds(function: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Gua
     return None if len(found) > 1 else TRUE if found.pop() else FALSE
 
 
-def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ...]) -> Guard:
+def _lexicographic(site: PathSite, symbol: str, x: tuple[Any, ...], y: tuple[Any, ...]) -> Guard:
     table = conditions()
     site.budget.spend(COMPARISON + len(x), site.where)
     if not x or not y:
@@ -461,8 +461,8 @@ def _lexicographic(site: Site, symbol: str, x: tuple[Any, ...], y: tuple[Any, ..
     return table.either(table.both(-alike, first), table.both(alike, rest))
 
 
-def _contains(site: Site, sequence: Any, value: Any) -> Guard:
-    def found(at: Site, sequence: Any) -> bool | Boolean:
+def _contains(site: PathSite, sequence: Any, value: Any) -> Guard:
+    def found(at: PathSite, sequence: Any) -> bool | Boolean:
         items = sequence.items if isinstance(sequence, Items) else sequence
         if isinstance(items, range) and type(value) is int:
             return value in items
@@ -476,14 +476,14 @@ def _contains(site: Site, sequence: Any, value: Any) -> Guard:
     return guard_of(spread(site, found, sequence))
 
 
-def _identical(site: Site, a: Any, b: Any) -> Guard:
+def _identical(site: PathSite, a: Any, b: Any) -> Guard:
     if a is not None and b is not None and not (isinstance(b, bool) or isinstance(a, bool)):
         raise SwizzleError(
             "`is` between values, which have no identity here", place=site.where(), expected="`is None`", fix="=="
         )
     value, wanted = (a, b) if b is None or isinstance(b, bool) else (b, a)
 
-    def matches(_: Site, each: Any) -> bool | Boolean:
+    def matches(_: PathSite, each: Any) -> bool | Boolean:
         if wanted is None or not isinstance(each, bool | Boolean):
             return each is wanted
         return truth_value(conditions(), guard_of(each) if wanted else -guard_of(each))
@@ -494,12 +494,12 @@ def _identical(site: Site, a: Any, b: Any) -> Guard:
 # ---- sequences -------------------------------------------------------------------------------------------------
 
 
-def read(site: Site, sequence: Any, index: Any) -> Any:
+def read(site: PathSite, sequence: Any, index: Any) -> Any:
     """Return `sequence[index]`."""
     return spread(site, _read, sequence, index)
 
 
-def _read(site: Site, sequence: Any, index: Any) -> Any:
+def _read(site: PathSite, sequence: Any, index: Any) -> Any:
     if isinstance(sequence, Items) and type(index) is int and 0 <= index < len(sequence):
         return sequence.at(index)
     items = sequence.items if isinstance(sequence, Items) else sequence
@@ -518,7 +518,7 @@ def _read(site: Site, sequence: Any, index: Any) -> Any:
     return merge((guard, inward(items[place])) for place, guard in places.items())
 
 
-def store(site: Site, sequence: Items, index: Any, value: Any) -> Items:
+def store(site: PathSite, sequence: Items, index: Any, value: Any) -> Items:
     """Return the list with another element at an index; it is the same list."""
     if type(index) is int and 0 <= index < len(sequence):
         return sequence.edited(index, index + 1, (value,))
@@ -529,7 +529,7 @@ def store(site: Site, sequence: Items, index: Any, value: Any) -> Items:
     return new
 
 
-def _places(site: Site, length: int, index: Any) -> dict[int, Guard]:
+def _places(site: PathSite, length: int, index: Any) -> dict[int, Guard]:
     """Return the guard of each place that an index may mean; it must mean one of them."""
     table = conditions()
     if not isinstance(index, int | Union | Integer | BitVector):
@@ -565,7 +565,7 @@ def _places(site: Site, length: int, index: Any) -> dict[int, Guard]:
     }
 
 
-def _keyed(site: Site, items: dict[Any, Any], index: Any) -> Any:
+def _keyed(site: PathSite, items: dict[Any, Any], index: Any) -> Any:
     table = conditions()
     low, high = bounds_of(index)
     keys = [key for key in items if type(key) is int and low <= key <= high]
@@ -576,7 +576,7 @@ def _keyed(site: Site, items: dict[Any, Any], index: Any) -> Any:
     return merge((guard, inward(items[key])) for guard, key in zip(guards, keys, strict=True))
 
 
-def _slice(site: Site, sequence: Any, items: Any, index: slice) -> Any:
+def _slice(site: PathSite, sequence: Any, items: Any, index: slice) -> Any:
     if not isinstance(items, tuple):
         if not all(type(each) in (int, type(None)) for each in (index.start, index.stop, index.step)):
             site.fail("TypeError: a slice of this depends on a condition")
@@ -591,13 +591,13 @@ def _slice(site: Site, sequence: Any, items: Any, index: slice) -> Any:
     start, stop = (_finite(site, each, len(items)) for each in (index.start, index.stop))
     make = Items.new if isinstance(sequence, Items) else tuple
 
-    def cut(at: Site, first: Any) -> Any:
+    def cut(at: PathSite, first: Any) -> Any:
         return for_all(at, parts_of(stop), lambda _, last: make(items[slice(first, last, index.step)]))
 
     return for_all(site, parts_of(start), cut)
 
 
-def _finite(site: Site, bound: Any, length: int) -> Any:
+def _finite(site: PathSite, bound: Any, length: int) -> Any:
     """Return the end of a slice as one of a few ints: what lies beyond the sequence is its end."""
     if not isinstance(bound, Integer | BitVector):
         return bound
@@ -609,10 +609,10 @@ def _finite(site: Site, bound: Any, length: int) -> Any:
     return gathered([(guard, number) for guard, number in found if table.both(site.path, guard) != FALSE])
 
 
-def length_of(site: Site, value: Any) -> Any:
+def length_of(site: PathSite, value: Any) -> Any:
     """Return `len(value)`."""
 
-    def length(at: Site, each: Any) -> Any:
+    def length(at: PathSite, each: Any) -> Any:
         if isinstance(each, Number):
             at.fail(f"TypeError: {said(each)} has no length")
         return len(each) if isinstance(each, Items) else attempt(at, len, each)

@@ -15,11 +15,11 @@ from msgspec import Struct
 from symbolic.core.outcome import evaluated
 from symbolic.core.value_types import Integer
 from symbolic.lifting import operations
-from symbolic.lifting.environment import Closure, Sketch
+from symbolic.lifting.environment import Closure, FunctionSketch
 from symbolic.lifting.merging import merge
 from symbolic.lifting.reading import code_of
-from symbolic.lifting.states import Site
-from symbolic.lifting.unknowns import Choice
+from symbolic.lifting.states import PathSite
+from symbolic.lifting.unknowns import ChoicePoint
 from symbolic.lifting.values import as_integer
 from symbolic.solve.answer import Model
 from symbolic.values.guard import TRUE
@@ -27,7 +27,7 @@ from symbolic.values.guard import TRUE
 OPERATIONS: Final = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Subscript)
 
 
-class Filled(Struct, frozen=True):
+class SynthesizedFunction(Struct, frozen=True):
     """A function without unknowns: `source` as Python, and a call on plain or symbolic values."""
 
     source: str
@@ -60,7 +60,7 @@ def source(closure: Closure) -> str:
 
 
 class _Filler(Struct, frozen=True):
-    sketch: Sketch
+    sketch: FunctionSketch
     model: Model
 
     def statement(self, node: ast.stmt) -> ast.stmt:
@@ -77,7 +77,7 @@ class _Filler(Struct, frozen=True):
                 inner = {name: self._filled(each, instance, names) for name, each in expansion.parameters.items()}
                 return self._filled(expansion.returned, expansion.instance, inner)
             unknown = self.sketch.unknowns.get(key)
-            if isinstance(unknown, Choice):
+            if isinstance(unknown, ChoicePoint):
                 return self._filled(node.args[unknown.made(self.model)], instance, names)
             if unknown is not None:
                 return ast.parse(repr(evaluated(unknown, self.model)), mode="eval").body
@@ -96,7 +96,7 @@ class _Filler(Struct, frozen=True):
 
 def cost_of(closure: Closure) -> int | Integer:
     """Return how many operators, calls and look-ups the text of a filled function has, as a number of its choices."""
-    site, sketch = Site(TRUE, lambda: closure.code.text.place(closure.code.node)), closure.sketch
+    site, sketch = PathSite(TRUE, lambda: closure.code.text.place(closure.code.node)), closure.sketch
 
     def total(costs: list[Any]) -> Any:
         found: Any = 0
@@ -116,7 +116,7 @@ def cost_of(closure: Closure) -> int | Integer:
                     known[expansion.instance] = cost(expansion.returned, expansion.instance)
                 return known[expansion.instance]
             unknown = sketch.unknowns.get(key)
-            if isinstance(unknown, Choice):
+            if isinstance(unknown, ChoicePoint):
                 chosen = zip(unknown.guards, node.args, strict=True)
                 return merge([(guard, cost(each, instance)) for guard, each in chosen])
             if unknown is not None:

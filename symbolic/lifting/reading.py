@@ -25,7 +25,7 @@ EATERS: Final = ("all", "any", "sum", "min", "max", "list", "tuple", "sorted", "
 """What asks for all elements at once."""
 
 
-class Text(Struct, frozen=True):
+class TextOrigin(Struct, frozen=True):
     """Where a syntax tree comes from: the file, and how far its lines and columns are off."""
 
     file: str
@@ -51,7 +51,7 @@ class Code(Struct, frozen=True, eq=False):
     """A function as it is written: its name, parameters, statements, and the names that it assigns."""
 
     name: str
-    text: Text
+    text: TextOrigin
     node: Definition
     body: tuple[ast.stmt, ...]
     local: frozenset[str]
@@ -82,7 +82,7 @@ def read(function: Any) -> Code:
     return code_of(node, text)
 
 
-def code_of(node: Definition, text: Text, eaters: Container[str] = EATERS) -> Code:
+def code_of(node: Definition, text: TextOrigin, eaters: Container[str] = EATERS) -> Code:
     """Return the code of a function's syntax tree; SwizzleError for what is not in the language.
 
     `eaters`, besides `EATERS`, are the names of what runs over a generator at once.
@@ -98,7 +98,7 @@ def _returned(node: ast.Lambda) -> ast.Return:
     return ast.Return(value=node.body)
 
 
-def _definition(function: FunctionType) -> tuple[Text, ast.FunctionDef]:
+def _definition(function: FunctionType) -> tuple[TextOrigin, ast.FunctionDef]:
     """Return the `def` of a function in its file, or in its own text where the file is no Python by itself."""
     code = function.__code__
     try:
@@ -125,15 +125,15 @@ def _definition(function: FunctionType) -> tuple[Text, ast.FunctionDef]:
     )  # fmt: skip
 
 
-def _trees(function: FunctionType, lines: list[str]) -> Iterator[tuple[ast.Module, Text]]:
+def _trees(function: FunctionType, lines: list[str]) -> Iterator[tuple[ast.Module, TextOrigin]]:
     file = function.__code__.co_filename
     with contextlib.suppress(SyntaxError):
-        yield ast.parse("".join(lines)), Text(file)
+        yield ast.parse("".join(lines)), TextOrigin(file)
     own, first = inspect.getsourcelines(function)
     source = textwrap.dedent("".join(own))
     indent = len(own[0]) - len(own[0].lstrip())
     with contextlib.suppress(SyntaxError):
-        yield ast.parse(source), Text(file, first - 1, indent)
+        yield ast.parse(source), TextOrigin(file, first - 1, indent)
 
 
 # ---- names -----------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ REFUSED: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
-def _check(node: Definition, text: Text, name: str, eaters: Container[str]) -> None:
+def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str]) -> None:
     if node.args.vararg or node.args.kwarg:
         star = node.args.vararg or node.args.kwarg
         assert star is not None
@@ -246,7 +246,7 @@ def _check(node: Definition, text: Text, name: str, eaters: Container[str]) -> N
                 _refuse(text.place(each, name), f"`.{attribute}` looks behind a value", "its fields", "a field's name")
 
 
-def _check_lambdas(node: ast.AST, text: Text, name: str) -> None:
+def _check_lambdas(node: ast.AST, text: TextOrigin, name: str) -> None:
     """Refuse lambdas that would see how a comprehension goes on."""
     if not isinstance(node, ast.ListComp | ast.GeneratorExp):
         return

@@ -19,20 +19,20 @@ from pysmt.typing import PySMTType
 from symbolic.core.holes import choose
 from symbolic.core.obligations import obligations
 from symbolic.core.structures import mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer, Number
+from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike
 from symbolic.errors import SwizzleError
-from symbolic.lifting.environment import Closure, Sketch
+from symbolic.lifting.environment import Closure, FunctionSketch
 from symbolic.lifting.expressions import Expressions, bound_names
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.printing import OPERATIONS
-from symbolic.lifting.states import Dead, Site, State
-from symbolic.lifting.unknowns import Choice
+from symbolic.lifting.states import Dead, PathSite, State
+from symbolic.lifting.unknowns import ChoicePoint
 from symbolic.lifting.values import Items, as_integer
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import TRUE
 from symbolic.values.union import Union
 
-Instance: TypeAlias = tuple[object, ...]
+GrammarInstance: TypeAlias = tuple[object, ...]
 
 
 class NoRules(Exception):
@@ -44,7 +44,7 @@ class Slot(Struct, frozen=True, eq=False):
     text; None of a part that was only split off."""
 
     symbol: FNode
-    rules: Rules
+    rules: Productions
     node: ast.Call | None
 
 
@@ -56,7 +56,7 @@ class Alternative(Struct, frozen=True, eq=False):
     slots: tuple[Slot, ...]
 
 
-class Rules(Struct, frozen=True, eq=False, dict=True):
+class Productions(Struct, frozen=True, eq=False, dict=True):
     """What may stand somewhere: the alternatives of a choice, or the only one of a grammar's call, a part, a sum.
 
     `choice` is the place in the text of what chooses; `called` says that its parts are a grammar's own.
@@ -88,7 +88,7 @@ class Rules(Struct, frozen=True, eq=False, dict=True):
         return cost, (number, parts_)
 
     @cached_property
-    def plain(self) -> Rules:
+    def plain(self) -> Productions:
         """These rules, or those that its only alternative consists of."""
         (first, *more) = self.alternatives
         if more or first.own or [first.formula] != [slot.symbol for slot in first.slots]:
@@ -96,17 +96,17 @@ class Rules(Struct, frozen=True, eq=False, dict=True):
         return first.slots[0].rules.plain
 
 
-class Open(Activation):
+class OpenActivation(Activation):
     """A run in which choices, and calls of grammars, are left open."""
 
     def __init__(self, function: Closure, path: int, *, caller: Expressions | None = None, **options: Any) -> None:
         super().__init__(function, path, caller=caller, **options)
-        outer = caller if isinstance(caller, Open) else None
-        self.known: dict[object, Rules] = {} if outer is None else outer.known
+        outer = caller if isinstance(caller, OpenActivation) else None
+        self.known: dict[object, Productions] = {} if outer is None else outer.known
         self.slots: list[Slot] = [] if outer is None else outer.slots
 
     def enter(
-        self, site: Site, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
+        self, site: PathSite, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]
     ) -> Any:
         """Call a lifted function; a grammar's call is open."""
         if not function.grammar:
@@ -121,11 +121,11 @@ class Open(Activation):
         found = [self._alternative(each, state) for each in node.args]
         return self._opened(node, _rules(found, node))
 
-    def rules(self, function: Closure, names: Mapping[str, Any]) -> Rules:
+    def rules(self, function: Closure, names: Mapping[str, Any]) -> Productions:
         """Return the rules of a grammar's call."""
         key = (function.code, *((name, _key(value)) for name, value in sorted(names.items())))
         if key not in self.known:
-            inner = Open(function, TRUE, caller=self)
+            inner = OpenActivation(function, TRUE, caller=self)
             inner.slots = []
             value = inner.run(dict(names))
             if len(inner.returns) != 1 or inner.returns[0] is None:
@@ -133,7 +133,7 @@ class Open(Activation):
             self.known[key] = _rules([(value, inner._own(inner.returns[0], inner.slots), inner.slots)], None)
         return self.known[key]
 
-    def _opened(self, node: ast.AST, rules: Rules) -> Any:
+    def _opened(self, node: ast.AST, rules: Productions) -> Any:
         if not isinstance(node, ast.Call) or any(slot.node is node for slot in self.slots):
             raise NoRules
         symbol = manager().FreshSymbol(rules.sort, "slot!%d")
@@ -164,7 +164,7 @@ class Open(Activation):
         return found
 
 
-def rules_of(function: Closure, calls: Sequence[Mapping[str, Any]]) -> tuple[Rules, list[dict[FNode, FNode]]]:
+def rules_of(function: Closure, calls: Sequence[Mapping[str, Any]]) -> tuple[Productions, list[dict[FNode, FNode]]]:
     """Return the rules of a grammar that is called with several things, and what its formulas have in place of each
     number that a call gives; NoRules where it has none, or other ones for each call."""
     given = [[leaf for _, value in sorted(names.items()) for leaf in _leaves(value)] for names in calls]
@@ -189,7 +189,7 @@ def rules_of(function: Closure, calls: Sequence[Mapping[str, Any]]) -> tuple[Rul
         before = len(collected.made)
         try:
             names = {name: _renewed(value, supply) for name, value in sorted(calls[model].items())}
-            found = Open(function, TRUE).rules(function, names)
+            found = OpenActivation(function, TRUE).rules(function, names)
         except (Dead, SwizzleError):
             raise NoRules from None
         if len(collected.made) > before:
@@ -198,7 +198,7 @@ def rules_of(function: Closure, calls: Sequence[Mapping[str, Any]]) -> tuple[Rul
 
 
 def _is_symbolic(value: Any) -> bool:
-    return isinstance(value, Number | Boolean)
+    return isinstance(value, IntegerLike | Boolean)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -220,7 +220,9 @@ def _renewed(value: Any, supply: Iterator[Any]) -> Any:
     )
 
 
-def choices(rules: Rules, derivation: Any, sketch: Sketch, instance: Instance) -> Iterator[tuple[Choice, int]]:
+def choices(
+    rules: Productions, derivation: Any, sketch: FunctionSketch, instance: GrammarInstance
+) -> Iterator[tuple[ChoicePoint, int]]:
     """Yield what each choice of a derivation chooses: a number of an alternative, with a derivation of each slot."""
     number, parts = derivation
     alternative = rules.alternatives[number]
@@ -235,7 +237,7 @@ def choices(rules: Rules, derivation: Any, sketch: Sketch, instance: Instance) -
 
 def _key(value: Any) -> object:
     match value:
-        case Number() | Boolean():
+        case IntegerLike() | Boolean():
             return type(value), value.formula
         case tuple():
             return tuple(map(_key, value))
@@ -246,7 +248,7 @@ def _key(value: Any) -> object:
     raise NoRules
 
 
-def _rules(found: list[tuple[Any, int, list[Slot]]], choice: ast.Call | None) -> Rules:
+def _rules(found: list[tuple[Any, int, list[Slot]]], choice: ast.Call | None) -> Productions:
     """Return rules whose alternatives are of one kind."""
     values: list[Any] = [as_integer(value) if not isinstance(value, bool) else value for value, _, _ in found]
     like = next((value for value in values if isinstance(value, BitVector)), values[0])
@@ -261,9 +263,9 @@ def _rules(found: list[tuple[Any, int, list[Slot]]], choice: ast.Call | None) ->
         values = [Boolean(manager().Bool(value)) if isinstance(value, bool) else value for value in values]
         like = values[0]
     kinds = {(type(value), getattr(value, "width", 0), getattr(value, "signed", False)) for value in values}
-    if len(kinds) > 1 or not isinstance(like, Number | Boolean):
+    if len(kinds) > 1 or not isinstance(like, IntegerLike | Boolean):
         raise NoRules
-    return Rules(
+    return Productions(
         tuple(
             _split(Alternative(own, value.formula, tuple(slots)))
             for value, (_, own, slots) in zip(values, found, strict=True)
@@ -287,7 +289,7 @@ def _split(alternative: Alternative) -> Alternative:
             inner = tuple(slot for slot in alternative.slots if slot.symbol in symbols)
             kind = get_env().stc.get_type(each)
             symbol = manager().FreshSymbol(kind, "part!%d")
-            part = Rules(
+            part = Productions(
                 (_split(Alternative(0, each, inner)),), Boolean(symbol) if kind.is_bool_type() else Integer(symbol)
             )
             parts[each] = Slot(symbol, part, None)

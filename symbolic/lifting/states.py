@@ -30,16 +30,16 @@ class _Unset:
 UNSET: Final = _Unset()
 
 
-class Site(Struct, frozen=True):
+class PathSite(Struct, frozen=True):
     """A path at a place in the text, and what work its text may still ask for."""
 
     path: Guard
     where: Callable[[], Place]
     budget: Budget = UNLIMITED
 
-    def narrowed(self, guard: Guard) -> Site:
+    def narrowed(self, guard: Guard) -> PathSite:
         """Return the part of the path on which a guard holds."""
-        return self if guard == TRUE else Site(conditions().both(self.path, guard), self.where, self.budget)
+        return self if guard == TRUE else PathSite(conditions().both(self.path, guard), self.where, self.budget)
 
     def require(self, guard: Guard, text: str, *, demanded: bool = True) -> None:
         """Note that a guard must hold on this path; SwizzleError where it cannot on any."""

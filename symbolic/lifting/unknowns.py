@@ -16,9 +16,9 @@ from symbolic.core.holes import boolean_hole, choose, hole
 from symbolic.core.value_types import Boolean
 from symbolic.errors import SwizzleError
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Sketch
+from symbolic.lifting.environment import FunctionSketch
 from symbolic.lifting.operations import for_all
-from symbolic.lifting.states import Site, State
+from symbolic.lifting.states import PathSite, State
 from symbolic.solve.answer import Model
 from symbolic.values.guard import TRUE, Guard
 
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
     from pysmt.fnode import FNode
 
 
-class Machine(Protocol):
+class UnknownsRun(Protocol):
     """What is needed of the running function."""
 
-    sketch: Sketch
+    sketch: FunctionSketch
     instance: tuple[object, ...]
 
     def value(self, node: ast.expr, state: State) -> Any:
         """Return what an expression is on a state's paths."""
 
-    def site(self, node: ast.AST, state: State) -> Site:
+    def site(self, node: ast.AST, state: State) -> PathSite:
         """Return where a node is met."""
 
     def sharing(self, choice: ast.Call, state: State) -> AbstractContextManager[None]:
         """Let the alternatives of a choice share the calls of grammars in them."""
 
 
-class Choice(Struct, frozen=True):
+class ChoicePoint(Struct, frozen=True):
     """One place where an expression is chosen: each alternative has the guard that it is the one."""
 
     guards: tuple[Guard, ...]
     holes: tuple[FNode, ...]
 
     @staticmethod
-    def among(count: int) -> Choice:
+    def among(count: int) -> ChoicePoint:
         """Return a new choice: the first alternative whose hole is true, else the last."""
         table, guards, none = conditions(), [], TRUE
         holes = tuple(boolean_hole().formula for _ in range(count - 1))
         for chosen in map(table.guard, holes):
             guards.append(table.both(none, chosen))
             none = table.both(none, -chosen)
-        return Choice((*guards, none), holes)
+        return ChoicePoint((*guards, none), holes)
 
     def choosing(self, number: int) -> dict[FNode, bool]:
         """Return what the holes are that choose an alternative."""
@@ -68,7 +68,7 @@ class Choice(Struct, frozen=True):
         return next(i for i, guard in enumerate(self.guards) if model.value(table.formula(guard)))
 
 
-def _hole(machine: Machine, node: ast.Call, state: State) -> Any:
+def _hole(machine: UnknownsRun, node: ast.Call, state: State) -> Any:
     key = (*machine.instance, node)
     if key not in machine.sketch.unknowns:
         keywords = {each.arg: machine.value(each.value, state) for each in node.keywords if each.arg}
@@ -77,20 +77,20 @@ def _hole(machine: Machine, node: ast.Call, state: State) -> Any:
     return machine.sketch.unknowns[key]
 
 
-def _boolean_hole(machine: Machine, node: ast.Call, _: State) -> Boolean:
+def _boolean_hole(machine: UnknownsRun, node: ast.Call, _: State) -> Boolean:
     key = (*machine.instance, node)
     found = machine.sketch.unknowns.setdefault(key, None) or boolean_hole()
     machine.sketch.unknowns[key] = found
     return found
 
 
-def _choose(machine: Machine, node: ast.Call, state: State) -> Any:
+def _choose(machine: UnknownsRun, node: ast.Call, state: State) -> Any:
     if not node.args or node.keywords:
         raise SwizzleError("a choice among nothing", expected="at least one alternative", fix="choose(a, b)")
     key = (*machine.instance, node)
     if key not in machine.sketch.unknowns:
-        machine.sketch.unknowns[key] = Choice.among(len(node.args))
-    choice: Choice = machine.sketch.unknowns[key]
+        machine.sketch.unknowns[key] = ChoicePoint.among(len(node.args))
+    choice: ChoicePoint = machine.sketch.unknowns[key]
     parts = list(zip(choice.guards, node.args, strict=True))
     with machine.sharing(node, state):
         return for_all(
@@ -98,7 +98,7 @@ def _choose(machine: Machine, node: ast.Call, state: State) -> Any:
         )
 
 
-UNKNOWN: Final[dict[Any, Callable[[Machine, ast.Call, State], Any]]] = {
+UNKNOWN: Final[dict[Any, Callable[[UnknownsRun, ast.Call, State], Any]]] = {
     hole: _hole,
     boolean_hole: _boolean_hole,
     choose: _choose,

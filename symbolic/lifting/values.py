@@ -20,7 +20,7 @@ from symbolic.core.functions import Function
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
 from symbolic.core.structures import fields_of, is_record, mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer, Number, Real, describe
+from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.solve.answer import Model
@@ -263,7 +263,7 @@ def parts_inside(value: Any) -> tuple[Any, ...] | None:
 def is_plain(value: Any) -> bool:
     """Tell whether Python itself can compute with a value."""
     match value:
-        case Boolean() | Number() | Function() | Alternatives() | Union():
+        case Boolean() | IntegerLike() | Function() | Alternatives() | Union():
             return False
         case tuple() | list():
             return all(map(is_plain, value))

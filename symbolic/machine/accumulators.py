@@ -24,7 +24,7 @@ from symbolic.values.data import (
     DataVector,
     Kinds,
     Need,
-    Possible,
+    PossibleTerms,
     TooManyWays,
     combines,
     held,
@@ -74,7 +74,7 @@ class Reduced(Data):
         self.dissolved += (entry, *map(within, only.dissolved))
         self.entries += tuple(map(within, only.entries))
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         """Enumerate what few entries may give."""
         parts, total = [], 1
         for entry in self.entries:

@@ -24,7 +24,7 @@ from symbolic.values.data import (
     DataVector,
     Kinds,
     Picked,
-    Possible,
+    PossibleTerms,
     combines,
     equals,
     kinds_of,
@@ -60,8 +60,8 @@ class Snapshot(Struct, eq=False, dict=True):
     number: Lanes
     values: tuple[Data, ...]
     diffuse: tuple[Diffuse, ...]
-    possible: dict[int, Possible] = field(default_factory=dict)  # of each cell that was asked for
-    instances: dict[int, Possible] = field(default_factory=dict)
+    possible: dict[int, PossibleTerms] = field(default_factory=dict)  # of each cell that was asked for
+    instances: dict[int, PossibleTerms] = field(default_factory=dict)
     cells: Cells | None = None
 
     @cached_property
@@ -227,7 +227,7 @@ class Memory:
         elif seen.data[address] != term:
             guards.add((*unless, *overwritten))
 
-    def cell_possible(self, seen: Snapshot, address: int) -> Possible:
+    def cell_possible(self, seen: Snapshot, address: int) -> PossibleTerms:
         """Return every term that a cell may hold."""
         if address not in seen.possible:
             found = union_of([possible(value, t) for value, t in self.sources(seen, address)])
@@ -246,7 +246,7 @@ class Memory:
         elif seen.written[address]:
             yield seen.data, address
 
-    def instance_possible(self, seen: Snapshot, start: int) -> Possible:
+    def instance_possible(self, seen: Snapshot, start: int) -> PossibleTerms:
         """Return every term that some cell of the instance beginning at an address may hold."""
         if start not in seen.instances:
             seen.instances[start] = union_of([self.cell_possible(seen, a) for a in range(start, start + self.cells)])
@@ -329,7 +329,7 @@ class Cells(Picked):
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         return self.memory.cell_equals(encoding, self.seen, t, term)
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         return self.memory.cell_possible(self.seen, t) if t >= 0 else frozenset((UNWRITTEN,))
 
 
@@ -401,7 +401,7 @@ class Read(Picked):
     def kinds(self, terms: Terms, t: int) -> Kinds:
         return kinds_of(terms, [s for a in reach(self.address, t) for s in self.memory.sources(self.seen, a)])
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         memory, seen = self.memory, self.seen
         if isinstance(self.address, np.ndarray):
             address = int(self.address[t])

@@ -16,7 +16,7 @@ from symbolic.ir.program import Load, Store
 from symbolic.ir.sites import Key, Site, Sites
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.races import Touched, races
-from symbolic.machine.run import Passed, Run, Violation
+from symbolic.machine.run import PassedBarrier, Run, Violation
 from symbolic.values.guard import TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, guard_at
 
@@ -57,7 +57,7 @@ class Rules:
 
     def passed(self, scope: Literal["block", "warp"], mask: Vector) -> None:
         """Note a barrier; a race that one under holes may prevent is not certain, so it counts as passed by all."""
-        self.result.barriers.append(Passed(scope, mask))
+        self.result.barriers.append(PassedBarrier(scope, mask))
         through = mask if isinstance(mask, np.ndarray) else np.ones(self.shape.count, np.bool_)
         self.warp_epoch = self.warp_epoch + through
         if scope == "block":

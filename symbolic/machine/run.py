@@ -56,7 +56,7 @@ class Accumulated(Struct):
     loops: tuple[int, ...] = ()
 
 
-class Passed(Struct, frozen=True):
+class PassedBarrier(Struct, frozen=True):
     """A barrier that ran, and for which threads."""
 
     scope: Literal["block", "warp"]
@@ -72,7 +72,7 @@ class Run(Struct):
     violations: list[Violation]
     obligations: dict[Key, HoleObligation]
     accesses: dict[Key, tuple[Vector, Vector, int]] = field(default_factory=dict)
-    barriers: list[Passed] = field(default_factory=list)
+    barriers: list[PassedBarrier] = field(default_factory=list)
 
 
 def forbid_race(run: Run, violation: Violation, encoding: Encoding, when: Guard = TRUE) -> None:

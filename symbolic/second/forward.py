@@ -2,7 +2,7 @@
 
 This is not how the search works, on purpose: it shares no code with the machine's deferred values, unions and
 guards, so that what the two agree on does not rest on either. A steering value is its *cases*: each value it may
-have, with a PySMT formula that says when. What data is, is the business of a `Values`. Everything is computed for
+have, with a PySMT formula that says when. What data is, is the business of a `DataValues`. Everything is computed for
 one thread at a time, when it is asked for, and kept. It is slow and simple.
 """
 
@@ -97,7 +97,7 @@ class Lazy:
         return self._known[t]
 
 
-class Values(Protocol):
+class DataValues(Protocol):
     """What data is."""
 
     def atom(self, array: str, index: int) -> Any: ...
@@ -125,7 +125,7 @@ class _Memory:
     """An array: every write, in order. `sharers(t)` are the threads that reach the same instance as t."""
 
     def __init__(
-        self, values: Values, shape: tuple[int, ...], sharers: Callable[[int], range], initial: str | None
+        self, values: DataValues, shape: tuple[int, ...], sharers: Callable[[int], range], initial: str | None
     ) -> None:
         self.values, self.shape, self.sharers, self.initial = values, shape, sharers, initial
         self.cells = prod(shape)
@@ -169,7 +169,7 @@ class _Memory:
 class Forward:
     """One program, executed: its memories, its accumulates, and what must hold for each thread."""
 
-    def __init__(self, program: Program, values: Values, hole: Callable[[int, tuple[int, ...]], Cases]) -> None:
+    def __init__(self, program: Program, values: DataValues, hole: Callable[[int, tuple[int, ...]], Cases]) -> None:
         self.program, self.values, self.hole = program, values, hole
         self.shape = LaunchShape.of(program)
         self.count, block = self.shape.count, self.shape.block_threads

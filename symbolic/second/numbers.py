@@ -34,7 +34,7 @@ class Cased(Struct, frozen=True, eq=False):
     unwritten: FNode
 
 
-Leaf: TypeAlias = "Callable[[str, int], Any]"
+ReadElement: TypeAlias = "Callable[[str, int], Any]"
 
 
 def bits(dtype: DType) -> int:
@@ -54,7 +54,7 @@ def symbol(array: str, index: int, dtype: DType) -> FNode:
 class NumberValues:
     """Values as numbers. `leaf(array, index)` is an input element: a number, or None for a symbol."""
 
-    def __init__(self, dtypes: dict[str, DType], leaf: Leaf) -> None:
+    def __init__(self, dtypes: dict[str, DType], leaf: ReadElement) -> None:
         self._dtypes, self._leaf = dtypes, leaf
         self._manager: Any = get_env().formula_manager
         self._true, self._false = self._manager.TRUE(), self._manager.FALSE()

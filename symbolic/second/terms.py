@@ -29,7 +29,7 @@ MOST_CONTRIBUTIONS = 20_000  # to one accumulator in which something may cancel
 MOST_SUMS = 2_000  # of the coefficients of one item
 
 
-class Gathered(Struct, frozen=True, eq=False):
+class OpenAccumulator(Struct, frozen=True, eq=False):
     """An accumulator under holes: entries of a formula and the operands' cases."""
 
     outer: str
@@ -45,7 +45,7 @@ class Applied(Struct, frozen=True):
     operands: tuple[Any, ...]
 
 
-Kept: TypeAlias = "dict[Term | Gathered | Applied, FNode]"
+Memo: TypeAlias = "dict[Term | OpenAccumulator | Applied, FNode]"
 
 
 class TermValues:
@@ -56,19 +56,19 @@ class TermValues:
         self._true, self._false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()
         self._products: dict[Any, dict[Term, list[tuple[Term, ...]]]] = {}
 
-    def atom(self, array: str, index: int) -> Kept:
+    def atom(self, array: str, index: int) -> Memo:
         return {self.terms.atom(array, index): self._true}
 
-    def number(self, value: Any, dtype: DType) -> Kept:
+    def number(self, value: Any, dtype: DType) -> Memo:
         return {self.terms.const(value): self._true}
 
-    def unwritten(self) -> Kept:
+    def unwritten(self) -> Memo:
         return {UNWRITTEN: self._true}
 
-    def is_unwritten(self, value: Kept) -> FNode:
+    def is_unwritten(self, value: Memo) -> FNode:
         return value.get(UNWRITTEN, self._false)
 
-    def choose(self, cases: Sequence[tuple[FNode, Kept]]) -> Kept:
+    def choose(self, cases: Sequence[tuple[FNode, Memo]]) -> Memo:
         groups: dict[Any, list[FNode]] = {}
         for formula, some in cases:
             for key, inner in some.items():
@@ -77,7 +77,7 @@ class TermValues:
                     groups.setdefault(key, []).append(found)
         return {key: some_of(formulas) for key, formulas in groups.items()}
 
-    def apply(self, op: str, operands: Sequence[Kept], dtype: DType) -> Kept:
+    def apply(self, op: str, operands: Sequence[Memo], dtype: DType) -> Memo:
         if prod(len(o) for o in operands) > MOST_PRODUCTS:
             raise NotCovered(f"`{op}` on values that may be too much")
         found = []
@@ -86,7 +86,7 @@ class TermValues:
             found.append((both(*(o[k] for o, k in zip(operands, keys, strict=True))), {made: self._true}))
         return self.choose(found)
 
-    def cast(self, value: Kept, source: DType, target: DType) -> Kept:
+    def cast(self, value: Memo, source: DType, target: DType) -> Memo:
         op = conversion(source, target)
         if op is None:
             return value
@@ -107,9 +107,9 @@ class TermValues:
             return negative if len(keys) == 1 else self._apply("+", (keys[0], negative))
         return Applied(op, keys)
 
-    def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Kept]]]) -> Kept:
+    def total(self, declared: DeclareAccumulator, entries: Sequence[tuple[FNode, Sequence[Memo]]]) -> Memo:
         init = None if declared.init is None else self.terms.const(declared.init.value)
-        bag = Gathered(declared.outer, declared.inner, init, tuple((f, tuple(o)) for f, o in entries))
+        bag = OpenAccumulator(declared.outer, declared.inner, init, tuple((f, tuple(o)) for f, o in entries))
         if all(f.is_true() and all(len(o) == 1 for o in operands) for f, operands in bag.entries):
             items = [] if init is None else [init]
             for _, operands in bag.entries:
@@ -123,12 +123,12 @@ class TermValues:
 
     # -- what a value is ------------------------------------------------------------------------------------
 
-    def may_be(self, value: Kept, term: Term) -> FNode:
+    def may_be(self, value: Memo, term: Term) -> FNode:
         """Return a formula that holds wherever the value is the term."""
         return some_of(both(formula, self._key_may_be(key, term)) for key, formula in value.items())
 
     def _key_may_be(self, key: Any, term: Term) -> FNode:
-        if isinstance(key, Gathered):
+        if isinstance(key, OpenAccumulator):
             return self._bag_is(key, term)
         if not isinstance(key, Applied):
             return self._true if key == term else self._false
@@ -147,13 +147,13 @@ class TermValues:
             law_of(key.op).order in ("linear", "parity")
             and len(known) == 1
             and not others
-            and isinstance(only, Gathered)
+            and isinstance(only, OpenAccumulator)
         ):
             taken = unary(self.terms, "-", known[0]) if key.op == "+" else known[0]
             return self._true if UNWRITTEN in known else self._key_may_be(only, self.terms.apply(key.op, (term, taken)))
         if (
             others
-            or not isinstance(only, Gathered)
+            or not isinstance(only, OpenAccumulator)
             or not self._is_plain(only, key.op)
             or self._vanishes(known, key.op)
             or not law_of(key.op).commutes
@@ -167,7 +167,7 @@ class TermValues:
     def _vanishes(self, known: Sequence[Term], op: str) -> bool:
         return any(self.terms.nodes[k] == ("const", (law_of(op).absorber,)) or k == UNWRITTEN for k in known)
 
-    def _is_plain(self, bag: Gathered, op: str) -> bool:
+    def _is_plain(self, bag: OpenAccumulator, op: str) -> bool:
         """Say whether a bag's value folds with nothing under an operator: it is neither a number nor made by it."""
         if op in (bag.outer, bag.inner) or bag.init is not None or law_of(op).idempotent:
             return False
@@ -175,7 +175,7 @@ class TermValues:
         atoms = all(isinstance(k, int) and self.terms.nodes[k][0] == "atom" for k in keys)
         return atoms and any(f.is_true() for f, _ in bag.entries)
 
-    def _bag_is(self, bag: Gathered, term: Term) -> FNode:
+    def _bag_is(self, bag: OpenAccumulator, term: Term) -> FNode:
         terms, law = self.terms, law_of(bag.outer)
         if not law.commutes or any(
             not isinstance(key, int) for _, operands in bag.entries for o in operands for key in o
@@ -209,7 +209,7 @@ class TermValues:
             rules.append(some_of(uses[item]) if law.idempotent else exactly(count, uses[item]))
         return both(*rules)
 
-    def _parity_is(self, bag: Gathered, term: Term) -> FNode:
+    def _parity_is(self, bag: OpenAccumulator, term: Term) -> FNode:
         """Say that what is wanted comes in an odd number of times, and everything else an even one."""
         terms, outer = self.terms, bag.outer
         wanted = set(terms.items(term, outer))
@@ -233,12 +233,12 @@ class TermValues:
             return self._true
         return both(*rules, *(is_odd(found) if item in wanted else no(is_odd(found)) for item, found in uses.items()))
 
-    def _coefficients(self, bag: Gathered) -> set[Any]:
+    def _coefficients(self, bag: OpenAccumulator) -> set[Any]:
         """Return the coefficients that items may join a sum with."""
         products = [p for _, operands in bag.entries for p in self._products_of(bag.inner, operands)]
         return {n for p in products if p != UNWRITTEN for n in self.terms.multiset(p, bag.outer).values()}
 
-    def _linear_is(self, bag: Gathered, term: Term) -> FNode:
+    def _linear_is(self, bag: OpenAccumulator, term: Term) -> FNode:
         """Say of each item that its coefficients add up to the wanted one."""
         terms, outer = self.terms, bag.outer
         if self._contributions(bag) > MOST_CONTRIBUTIONS:
@@ -277,7 +277,7 @@ class TermValues:
                 return self._true
         return reached.get(Fraction(wanted), self._false)
 
-    def _contributions(self, bag: Gathered) -> int:
+    def _contributions(self, bag: OpenAccumulator) -> int:
         """Return in how many ways something may join a bag."""
         return sum(prod(len(o) for o in operands) for _, operands in bag.entries)
 

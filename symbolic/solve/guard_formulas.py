@@ -17,7 +17,7 @@ from symbolic.solve.verdict import Clauses, Excluded, Holds, Possible, Verdict
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
-class Formulas:
+class GuardFormulas:
     """Any solver behind PySMT."""
 
     def __init__(self, name: SolverName) -> None:

@@ -54,9 +54,9 @@ class _Engine(Protocol):
 def _engine(name: SolverName) -> _Engine:
     if name == "cadical" or name == "glucose":
         return _Literals(name)
-    from symbolic.solve.guard_formulas import Formulas
+    from symbolic.solve.guard_formulas import GuardFormulas
 
-    return Formulas(name)
+    return GuardFormulas(name)
 
 
 class _Literals:

@@ -26,14 +26,14 @@ EXPANSION_LIMIT = 100_000  # combinations of operand values that are looked at o
 MANY = 1_000_000_000  # items of a value of which it is not known how many there are
 SCALED = "scaled"  # of the kinds of values: a product with a number
 CASES_DEEP = 3  # nested cases that a requirement tells apart; below them it asks for equality, which is built once
-Possible: TypeAlias = "frozenset[Term] | None"  # the terms a value may be, None for 'not enumerated'
+PossibleTerms: TypeAlias = "frozenset[Term] | None"  # the terms a value may be, None for 'not enumerated'
 
 
 class Data(ABC):
     """One data value per thread, each depending on holes."""
 
     def __init__(self) -> None:
-        self._possible: dict[int, Possible] = {}
+        self._possible: dict[int, PossibleTerms] = {}
         self.known_kinds: dict[int, Kinds] = {}
         self._by_items: dict[int, bool] = {}
         self._natural: dict[int, bool] = {}
@@ -59,7 +59,7 @@ class Data(ABC):
         if self.by_items(t) or len(unless) >= CASES_DEEP or not self._require_cases(encoding, t, term, unless):
             encoding.guards.add((*unless, self.equals(encoding, t, term)))
 
-    def possible(self, t: int) -> Possible:
+    def possible(self, t: int) -> PossibleTerms:
         """Return every term that thread t's value may be, whatever the holes are, or None if there are too many."""
         if t not in self._possible:
             self._possible[t] = self._find_possible(t)
@@ -166,7 +166,7 @@ class Data(ABC):
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard: ...
 
     @abstractmethod
-    def _find_possible(self, t: int) -> Possible: ...
+    def _find_possible(self, t: int) -> PossibleTerms: ...
 
 
 class Picked(Data):
@@ -207,7 +207,7 @@ def equals(value: DataVector, encoding: Encoding, t: int, term: Term) -> Guard:
     return TRUE if value[t] == term else FALSE
 
 
-def possible(value: DataVector, t: int) -> Possible:
+def possible(value: DataVector, t: int) -> PossibleTerms:
     """Return every term that a data vector may be for thread t."""
     if isinstance(value, Data):
         return value.possible(t)
@@ -320,7 +320,7 @@ def require_one(
         ask(unless if len(cases) == 1 else (*unless, -guard))
 
 
-def union_of(parts: Sequence[Possible]) -> Possible:
+def union_of(parts: Sequence[PossibleTerms]) -> PossibleTerms:
     """Return all possibilities of several values together."""
     found: set[Term] = set()
     for part in parts:

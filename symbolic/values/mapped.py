@@ -22,7 +22,7 @@ from symbolic.values.data import (
     DataVector,
     Kinds,
     Need,
-    Possible,
+    PossibleTerms,
     by_items,
     combines,
     equals,
@@ -228,14 +228,14 @@ class Mapped(Data):
             case _:
                 return None
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         sets = [possible(o, t) for o in self.operands]
         known = [s for s in sets if s is not None]
         if len(known) < len(sets) or prod(map(len, known)) > EXPANSION_LIMIT or self.by_items(t):
             return None
         return frozenset(self.terms.apply(self.op, chosen) for chosen in itertools.product(*known))
 
-    def _sets(self, t: int) -> tuple[list[Possible], list[int]]:
+    def _sets(self, t: int) -> tuple[list[PossibleTerms], list[int]]:
         """Return what the operands may be, and which one of them cannot be enumerated, if any."""
         sets = [possible(o, t) for o in self.operands]
         positions = [i for i, s in enumerate(sets) if s is None]
@@ -291,5 +291,5 @@ class CastIndex(Data):
     def _is_natural(self, terms: Terms, t: int) -> bool:
         return all(is_natural(terms, self.cast(value)) for value in self.index.reach(t))
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         return frozenset(self.cast(value) for value in self.index.reach(t))

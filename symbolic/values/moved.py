@@ -11,7 +11,7 @@ from symbolic.values.data import (
     Kinds,
     Need,
     Picked,
-    Possible,
+    PossibleTerms,
     combines,
     equals,
     kinds,
@@ -66,7 +66,7 @@ class Selected(Picked):
         sides = reach(self.chosen, t)
         return [(side, t) for chosen, side in ((True, self.yes), (False, self.no)) if chosen in sides]
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         if not isinstance(self.chosen, Deferred):
             return possible(self.yes if self.chosen[t] else self.no, t)
         return union_of([possible(self.yes, t), possible(self.no, t)])
@@ -130,7 +130,7 @@ class Shuffled(Picked):
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(self.value, int(self.base[t]) + lane) for lane in sorted(reach(self.source, t))]
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         holders = self.holders(int(self.base[t]))
         return None if holders is None else frozenset(holders)
 
@@ -168,7 +168,7 @@ class Gathered(Picked):
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(self.value, int(self.giver[t]))]
 
-    def _find_possible(self, t: int) -> Possible:
+    def _find_possible(self, t: int) -> PossibleTerms:
         return self.value.possible(int(self.giver[t]))
 
     def kinds(self, terms: Terms, t: int) -> Kinds:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from symbolic.second.forward import Cases, exactly, fresh, some_of
 
 Point: TypeAlias = tuple[int, ...]
-Table: TypeAlias = npt.NDArray[np.int64]
+ValueTable: TypeAlias = npt.NDArray[np.int64]
 
 
 class Description(Protocol):
@@ -47,9 +47,9 @@ class OneOf:
         return next(r for r, literal in zip(self.rows, self.literals, strict=True) if model.true(literal))
 
 
-def distinct(rows: Iterable[Any], value: Callable[[Any], Any]) -> list[tuple[Any, Table]]:
+def distinct(rows: Iterable[Any], value: Callable[[Any], Any]) -> list[tuple[Any, ValueTable]]:
     """Return the first row of each value, with the value."""
-    seen: dict[bytes, tuple[Any, Table]] = {}
+    seen: dict[bytes, tuple[Any, ValueTable]] = {}
     for row in rows:
         table = np.ascontiguousarray(value(row))
         seen.setdefault(table.tobytes(), (row, table))

@@ -13,10 +13,10 @@ import numpy as np
 from symbolic.ir.program import Hole
 from symbolic.second.forward import Cases, both, some_of
 from symbolic.values.guard import OutOfTime
-from templates.second.groups import OneOf, Point, Table, distinct
+from templates.second.groups import OneOf, Point, ValueTable, distinct
 
 Depth: TypeAlias = Literal[1, 2]
-Expression: TypeAlias = tuple[Any, ...]  # ("argument", number), ("constant", value) or (operator, left, right)
+Spelling: TypeAlias = tuple[Any, ...]  # ("argument", number), ("constant", value) or (operator, left, right)
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -40,12 +40,12 @@ class NaiveHole:
         columns = columns or [np.zeros(0, np.int64) for _ in hole.arguments]
         self._constants = [("constant", c) for c in range(max([n, *(int(c.max(initial=0)) for c in columns)]) + 1)]
 
-        def value(some: Expression) -> Table:
+        def value(some: Spelling) -> ValueTable:
             if time.monotonic() > deadline:
                 raise OutOfTime
             return np.broadcast_to(evaluate(some, columns), (len(points),))
 
-        below: list[Expression] = [("argument", j) for j in range(len(columns))] + self._constants
+        below: list[Spelling] = [("argument", j) for j in range(len(columns))] + self._constants
         for _ in range(depth - 1):
             deeper = itertools.chain(self._combined(below), self._by_constant(below))
             below = [some for some, _ in distinct(deeper, value)]
@@ -57,10 +57,10 @@ class NaiveHole:
         self._known: dict[Point, Cases] = {}
 
     @staticmethod
-    def _combined(below: Sequence[Expression]) -> Iterator[Expression]:
+    def _combined(below: Sequence[Spelling]) -> Iterator[Spelling]:
         return ((op, a, b) for op in ("+", "-") for a, b in itertools.product(below, repeat=2))
 
-    def _by_constant(self, below: Sequence[Expression]) -> Iterator[Expression]:
+    def _by_constant(self, below: Sequence[Spelling]) -> Iterator[Spelling]:
         return (
             (op, a, c)
             for op in ("*", "//", "%")
@@ -88,7 +88,7 @@ class NaiveHole:
         return lambda arguments: evaluate(whole, arguments) % self.n
 
 
-def evaluate(expression: Expression, arguments: Sequence[Any]) -> Any:
+def evaluate(expression: Spelling, arguments: Sequence[Any]) -> Any:
     """Return an expression's value, before the modulo."""
     match expression:
         case ("argument", number):

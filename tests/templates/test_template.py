@@ -15,7 +15,7 @@ from symbolic.ir.program import DType
 from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Possible
 from symbolic.values.guard import Guards
-from templates.chooser import Columns, OneChoice, Open
+from templates.chooser import ColumnChooser, OneChoice, OpenChooser
 from templates.cond import Cond
 from templates.holes import BY_SPELLING, HOLE_KINDS, SPACES, Point
 from templates.part import Part
@@ -52,7 +52,7 @@ def test_at_agrees_with_the_formula_on_lanes(name: str, made: Template, points: 
 @pytest.mark.parametrize(("name", "made", "points"), small_templates(), ids=lambda p: p if isinstance(p, str) else "")
 def test_columns_are_all_choices_side_by_side(name: str, made: Template, points: list[Point]) -> None:
     """A column holds, row by row, what each single choice gives."""
-    everything = Columns.everything(made.components)
+    everything = ColumnChooser.everything(made.components)
     for point in points[:3]:
         column = made.at(everything, point)
         for row in range(0, len(everything), 1 + len(everything) // 300):
@@ -69,7 +69,7 @@ def test_an_open_hole_agrees_with_the_choice_that_the_solver_made(data: st.DataO
     other = data.draw(st.sampled_from(points))
     value, second = data.draw(st.integers(0, 5)), data.draw(st.integers(0, 5))
     guards = Guards()
-    open_hole: Open[Any] = Open(guards, made.components)
+    open_hole: OpenChooser[Any] = OpenChooser(guards, made.components)
     guards.add([made.at(open_hole, point).is_(value)])
     guards.add([made.at(open_hole, other).is_(second)])
     with GuardSolver(guards, "z3") as solver:

@@ -18,7 +18,7 @@ from symbolic.ir.program import Hole
 from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Possible
 from symbolic.values.guard import Guards
-from templates.chooser import OneChoice, Open
+from templates.chooser import OneChoice, OpenChooser
 from templates.either import Either
 from templates.formula import formula_text, plain, values_of
 from templates.holes import Point
@@ -278,7 +278,7 @@ def test_the_solver_sees_the_same_maps() -> None:
     some = [tuple(draw.randrange(4) for _ in points) for _ in range(60)] + draw.sample(sorted(maps), 40)
     for values in some:
         guards = Guards()
-        opened = Open[Any](guards, made.components)
+        opened = OpenChooser[Any](guards, made.components)
         wanted = [made.at(opened, p).is_(v) for p, v in zip(points, values, strict=True)]
         solver = GuardSolver(guards, "cadical")
         answer = solver.check(wanted)

@@ -40,7 +40,7 @@ from templates.template import Template
 Input = Mapping[tuple[str, int], Any]
 
 
-class Formulas:
+class FormulaChooser:
     """A chooser whose choice is open, in plain formulas."""
 
     def __init__(self, template: Template) -> None:
@@ -82,7 +82,7 @@ class Uncanonical:
         self.narrowed = False
         whole = problem.templates(space)
         self.templates = problem.light(space) if light else whole
-        self.choosers = [Formulas(t) for t in self.templates]
+        self.choosers = [FormulaChooser(t) for t in self.templates]
         self.dtypes = {p.name: p.dtype for p in problem.program.parameters}
         self.stats = Stats()
         self._points: dict[tuple[int, Point], Cases] = {}

@@ -32,7 +32,7 @@ from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Axis, Program
 
-Spec: TypeAlias = Callable[..., Any]
+SpecFunction: TypeAlias = Callable[..., Any]
 MAX_CELLS: Final = 1 << 20
 """The largest array on which the kernel is tried without its bounds."""
 
@@ -52,7 +52,7 @@ class _No(Exception):
 
 
 def any_length(
-    program: Program, spec: Spec, others: Callable[[], Iterable[tuple[Program, Spec]]] = tuple
+    program: Program, spec: SpecFunction, others: Callable[[], Iterable[tuple[Program, SpecFunction]]] = tuple
 ) -> Tiling | FixedSize:
     """Find the axes of the grid along which a verified kernel without holes may have any length.
 
@@ -101,12 +101,12 @@ def _tiling(program: Program, chosen: Sequence[Extents]) -> Tiling:
 class _Conditions:
     """Checks one choice of tiled axes; the methods raise _No."""
 
-    def __init__(self, program: Program, spec: Spec, tiling: Tiling) -> None:
+    def __init__(self, program: Program, spec: SpecFunction, tiling: Tiling) -> None:
         self.program, self.spec, self.tiling = program, spec, tiling
         self.shared = SharedTerms()
         self.base: dict[tuple[str, Index], Term] = {}
 
-    def check(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Tiling:
+    def check(self, others: Callable[[], Iterable[tuple[Program, SpecFunction]]]) -> Tiling:
         meaning = Meaning.of(self.program, self.spec)
         declared = MeaningAt(self.tiling.declared, self.program, meaning.terms, meaning.wanted)
         sources = [declared]
@@ -145,7 +145,7 @@ class _Conditions:
                 if found is not None:
                     yield found
 
-    def _instances(self, others: Callable[[], Iterable[tuple[Program, Spec]]]) -> Iterator[MeaningAt]:
+    def _instances(self, others: Callable[[], Iterable[tuple[Program, SpecFunction]]]) -> Iterator[MeaningAt]:
         """Ask the specifications of other instances, where their shapes are those of some length."""
         missing = {axis.axis for axis in self.tiling.axes}
         for program, spec in others():

@@ -6,7 +6,7 @@ import pytest
 
 from cuda_out.ptx.parse import parse
 from cuda_out.ptx.run import kernel_of
-from cuda_out.ptx.syntax import Address, Array, Group, Immediate, Name, NotInterpreted
+from cuda_out.ptx.syntax import Address, Group, Immediate, Name, NotInterpreted, PtxVariable
 
 MODULE = """
 .version 8.0
@@ -46,9 +46,9 @@ def test_a_module() -> None:
     kernel = parse(MODULE)["f"]
     assert kernel.parameters == (("f_param_0", "u64"), ("f_param_1", "u32"))
     assert kernel.arrays == (
-        Array("table", "global", 4, 8, bytes([1, 0, 0, 0, 2, 0, 0, 0])),
-        Array("numbers", "const", 4, 8, bytes([7, 0, 0, 0, 255, 0, 0, 0])),
-        Array("tile", "shared", 16, 64, None),
+        PtxVariable("table", "global", 4, 8, bytes([1, 0, 0, 0, 2, 0, 0, 0])),
+        PtxVariable("numbers", "const", 4, 8, bytes([7, 0, 0, 0, 255, 0, 0, 0])),
+        PtxVariable("tile", "shared", 16, 64, None),
     )
     assert kernel.labels == {"$L__BB0_1": 1}
     assert (kernel.most_threads, kernel.block) == (32, None)

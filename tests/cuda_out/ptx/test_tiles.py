@@ -21,7 +21,7 @@ from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.tiles import NotTiled, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
-from swizzle.commands.sizes import Size, sizes_to_try
+from swizzle.commands.sizes import LaunchSize, sizes_to_try
 from swizzle.emit.emitters import cuda_source
 from tests.slow_cases import slow_unless
 from tests.test_case_studies import answer
@@ -87,7 +87,7 @@ def test_examples_of_polynomials() -> None:
 
 
 @lru_cache
-def printed(target: str, **parameters: int) -> tuple[CudaSource, tuple[Size, ...], TileValidator]:
+def printed(target: str, **parameters: int) -> tuple[CudaSource, tuple[LaunchSize, ...], TileValidator]:
     filled = answer(target, parameters)[1]
     assert filled is not None
     source = cuda_source(filled.program, filled.head, filled.sizes)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.kinds import KIND_OF, untyped
-from cuda_out.ptx.machine import Argument, PtxMachine
+from cuda_out.ptx.machine import LaunchArray, PtxMachine
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.run import interpret, kernel_of, launch_shape
@@ -61,7 +61,7 @@ def test_terms_of_random_kernels_have_the_values_of_the_run(seed: int) -> None:
         atoms = [terms.atom(p.name, i) for i in range(prod(p.shape))]
         bits = untyped(data[p.name].reshape(-1), KIND_OF[p.dtype])
         given.append(
-            Argument(p.name, "s32", bits, np.array(atoms) if p.role == "in" else np.zeros(len(atoms), np.int64),
+            LaunchArray(p.name, "s32", bits, np.array(atoms) if p.role == "in" else np.zeros(len(atoms), np.int64),
                      True, p.role == "out")
         )  # fmt: skip
     machine = PtxMachine(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from swizzle import layouts
 from swizzle.layouts.layout import Layout, agrees, linear
-from swizzle.layouts.steps import Pad, Rotate, Step, Table, Xor, swizzle
+from swizzle.layouts.steps import FlipBits, Listed, Pad, Rotate, Step, swizzle
 
 
 @st.composite
@@ -31,7 +31,7 @@ def any_layout(draw: st.DrawFn) -> Layout:
         steps.append(Rotate(pitch, draw(st.integers(0, pitch - 1)), draw(st.integers(0, 4)), draw(st.integers(1, 4))))
     if draw(st.booleans()):
         columns = tuple(draw(st.integers(0, (1 << j) - 1)) for j in range(draw(st.integers(0, 9))))
-        steps.append(Xor(columns))
+        steps.append(FlipBits(columns))
     if draw(st.booleans()):
         steps.append(Pad(draw(st.integers(1, 40)), draw(st.integers(1, 9))))
     return Layout(shape, 32, order, tuple(steps))
@@ -58,7 +58,7 @@ def test_the_device_function_gives_what_the_steps_give(tmp_path: Path) -> None:
         layouts.rotated((12, 20), 3),
         layouts.swizzled((64, 64), 3, 2, 6),
         layouts.xored((24, 36), [0, 1, 2, 5, 0, 7, 3, 64]),
-        Layout((7, 9), 32, (0, 1), (Table(table),)),
+        Layout((7, 9), 32, (0, 1), (Listed(table),)),
         Layout((4, 6, 8), 32, (2, 0, 1), (Rotate(6, 5, 3, 2), Pad(12, 3))),
         layouts.row_major((1, 5)),
     ]

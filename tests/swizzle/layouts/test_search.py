@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swizzle import layouts
-from swizzle.layouts import Access, Answer
+from swizzle.layouts import Access, FoundLayout
 from swizzle.layouts.bit_matrices import lightest
 from swizzle.layouts.colouring import coloured
 from swizzle.layouts.layout import agrees, linear
 from swizzle.layouts.requests import requests_of
-from swizzle.layouts.steps import Xor
+from swizzle.layouts.steps import FlipBits
 from tests.swizzle.layouts import oracle
 
 
-def best(shape: Sequence[int], accesses: Sequence[Access], **options: object) -> Answer:
+def best(shape: Sequence[int], accesses: Sequence[Access], **options: object) -> FoundLayout:
     """Return the answer, counted again lane by lane."""
     answer = layouts.best(shape, accesses, **options)  # type: ignore[arg-type]
     if answer.layout is not None:
@@ -215,12 +215,12 @@ def test_the_lightest_matrix(accesses: list[Access], vectors: bool) -> None:
     x = linear((4, 4), (0, 1))
     free = []
     for columns in product((0, 2) if vectors else range(4), repeat=2):
-        table = Xor((0, 0, *columns)).of(x)
+        table = FlipBits((0, 0, *columns)).of(x)
         if oracle.turns(table, accesses, 32, banks=4) == requests.free:
             free.append(sum(column.bit_count() for column in columns))
     found = lightest(requests, x)
     assert found != "unknown"
-    assert (found.ones if isinstance(found, Xor) else None) == min(free, default=None)
+    assert (found.ones if isinstance(found, FlipBits) else None) == min(free, default=None)
 
 
 @settings(deadline=None)

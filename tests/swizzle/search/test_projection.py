@@ -3,7 +3,7 @@
 import pytest
 
 from swizzle.problem.problem import Problem
-from swizzle.search.projection import Projector, Spot
+from swizzle.search.projection import PointValue, Projector
 from swizzle.search.tables import Tables
 from swizzle.sketches.loading import load
 from templates.holes import Space
@@ -22,7 +22,7 @@ def test_a_value_that_a_case_needs() -> None:
     projector.add(1, 0, [4, 5, 6])
     projector.add(1, 1, [7, 8, 9])
     (found,) = projector.projections([[2, 3], [-2, 6], [-3, 7]])
-    assert set(found) == {Spot(1, 0, 2), Spot(1, 1, 0)}
+    assert set(found) == {PointValue(1, 0, 2), PointValue(1, 1, 0)}
 
 
 def test_values_that_can_be_done_without() -> None:
@@ -42,7 +42,7 @@ def test_conditions_are_called_for_by_either_sign() -> None:
     for line, guard in enumerate((4, 5, 6)):
         projector.add(1, line, [-guard, guard])
     (found,) = projector.projections([[2, 3], [-2, 4, -6], [-3, 5]])
-    assert set(found) == {Spot(1, 0, 1), Spot(1, 1, 1), Spot(1, 2, 0)}
+    assert set(found) == {PointValue(1, 0, 1), PointValue(1, 1, 1), PointValue(1, 2, 0)}
 
 
 @pytest.mark.parametrize("struct_size", [2, 3])

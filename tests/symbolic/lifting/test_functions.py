@@ -27,9 +27,9 @@ from symbolic import (
     synthesize,
     verify,
 )  # fmt: skip
-from symbolic.lifting.environment import Closure, Names
+from symbolic.lifting.environment import Closure, NameTable
 from symbolic.lifting.interpreter import Activation
-from symbolic.lifting.reading import Text, code_of
+from symbolic.lifting.reading import TextOrigin, code_of
 from symbolic.lifting.values import inward
 from symbolic.values.guard import TRUE
 
@@ -403,7 +403,7 @@ def test_a_strangers_text_reaches_nothing() -> None:
         node = ast.parse(text).body[0]
         assert isinstance(node, ast.FunctionDef)
         table = {"len": len, "range": range, "Best": Best, **names}
-        function = Closure(code_of(node, Text("stranger.swz")), Names(table))
+        function = Closure(code_of(node, TextOrigin("stranger.swz")), NameTable(table))
         return Activation(function, TRUE).run({"x": inward(X)})
 
     assert verify(run("def f(x):\n    return Best(x, 0).value + len([1, 2])") == X + 2).status == "unsat"

@@ -24,7 +24,7 @@ from symbolic import (
     synthesize,
     verify,
 )
-from symbolic.lifting.functions import Cost
+from symbolic.lifting.functions import OperatorCount
 from symbolic.solve.answer import Model
 
 X, Y = integer("grammar x"), integer("grammar y")
@@ -186,7 +186,7 @@ def test_a_program_that_is_called_twice_and_one_that_assumes() -> None:
     seven = V * 0 + 7
     value = all_of(trick(V, W) == trick(W, V), trick(V, seven) == V + 1)
     least = cost(trick)
-    assert isinstance(least, Cost) and least.enumeration(value.formula, {V.formula, W.formula}) is not None
+    assert isinstance(least, OperatorCount) and least.enumeration(value.formula, {V.formula, W.formula}) is not None
     outcome = synthesize(inputs=[V, W], guarantee=value, minimize=least)
     assert (outcome.status, outcome.optimal) == ("sat", True)
     found = outcome[trick]
