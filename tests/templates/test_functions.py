@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from templates import xform_functions
 from templates.chooser import Choice, OneChoice
 from templates.cond import Cond
 from templates.functions import Functions, Rows, Simplest
@@ -85,6 +86,26 @@ def test_what_is_kept_and_given_is_what_choices_say(template: Template, points: 
             for choice in itertools.islice(left.choices(), 20):
                 values = [int(template.at(OneChoice(choice), p)) for p in points]
                 assert given[np.arange(len(points)), values].all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_what_is_done_in_parts_is_the_same(at_once: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few shifts at a time, and a part of the functions asked first: what is kept and given does not change."""
+    random, points, size = Random(seed), grid(6, 5), 6
+    whole = every(Xform(size, points, "3"), points)
+    places = np.array(sorted(random.sample(range(len(points)), 10)))
+    allowed = np.array([[random.random() < 0.8 for _ in range(size)] for _ in places])
+    asked = np.arange(len(points)), np.array([[random.random() < 0.9 for _ in range(size)] for _ in points])
+
+    def looked_at() -> list[object]:
+        kept, any_kept = whole.keep(places, allowed), whole.keep_any(places, allowed)
+        return [(some.count, some.given(*asked).tolist(), set(some.choices())) for some in (kept, any_kept)]
+
+    at_a_time = looked_at()
+    monkeypatch.setattr(xform_functions, "LARGE", 1)
+    monkeypatch.setattr(xform_functions, "AT_ONCE", at_once)
+    assert looked_at() == at_a_time
 
 
 @pytest.mark.parametrize(("template", "points"), TEMPLATES)

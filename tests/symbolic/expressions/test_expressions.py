@@ -210,3 +210,12 @@ def test_equal_quotients_are_recognised() -> None:
         except ZeroDivisionError:
             continue
         assert over == wanted * under
+
+
+def test_an_infinity_absorbs_what_is_finite() -> None:
+    """Of a sum; both infinities have none."""
+    x = number_name("x")
+    for infinite in (e.LEAST, e.GREATEST):
+        assert e.add(x, infinite, constant(3)) is e.add(infinite, infinite) is infinite
+    with pytest.raises(ArithmeticError):
+        e.add(e.LEAST, x, e.GREATEST)

@@ -395,6 +395,23 @@ def test_sequences_are_put_into_others() -> None:
         assert outcome[displays(X, Y)] == displays(a, b) == displays.function(a, b)
 
 
+@lifted
+def repeated(x: Any, y: Any) -> Any:
+    """Lists and tuples put behind each other and repeated, as often as a number says that is not known."""
+    times = 1 if x < 0 else 3
+    first = [x]
+    second = first + [y, x]  # noqa: RUF005
+    second.append(times)
+    return first, second, (x,) + (y,), 2 * [y], [x, y] * times, times * (y,)  # noqa: RUF005
+
+
+def test_sequences_are_joined_and_repeated() -> None:
+    """What comes out is new: what is appended to it is in no other list."""
+    for a, b in [(-2, 1), (0, 4)]:
+        outcome = solve(all_of(a == X, b == Y))
+        assert outcome[repeated(X, Y)] == repeated(a, b) == repeated.function(a, b)
+
+
 def test_a_strangers_text_reaches_nothing() -> None:
     """With a table of names, nothing outside of it is called or looked into."""
     import ast
