@@ -18,6 +18,7 @@ def _no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SWIZZLE_CACHE_DIR", str(folder))
+        patch.setenv("SWIZZLE_STATE_DIR", str(folder / "state"))
         yield folder
 
 

@@ -17,10 +17,13 @@ _GUARD: Final = "if defined(__CUDACC__) && !defined(__CUDACC_RTC__)"
 _PLAIN: Final = re.compile(
     r"pragma once|pragma unroll(\s*\(?\s*\d+\s*\)?)?|include <cuda_(fp16|bf16)\.h>|(define|undef)\b.*"
 )
-_HIDDEN: Final = re.compile(r'//(?:\\\r?\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+_HIDDEN: Final = re.compile(
+    r'\.?\b\d(?:\'?\w|\.|(?<=[eEpP])[+-])*|//(?:\\\r?\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    re.S,
+)
 _ASKS: Final = re.compile(
     r"\b(__[A-Z]\w*|_[A-Z]\w*|__(?:cplusplus|has_\w+|cuda\w*|clang\w*|gnu\w*|nv\w*|linux\w*|unix\w*|x86\w*|builtin\w*)"
-    r"|if_target|NV_\w+|linux|unix)\b"
+    r"|if_target|NV_\w+|linux|unix)\b|\b(?:u8|[uUL])?R(?=\")"
 )
 
 
@@ -39,7 +42,9 @@ def asks_for_its_reader(text: str, entry: str) -> Directive | None:
     The host function, behind the kernel, stands between `#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)` and
     `#endif`.
     """
-    plain = _HIDDEN.sub(lambda match: re.sub(r"[^\n\"']", " ", match[0]), text)
+    # A number is kept: what stands between the quotes of 1'000'000 is no character. A raw string is refused, as it ends
+    # elsewhere than a string would.
+    plain = _HIDDEN.sub(lambda m: m[0] if m[0].lstrip(".")[:1].isdigit() else re.sub(r"[^\n\"']", " ", m[0]), text)
     # A line that ends in a backslash goes on in the next one; both keep their places.
     plain = re.sub(r"\\[ \t\r]*\n", lambda match: " " * (len(match[0]) - 1) + "\f", plain)
     kernel_end, inside, at = kernel_extent(text, entry)[1], False, 0
@@ -59,7 +64,13 @@ def asks_for_its_reader(text: str, entry: str) -> Directive | None:
             where = "in the host function" if inside else "where one compiler may read another text than the next"
             return _asked(text, begin + len(line) - len(line.lstrip()), f"#{said}", f"a directive {where}")
         if asked := _ASKS.search(line):
-            return _asked(text, begin + asked.start(), asked[0], "a name that compilers define, each in its way")
+            raw = asked[0].endswith("R") and plain[begin + asked.end() :].startswith('"')
+            why = (
+                "a raw string, in which a directive may hide"
+                if raw
+                else "a name that compilers define, each in its way"
+            )
+            return _asked(text, begin + asked.start(), asked[0], why)
         if inside and (kind := re.search(r"\b__(?:global|device|constant|shared)__\b", line)):
             return _asked(text, begin + kind.start(), kind[0], "code for the GPU that NVRTC does not see")
     return None

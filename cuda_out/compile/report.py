@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 import shutil
 import struct
-import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -20,7 +18,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from cuda_out.compile.toolchain import Resources, Tool, compile_cuda, uses_local
+from cuda_out.compile.children import Done, TooLong, refused, run_child, scratch_folder
+from cuda_out.compile.toolchain import COMPILE_SECONDS, Resources, Tool, compile_cuda, uses_local
 from symbolic.errors import SwizzleError
 
 ARCHITECTURES: Final = ("sm_75", "sm_80", "sm_90", "sm_100")
@@ -111,21 +110,24 @@ _OPCODE = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*
 def instruction_counts(cubin: bytes, entry: str) -> Mapping[str, int] | None:
     """Count the instructions of one kernel by opcode, ignoring opcode modifiers; None without a disassembler."""
     tool = disassembler()
-    if tool is None:
+    if tool is None or refused():
         return None
-    with tempfile.TemporaryDirectory(prefix="swizzle-sass-") as scratch:
+    with scratch_folder() as scratch:
         file = Path(scratch, "kernel.cubin")
         file.write_bytes(cubin)
-        done = subprocess.run([tool, "-c", str(file)], capture_output=True, text=True, errors="replace")
-    if done.returncode:
+        try:
+            done = run_child([tool, "-c", str(file)], seconds=COMPILE_SECONDS, folder=scratch)
+        except TooLong:
+            done = Done(1, b"", b"it comes to no end")
+    if done.status:
         raise SwizzleError(
-            f"{tool} cannot read what the compiler made: {done.stderr.strip()}",
+            f"{tool} cannot read what the compiler made: {done.log.strip()}",
             expected="a disassembler as new as the compiler",
             fix="pip install -U nvidia-cuda-nvdisasm",
         )
     counts: Counter[str] = Counter()
     inside = False
-    for line in done.stdout.splitlines():
+    for line in done.text.splitlines():
         if section := _SECTION.match(line):
             inside = section[1] == entry
         elif inside and (opcode := _OPCODE.match(line)) and opcode[1] != "NOP":

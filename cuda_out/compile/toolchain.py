@@ -10,19 +10,22 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from typing_extensions import assert_never
 
+from cuda_out.compile.children import Done, TooLong, refused, run_child, scratch_folder
 from symbolic.errors import SwizzleError
 
 Tool: TypeAlias = Literal["nvcc", "nvrtc"]
+
+
+COMPILE_SECONDS: Final = 300
+"""As long a compiler may take over one text."""
 
 
 class Resources(Struct, frozen=True):
@@ -79,23 +82,16 @@ def compile_to_ptx(text: str, arch: str = "sm_80") -> str:
         case "nvrtc":
             return _run_nvrtc(text, arch, "kernel.cu", [f"--gpu-architecture={arch.replace('sm_', 'compute_')}"])[1]
         case "nvcc":
-            with tempfile.TemporaryDirectory(prefix="swizzle-nvcc-") as scratch:
+            with scratch_folder() as scratch:
                 source = Path(scratch, "kernel.cu")
                 source.write_text(text)
-                command = [
-                    "nvcc",
-                    "-std=c++17",
-                    f"-arch={arch}",
-                    "-w",
-                    "-ptx",
-                    "-o",
-                    f"{scratch}/kernel.ptx",
-                    str(source),
-                ]
-                done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=scratch)
-                if done.returncode:
-                    raise CompileError(done.stdout + done.stderr, text)
-                return Path(scratch, "kernel.ptx").read_text()
+                made = Path(scratch, "kernel.ptx")
+                done = compiled(
+                    ["nvcc", "-std=c++17", f"-arch={arch}", "-w", "-ptx", "-o", str(made), str(source)], made
+                )
+                if done.status:
+                    raise CompileError(done.log, text)
+                return made.read_text()
         case never:
             assert_never(never)
 
@@ -105,15 +101,68 @@ def compile_both_forms(text: str, header: str, namespace: str, arch: str) -> Non
 
     They are one translation unit, the header's namespace renamed, as two take twice the time.
     """
-    with tempfile.TemporaryDirectory(prefix="swizzle-nvcc-") as scratch:
+    with scratch_folder() as scratch:
         unit = f'#include "kernel.cu"\n#define {namespace} {namespace}_header\n#include "kernel.cuh"\n'
         for name, part in (("kernel.cu", text), ("kernel.cuh", header), ("unit.cu", unit)):
             Path(scratch, name).write_text(part)
         command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Werror", "all-warnings", "-c", "-o", "unit.o", "unit.cu"]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=scratch)
-    log = done.stdout + done.stderr
+        done = compiled(command, scratch / "unit.o")
+    log = done.log
     if "Unsupported gpu architecture" not in log:
-        _refuse_warnings(done.returncode != 0, log, header if "kernel.cuh(" in log else text)
+        _refuse_warnings(done.status != 0, log, header if "kernel.cuh(" in log else text)
+
+
+def compiled(command: Sequence[str], made: Path, reads: Sequence[Path] = ()) -> Done:
+    """Run a compiler in the folder of what it is to make, which is there afterwards, or its status is not 0.
+
+    Raises SwizzleError for a compiler that does not end, has no room, or is out of order: one that cannot compile an
+    empty file either.
+    """
+    tool = Path(command[0]).name
+    try:
+        done = run_child(command, seconds=COMPILE_SECONDS, folder=made.parent, reads=reads)
+    except TooLong:
+        raise SwizzleError(
+            f"{tool} still ran after {COMPILE_SECONDS} seconds, and was ended",
+            expected="a compiler that comes to an end",
+            fix=f"try it by itself, or take it off the PATH: {command[0]}",
+        ) from None
+    if done.status == 0 and made.exists():
+        return done
+    if full := re.search(r"No space left on device|Disk quota exceeded", done.log):
+        raise SwizzleError(
+            f"{tool} cannot write into {made.parent.parent}: {full[0]}",
+            expected="a folder with room for scratch files",
+            fix="make room, or name another folder in TMPDIR",
+        )
+    if why := out_of_order(command[0]):
+        raise SwizzleError(
+            why,
+            expected="a compiler that compiles an empty file",
+            fix=f"install it anew, or take it off the PATH: {command[0]}",
+        )
+    if done.status == 0:
+        raise SwizzleError(
+            f"{tool} ended well and wrote nothing", expected=made.name, fix=f"install it anew: {command[0]}"
+        )
+    return done
+
+
+def out_of_order(compiler: str) -> str:
+    """Return how a compiler fails at an empty file, '' where it does not."""
+    with scratch_folder() as scratch:
+        source, made = scratch / "empty.cu", scratch / "empty.o"
+        source.write_text("")
+        language = [] if "nvcc" in Path(compiler).name else ["-x", "c++"]
+        try:
+            done = run_child([compiler, *language, "-c", str(source), "-o", str(made)], seconds=60, folder=scratch)
+        except TooLong:
+            return f"{compiler} comes to no end"
+        if done.status == 0 and made.exists():
+            return ""
+        said = done.log.strip().splitlines()[:1]
+        how = f"ended with status {done.status}" if done.status else "wrote nothing"
+        return f"{compiler} compiles nothing: of an empty file it {how}" + (f" and said: {said[0]}" if said else "")
 
 
 def available_tools() -> list[Tool]:
@@ -121,7 +170,7 @@ def available_tools() -> list[Tool]:
     tools: list[Tool] = []
     if _nvrtc() is not None:
         tools.append("nvrtc")
-    if shutil.which("nvcc"):
+    if shutil.which("nvcc") and not refused():
         tools.append("nvcc")
     return tools
 
@@ -175,16 +224,16 @@ def _choose(tool: Literal["nvcc", "nvrtc", "auto"]) -> Tool:
 
 def _compile_nvcc(text: str, arch: str, name: str) -> Compiled:
     """Run nvcc once, host code included, and collect the intermediate files."""
-    with tempfile.TemporaryDirectory(prefix="swizzle-nvcc-") as scratch:
+    with scratch_folder() as scratch:
         source = Path(scratch, "kernel.cu")  # one fixed name, so that the intermediate files' names are known
         source.write_text(text)
         command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Xptxas", "-v", "-Werror", "all-warnings", "--keep"]
-        command += ["--keep-dir", scratch, "-c", "-o", f"{scratch}/kernel.o", str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=scratch)
-        log = (done.stdout + done.stderr).replace(str(source), name)
+        command += ["--keep-dir", str(scratch), "-c", "-o", f"{scratch}/kernel.o", str(source)]
+        done = compiled(command, scratch / "kernel.o")
+        log = done.log.replace(str(source), name)
         if "Unsupported gpu architecture" in log:
             raise _unknown_arch(arch, "nvcc")
-        _refuse_warnings(done.returncode != 0, log, text)
+        _refuse_warnings(done.status != 0, log, text)
         ptx = Path(scratch, "kernel.ptx").read_text()
         cubin = next(Path(scratch).glob("*.cubin")).read_bytes()
     return Compiled(ptx, cubin, log, _resources(log), "nvcc")

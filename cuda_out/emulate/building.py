@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from cuda_out.compile.toolchain import CompileError
+from cuda_out.compile.children import refused
+from cuda_out.compile.toolchain import CompileError, compiled
 from symbolic.errors import SwizzleError
 
 HERE: Final = Path(__file__).parent
 COMMON_FLAGS: Final = ("-std=c++17", "-w", "-fno-pie", "-U_FORTIFY_SOURCE", "-fno-exceptions")
 
 
-def compile_with(command: list[str], text: str, scratch: str) -> None:
-    """Run the compiler; raise CompileError with its words, the scratch folder's name taken out."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        raise CompileError(done.stderr.replace(f"{scratch}/", ""), text)
+def compile_with(command: list[str], text: str, made: Path, reads: Sequence[Path] = ()) -> None:
+    """Run the compiler in the folder of what it makes; raise CompileError with its words, without the folder's name."""
+    done = compiled(command, made, reads)
+    if done.status:
+        raise CompileError(done.log.replace(f"{made.parent}/", ""), text)
 
 
 @lru_cache
@@ -37,6 +38,8 @@ def compiler() -> str:
 
 def missing_compiler() -> str:
     """Return why nothing can be emulated here, '' where it can."""
+    if why := refused():
+        return f"{why}; --trust runs it without one"
     try:
         compiler()
     except SwizzleError as error:

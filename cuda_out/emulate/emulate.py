@@ -8,14 +8,11 @@ integers wrap.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import re
 import shutil
 import struct
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from cuda_out.compile.children import TooLong, process_folder, run_child, scratch_folder
 from cuda_out.compile.qualified import qualified
 from cuda_out.compile.shapes import Shape3, check_shapes
 from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler
@@ -86,10 +84,10 @@ def emulate(
     request += [argument.tobytes() for argument in arguments]
     try:
         # The program ends itself at the limit and says which thread still ran; the margin is for one that cannot.
-        done = subprocess.run([program], input=b"".join(request), capture_output=True, timeout=timeout + 10)
-    except subprocess.TimeoutExpired:
+        done = run_child([str(program)], seconds=timeout + 10, given=b"".join(request), starts=False)
+    except TooLong:
         raise EmulationError(f"{kernel} still runs after {timeout} seconds") from None
-    answer = done.stdout
+    answer = done.out
     if answer[:1] == b"K":
         _copy_back(answer, arguments)
         return
@@ -98,7 +96,7 @@ def emulate(
     if answer[:1] == b"E":
         (program_counter,) = struct.unpack_from("<Q", answer, 1)
         raise EmulationError(answer[9:].decode(errors="replace") + _place(program, program_counter))
-    raise EmulationError(f"the emulation of {kernel} ended with status {done.returncode} and no answer")
+    raise EmulationError(f"the emulation of {kernel} ended with status {done.status} and no answer")
 
 
 def emulate_checked(
@@ -202,22 +200,22 @@ def _copy_back(answer: bytes, arguments: Sequence[Argument]) -> None:
 def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     """Build the program that runs this kernel, or find it by the hash of everything that goes into it."""
     cpp = compiler()
-    folder = _process_folder(os.getpid()) if cache_dir is None else cache_dir
+    folder = process_folder() if cache_dir is None else cache_dir
     folder.mkdir(parents=True, exist_ok=True)
     runtime = _runtime_object(cpp, folder)
     text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
     program = folder / f"kernel-{_hash(_sources_hash(), cpp, *_KERNEL_FLAGS, *_poison(cpp), kernel, text)}"
     if not program.exists():
-        with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
+        with scratch_folder(folder) as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "program")
             Path(scratch, "kernel.cu").write_text(text)
             unit.write_text(f'#include "emulate.h"\n#include "kernel.cu"\nSWIZZLE_KERNEL({kernel})\n')
             includes = ["-I", str(HERE), "-I", str(HERE / "emulate_include")]
-            compiled = f"{scratch}/unit.o"
+            compiled = scratch / "unit.o"
             flags = (*_KERNEL_FLAGS, *_poison(cpp))
-            compile_with([cpp, *flags, *includes, "-c", str(unit), "-o", compiled], text, scratch)
+            compile_with([cpp, *flags, *includes, "-c", str(unit), "-o", str(compiled)], text, compiled)
             # Linked without -fsanitize: the runtime answers the sanitizers' calls itself.
-            compile_with([cpp, "-no-pie", compiled, str(runtime), "-o", str(new)], text, scratch)
+            compile_with([cpp, "-no-pie", str(compiled), str(runtime), "-o", str(new)], text, new, [runtime])
             os.replace(new, program)
     return program
 
@@ -226,10 +224,10 @@ def _runtime_object(cpp: str, folder: Path) -> Path:
     """Compile what every program is linked with, once a folder: one unit, as three take twice the time."""
     made = folder / f"runtime-{_hash(_sources_hash(), cpp, *_RUNTIME_FLAGS)}.o"
     if not made.exists():
-        with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as scratch:
+        with scratch_folder(folder) as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "runtime.o")
             unit.write_text("".join(f'#include "emulate_{part}.cpp"\n' for part in ("main", "memory", "scheduler")))
-            compile_with([cpp, *_RUNTIME_FLAGS, "-I", str(HERE), "-c", str(unit), "-o", str(new)], "", scratch)
+            compile_with([cpp, *_RUNTIME_FLAGS, "-I", str(HERE), "-c", str(unit), "-o", str(new)], "", new)
             os.replace(new, made)
     return made
 
@@ -251,21 +249,11 @@ def _sources_hash() -> str:
 def _poison(cpp: str) -> tuple[str, ...]:
     """Return the option that fills variables that are never set with a pattern, so that they are not zero by chance."""
     option = "-ftrivial-auto-var-init=pattern"
-    command = [cpp, option, "-x", "c++", "-fsyntax-only", os.devnull]
-    return (option,) if subprocess.run(command, capture_output=True).returncode == 0 else ()
-
-
-@lru_cache(maxsize=1)
-def _process_folder(process: int) -> Path:
-    """Make this process's own folder for compiled programs, removed when it ends."""
-    folder = Path(tempfile.mkdtemp(prefix="swizzle-emulate-"))
-
-    def remove() -> None:
-        if os.getpid() == process:  # a forked child leaves its parent's folder alone
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder
+    try:
+        done = run_child([cpp, option, "-x", "c++", "-fsyntax-only", os.devnull], seconds=60)
+    except TooLong:
+        return ()
+    return () if done.status else (option,)
 
 
 def _place(program: Path, program_counter: int) -> str:
@@ -274,7 +262,10 @@ def _place(program: Path, program_counter: int) -> str:
     if not program_counter or tool is None:
         return ""
     command = [tool, "-i", "-e", str(program), hex(program_counter - 1)]
-    found = re.search(r"\bkernel\.cu:(\d+)", subprocess.run(command, capture_output=True, text=True).stdout)
+    try:
+        found = re.search(r"\bkernel\.cu:(\d+)", run_child(command, seconds=20, reads=[program]).text)
+    except TooLong:
+        return ""
     return f" ({found[0]})" if found else ""
 
 

@@ -7,8 +7,6 @@ as two calls (`host.h`). Each `HostCall` says what the function is given and mus
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,6 +16,7 @@ from msgspec.structs import replace
 
 from cuda_out.c.kernel_text import NoKernel, arguments, blanked, closing, kernel_extent, parameters
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
+from cuda_out.compile.children import TooLong, run_child, scratch_folder
 from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler
 
 SUCCESS: Final = 0
@@ -172,20 +171,20 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
         '#include "emulate.h"\n#undef __CUDACC_RTC__\n#undef __CUDA_ARCH__\n#include "host.h"\n'
         f'#include "kernel.cu"\nint main() {{\n{main}}}\n'
     )
-    with tempfile.TemporaryDirectory(prefix="swizzle-host-") as scratch:
+    with scratch_folder() as scratch:
         Path(scratch, "kernel.cu").write_text(noting(source, text))
         Path(scratch, "unit.cpp").write_text(unit)
-        program = f"{scratch}/program"
+        program = scratch / "program"
         includes = ["-I", str(HERE), "-I", str(HERE / "emulate_include")]
-        compile_with([compiler(), *_FLAGS, *includes, f"{scratch}/unit.cpp", "-o", program], text, scratch)
+        compile_with([compiler(), *_FLAGS, *includes, f"{scratch}/unit.cpp", "-o", str(program)], text, program)
         try:
-            done = subprocess.run([program], capture_output=True, text=True, timeout=_PATIENCE)
-        except subprocess.TimeoutExpired:
+            done = run_child([str(program)], seconds=_PATIENCE, starts=False)
+        except TooLong:
             raise NotRun(f"{source.launcher} still runs after {_PATIENCE} seconds") from None
-    lines = done.stdout.splitlines()
-    if done.returncode or len(lines) != len(tried):
+    lines = done.text.splitlines()
+    if done.status or len(lines) != len(tried):
         name, call = tried[min(len(lines), len(tried) - 1)]
-        raise NotRun(f"{name}, {call}, ends with status {done.returncode}")
+        raise NotRun(f"{name}, {call}, ends with status {done.status}")
     return lines
 
 

@@ -30,6 +30,7 @@ class CheckArguments(Struct, frozen=True):
     mutate: bool = False
     json_object: bool = False
     quiet: bool = False
+    trust: bool = False
 
 
 def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
@@ -41,7 +42,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
             fix=f"swizzle check {arguments.target} --emitted --mutate",
         )  # fmt: skip
     with redirect_stdout(err):
-        filled = load_kernel(arguments.target, arguments.overrides)
+        filled = load_kernel(arguments.target, arguments.overrides, trust=arguments.trust)
         if isinstance(filled, Sketch):
             raise SwizzleError(
                 f"{filled.name} has {count(len(filled.program.holes), 'hole')}",
@@ -60,7 +61,9 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
         status, details = DONE, dict[str, Any](outputs=verdict.elements, blocks=verdict.blocks)
         if arguments.emitted:
             saved = Path(arguments.target) if arguments.target.endswith(".json") else None
-            found = check_emitted(filled, None if arguments.overrides else saved, mutate=arguments.mutate)
+            found = check_emitted(
+                filled, None if arguments.overrides else saved, mutate=arguments.mutate, trust=arguments.trust
+            )
             status, details = found.status, {**details, "emitted": found.json}
             text += "".join(f"  {line}\n" for line in found.lines)
         return _answer(arguments, out, name, status, text, details)

@@ -124,6 +124,12 @@ def _sketch_arguments(command: Any) -> Any:
     return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(operators(define(command)))
 
 
+_trust: Final = click.option(
+    "--trust",
+    is_flag=True,
+    help="Run the files that a saved solution names, and an edited text, as they are (docs/what-runs-code.md).",
+)
+
 _cost: Final = click.option(
     "--cost",
     metavar="NAMES",
@@ -194,6 +200,7 @@ def cli() -> None:
     type=click.Path(path_type=Path),
     help="Take holes of device functions from another sketch's solution; may be repeated.",
 )
+@_trust
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress; --json shows none either.")
 @click.pass_context
@@ -211,6 +218,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
     "--emitted", is_flag=True, help="Also check the printed CUDA text: compile it, validate its PTX, run it on the CPU."
 )
 @click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
+@_trust
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; a check shows no progress.")
 @click.pass_context
@@ -226,6 +234,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @_sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
+@_trust
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -274,6 +283,7 @@ def explain(context: click.Context, /, **options: Any) -> int:
     help="Colour cells by the element that they hold, or by the lane that had it first.",
 )
 @_cost
+@_trust
 @click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop solving after S seconds.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context

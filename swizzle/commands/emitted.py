@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from cuda_out.c.kernel_text import instantiated
+from cuda_out.compile.children import confined, refused
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
@@ -50,12 +51,20 @@ class Emitted(Struct):
         self.status = max(self.status, status, key=order.index)
 
 
-def check_emitted(filled: FilledKernel, saved: Path | None = None, *, mutate: bool = False) -> Emitted:
+def check_emitted(
+    filled: FilledKernel, saved: Path | None = None, *, mutate: bool = False, trust: bool = False
+) -> Emitted:
     """Check the printed text of a kernel that has been verified: the file beside its saved solution, if there is one.
 
+    An edited file is compiled and run in a sandbox, or its PTX is interpreted, unless the user says to `trust` it.
     Raises SwizzleError where an edited file does not compile.
     """
     text = text_to_check(filled, saved)
+    with confined(text.strangers and not trust):
+        return _checked(filled, text, mutate=mutate)
+
+
+def _checked(filled: FilledKernel, text: KernelText, *, mutate: bool) -> Emitted:
     found, source = Emitted(lines=list(text.lines)), text.source
     found.json["text"] = {
         "file": text.file and str(text.file),
@@ -112,6 +121,8 @@ def _compile(found: Emitted, text: KernelText) -> tuple[Report, ...]:
         found.lines.append("header form: compiles without warnings")
         if "nvcc" in available_tools():
             found.lines.append("both forms, host functions included: nvcc compiles them without warnings")
+    if reports and (why := refused()):
+        found.lines.append(f"nvcc does not compile an edited text: {why}; --trust lets it")
     if any(each.instructions is None for each in reports):
         found.lines.append(NO_DISASSEMBLER)
     found.json["architectures"] = [_report_as_json(each) for each in reports]

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from cuda_out.c.kernel_text import parameters
+from cuda_out.compile.children import refused
 from cuda_out.compile.toolchain import CompileError
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.host import NoHostFunction, NotRun, calls, wrong_calls
@@ -34,7 +35,7 @@ class Host(Struct, frozen=True):
 def try_host_function(text: KernelText) -> Host:
     """Run the host function of a text and of its header form, with launches that are noted only."""
     if why := missing_compiler():
-        return Host(DONE, (f"host function: not run: {why}",))
+        return Host(UNDECIDED if refused() else DONE, (f"host function: not run: {why}",))
     source, tried = text.source, list(calls(text.source))
     forms = [(source.text, "host function")]
     if parameters(text.header, source.entry) == parameters(

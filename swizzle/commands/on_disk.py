@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,17 +21,21 @@ from swizzle.commands.target import FilledKernel
 from swizzle.emit.emitters import cuda_source
 from symbolic.errors import Place, SwizzleError
 
+MAX_BYTES: Final = 16 << 20
+
 
 class KernelText(Struct, frozen=True):
     """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
     is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one.
-    `ptx` is what was compiled of the kernel and stands beside it."""
+    `ptx` is what was compiled of the kernel and stands beside it. `strangers` says that one of the forms is not as
+    printed, and may do whatever a program can."""
 
     source: CudaSource
     header: str
     file: Path | None = None
     edited: bool = False
     other: Path | None = None
+    strangers: bool = False
     ptx: Path | None = None
     lines: tuple[str, ...] = ()
 
@@ -51,7 +56,7 @@ def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
         text = read(cuh)
         as_printed = code(text) == code(header)
         source = printed if as_printed else _taken(filled, printed, cuh, as_source(text, printed.entry))
-        found = KernelText(source, text, cuh, not as_printed)
+        found = KernelText(source, text, cuh, not as_printed, strangers=not as_printed)
         lines.append(_said(cuh, text, header))
     if cu.exists():
         text = read(cu)
@@ -59,15 +64,21 @@ def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
         source = replace(printed, text=text) if as_printed else _taken(filled, printed, cu, text)
         if found.file is not None and _kernel(found.source) != _kernel(source):
             other = cuh
-        found = KernelText(source, found.header, cu, not as_printed, other)
+        found = KernelText(source, found.header, cu, not as_printed, other, found.strangers or not as_printed)
         lines.insert(0, _said(cu, text, printed.text))
     ptx = saved.with_suffix(".ptx")
     return replace(found, ptx=ptx if ptx.exists() else None, lines=tuple(lines))
 
 
 def read(path: Path) -> str:
-    """Return the text of a file beside a saved solution."""
+    """Return the text of a file beside a saved solution, not of one elsewhere that a link leads to."""
     try:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES or path.resolve().parent != path.parent.resolve():
+            raise SwizzleError(
+                f"{path} is no file of its folder, or larger than {MAX_BYTES} bytes",
+                expected="the printed kernel, or no such file",
+                fix="remove it, or copy the file that it stands for",
+            )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SwizzleError(f"{path} cannot be read: {error}", expected="the printed kernel, or no such file") from None

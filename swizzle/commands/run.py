@@ -33,12 +33,13 @@ class RunArguments(Struct, frozen=True):
     seed: int = 0
     quiet: bool = False
     no_cache: bool = False
+    trust: bool = False
 
 
 def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
     """Run the printed text of a kernel, solved first where it has holes, on random data against its specification."""
     with redirect_stdout(err):
-        filled = load_kernel(arguments.target, arguments.overrides)
+        filled = load_kernel(arguments.target, arguments.overrides, trust=arguments.trust)
         device, why = _device(arguments.device)
         require_hardware_warp(filled.program)
         if isinstance(filled, Sketch):

@@ -31,6 +31,7 @@ class ShowArguments(Struct, frozen=True):
     timeout: float | None = None
     quiet: bool = False
     cost: Sequence[str] = ("accumulates",)
+    trust: bool = False
 
 
 def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
@@ -58,7 +59,7 @@ def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
 def _kernel(arguments: ShowArguments, out: TextIO, err: TextIO) -> tuple[Solution, Callable[..., Any]] | int:
     """Return the solution to draw with its specification, or what to leave with where there is none."""
     if arguments.target.endswith(".json"):
-        sketch, solution = load_saved(Path(arguments.target), arguments.overrides)
+        sketch, solution = load_saved(Path(arguments.target), arguments.overrides, trust=arguments.trust)
         return solution, sketch.spec
     sketch = load_one(arguments.target, arguments.overrides)
     if not sketch.program.holes:

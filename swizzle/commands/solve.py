@@ -56,6 +56,7 @@ class SolveArguments(Struct, frozen=True):
     emit: Sequence[str] | None = None
     fill: Sequence[Path] = ()
     families: Sequence[str] = ()
+    trust: bool = False
 
 
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
@@ -105,7 +106,7 @@ def _filled(sketches: Sequence[Sketch], arguments: SolveArguments) -> list[Sketc
 
     found = list(sketches)
     for path in arguments.fill:
-        of, solution = load_saved(path, {})
+        of, solution = load_saved(path, {}, trust=arguments.trust)
         which = [shares_a_hole(sketch, solution) for sketch in found]
         if not any(which):
             if any(shares_a_hole(sketch, solution) for sketch in sketches):

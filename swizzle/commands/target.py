@@ -61,10 +61,10 @@ def load_one(target: str, overrides: Mapping[str, int]) -> Sketch:
     )
 
 
-def load_kernel(target: str, overrides: Mapping[str, int]) -> FilledKernel | Sketch:
+def load_kernel(target: str, overrides: Mapping[str, int], *, trust: bool = False) -> FilledKernel | Sketch:
     """Load what FILE[:SKETCH] names: a sketch with holes stays a sketch."""
     if target.endswith(".json"):
-        sketch, solution = load_saved(Path(target), overrides)
+        sketch, solution = load_saved(Path(target), overrides, trust=trust)
         head = provenance(solution, ["Read from a solution file."], sketch.parameters)
         return _filled(solution.program, sketch, head)
     sketch = load_one(target, overrides)

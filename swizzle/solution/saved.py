@@ -1,13 +1,17 @@
 """A solution in a file (NAME.json): which sketch, which parameters, and the constants of each hole.
 
 The file contains no kernel. Loading it reads the sketch again and gives each hole its function; `swizzle check` then
-verifies the result. So a file from a stranger, or an outdated one, is never believed.
+verifies the result. So a file from a stranger, or an outdated one, is never believed. Nor does it run anything: a
+Python file that it names is run if it is, by its seal, what this user has solved here, or if the user says so.
+A `.swz` file, which is only read, may also lie beside it, or be kept in it (docs/what-runs-code.md).
 """
 
 from __future__ import annotations
 
 import json
+import linecache
 import os
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +20,11 @@ from msgspec.structs import replace
 
 from swizzle.language.operators import HandedIn, find_operator, handed_in, handing_in
 from swizzle.sketches.hole_formula import holes_as_json
-from swizzle.sketches.loading import load, operators_called
+from swizzle.sketches.loading import SketchFile, operators_called
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.answered import misprinted
 from swizzle.solution.refill import plain_formula, refill
+from swizzle.solution.seal import digest, is_sealed, seal
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
 from swizzle.solution.words import proved_by_name
@@ -31,6 +36,7 @@ from templates.formula import formula_text
 from templates.registry import register, users_family
 
 FORMAT = "swizzle solution 1"
+MAX_BYTES = 16 << 20
 
 
 def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int], folder: Path) -> str:
@@ -44,7 +50,7 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
     content = {
         "format": FORMAT,
         "made_by": f"swizzle {__version__}",
-        "file": Path(os.path.relpath(sketch_file, folder)).as_posix(),
+        **_named_file(sketch_file, folder),
         "sketch": result.sketch,
         "parameters": dict(parameters),
         **_named_operators(best.program, folder),
@@ -58,22 +64,25 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
     return json.dumps(content, indent=2) + "\n"
 
 
-def load_saved(path: Path, overrides: Mapping[str, int]) -> tuple[Sketch, Solution]:
+def load_saved(path: Path, overrides: Mapping[str, int], *, trust: bool = False) -> tuple[Sketch, Solution]:
     """Read a solution file, read its sketch again and fill the holes; `overrides` win over the saved parameters.
+
+    With `trust`, the files that it names are run, whatever they are and wherever they lie.
 
     With other parameters a hole may be asked at points where its formula is not the function that its constants are:
     then it is written as they say.
 
     Raises SwizzleError if the file is not a solution, if its sketch now has other holes, if a hole's formula is not
-    what its constants say, or if a hole's family of templates is not installed.
+    what its constants say, if a hole's family of templates is not installed, or if a Python file would have to be run.
     """
     content = _content(path)
     for entry in content["holes"]:
         if "family" in entry:
             _require_family(path, entry["name"], entry["family"])
     sketch_file = path.parent / content["file"]
-    with handing_in(_operators(path, content)):
-        (sketch,) = load(sketch_file, content["sketch"], {**content["parameters"], **overrides})
+    with handing_in(_operators(path, content, trust)):
+        source = _sketch_source(path, content, trust)
+        (sketch,) = source.load(content["sketch"], {**content["parameters"], **overrides})
     saved, open_holes = content["holes"], sketch.program.holes
     if [(h["name"], h["kind"]) for h in saved] != [(h.name, h.kind) for h in open_holes]:
         raise SwizzleError(
@@ -107,13 +116,75 @@ def _named_operators(program: Program, folder: Path) -> dict[str, list[dict[str,
         name = str(op)
         if name in given and given[name].law == op.law:
             file = given.files.get(name)
-            found[name] = {"file": Path(os.path.relpath(file, folder)).as_posix()} if file else {}
+            found[name] = _named_file(file, folder) if file else {}
         elif getattr(extension("operators", name), "law", None) == op.law:
             found[name] = {}
     return {"operators": [{"name": name, **where} for name, where in found.items()]} if found else {}
 
 
-def _operators(path: Path, content: Mapping[str, Any]) -> HandedIn:
+def _named_file(file: Path, folder: Path) -> dict[str, str]:
+    """Return how a solution in `folder` names a file that it was solved from; a text that is only read is kept."""
+    text = SketchFile.read(file).text
+    kept = {"text": text} if file.suffix == ".swz" else {}
+    name = Path(os.path.relpath(file, folder)).as_posix()
+    return {"file": name, "sha256": digest(text), "seal": seal(text), **kept}
+
+
+def _sketch_source(path: Path, content: Mapping[str, Any], trust: bool) -> SketchFile:
+    """Return the text of the sketch that a solution names, as far as that may be read or run."""
+    file = path.parent / content["file"]
+    kept = content.get("text") if file.suffix == ".swz" else None
+    if not isinstance(kept, str):
+        source = SketchFile.read(file)
+        if (
+            trust
+            or is_sealed(source.text, content.get("seal"))
+            or (file.suffix == ".swz" and _lies_in(file, path.parent))
+        ):
+            return source
+        raise _would_run(path, file) if file.suffix == ".py" else _outside(path, file)
+    if digest(kept) != content.get("sha256"):
+        raise _no_solution(path, "'sha256' is not that of the 'text' that it keeps")
+    try:
+        source = SketchFile.read(file)
+    except SwizzleError:
+        source = SketchFile(str(file), "")
+    if trust or _lies_in(file, path.parent) or is_sealed(source.text, content.get("seal")):
+        return source
+    print(
+        f"note: {file} is not what was solved here: the text that {path} keeps is used; --trust reads the file",
+        file=sys.stderr,
+    )
+    name = f"{path}/{file.name}"
+    linecache.cache[name] = (len(kept), None, kept.splitlines(keepends=True), name)
+    return SketchFile(name, kept)
+
+
+def _lies_in(file: Path, folder: Path) -> bool:
+    """Tell whether a file lies in a folder, links followed."""
+    try:
+        return file.is_file() and file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def _would_run(path: Path, file: Path) -> SwizzleError:
+    return SwizzleError(
+        f"{path} names the Python file {file}, which would be run, and it is not what you solved here",
+        expected="a sketch that was solved here, from this very text: nothing of a stranger's is run unasked",
+        fix=f"read {file}; then add --trust, or solve it again: swizzle solve {file} -o {path.parent}",
+    )
+
+
+def _outside(path: Path, file: Path) -> SwizzleError:
+    return SwizzleError(
+        f"{path} names {file}, outside its own folder",
+        expected="a file beside it, or one that was solved here, from this very text",
+        fix=f"add --trust, or solve it again: swizzle solve {file} -o {path.parent}",
+    )
+
+
+def _operators(path: Path, content: Mapping[str, Any], trust: bool) -> HandedIn:
     """Return the operators that a solution names; those that were handed in now come first."""
     files, given = [], handed_in()
     for entry in content["operators"]:
@@ -121,6 +192,8 @@ def _operators(path: Path, content: Mapping[str, Any]) -> HandedIn:
         if name in given:
             continue
         if file is not None and (path.parent / file).is_file():
+            if not trust and not is_sealed(SketchFile.read(path.parent / file).text, entry.get("seal")):
+                raise _would_run(path, path.parent / file)
             files.append(str(path.parent / file))
         elif file is not None or find_operator(name, {}) is None:
             raise SwizzleError(
@@ -158,6 +231,8 @@ def _contradiction(path: Path, solution: Solution, wrong: Collection[str], own: 
 def _content(path: Path) -> dict[str, Any]:
     """Return the file's object after looking at the type of everything that is used."""
     try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _no_solution(path, f"it is larger than {MAX_BYTES} bytes")
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SwizzleError(

@@ -6,15 +6,17 @@ data and is gone. Nothing is pickled on the way in, and what a child learnt is l
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import pickle
 import selectors
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 from pysmt.environment import get_env
@@ -22,6 +24,9 @@ from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
 from symbolic.solve.answer import Answer, Model, Sat, SolverEngine, Unknown, Unsat
+
+_PARENT_DEATH_SIGNAL: Final = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
 
 
 class _Runner(Struct):
@@ -66,6 +71,7 @@ def race(engines: Sequence[SolverEngine], assumptions: Sequence[FNode], timeout:
 
 def _fork(engine: SolverEngine, assumptions: Sequence[FNode], timeout: float | None) -> _Runner:
     reader, writer = os.pipe()
+    parent = os.getpid()
     with warnings.catch_warnings():
         # Python 3.12 warns of any fork beside other threads; the child only runs the engine and leaves.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -74,6 +80,7 @@ def _fork(engine: SolverEngine, assumptions: Sequence[FNode], timeout: float | N
         os.close(writer)
         return _Runner(engine.name, process, reader)
     try:
+        _end_with(parent)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         gc.disable()
         try:
@@ -84,6 +91,14 @@ def _fork(engine: SolverEngine, assumptions: Sequence[FNode], timeout: float | N
             pickle.dump(message, pipe)
     finally:
         os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """Let the kernel kill this child when its parent is gone, whatever ended that: an engine would go on for hours."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it was gone before
+            os._exit(0)
 
 
 def _pack(engine: SolverEngine, answer: Answer, assumptions: Sequence[FNode]) -> tuple[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource
+from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import available_tools
 from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
@@ -322,3 +323,41 @@ def test_lengths_on_ptx_without_a_cpp_compiler(files: Path, monkeypatch: pytest.
     status, out = checked(files / "shift.json", emitted=True, mutate=True)
     assert (status, "at the lengths 1, 31, 33 too: all outputs" in out) == (0, True)
     assert re.search(r"\d\d mutants .* 0 unseen", out)
+
+
+# ---- a stranger's text -----------------------------------------------------------------------------------------
+
+AT_START = """
+extern "C" int open(const char*, int, ...);
+namespace { struct AtStart { AtStart() { open("FILE", 0101, 0666); } } at_start; }
+"""
+
+
+def at_start(path: Path, file: Path) -> None:
+    """Let a text make a file as soon as it is run on the host; the kernel stays as it was."""
+    edit(path, "\n#endif", AT_START.replace("FILE", str(file)) + "\n#endif")
+
+
+@pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "there is a sandbox")
+def test_an_edited_text_is_run_in_a_sandbox(files: Path) -> None:
+    """In both forms, what it does before anything is called included; `--trust` runs it as it is."""
+    made = [files / "made by cu", files / "made by cuh"]
+    for suffix, file in zip((".cu", ".cuh"), made, strict=True):
+        at_start(files / f"shift{suffix}", file)
+    status, out = checked(files / "shift.json", emitted=True)
+    assert (status, any(file.exists() for file in made)) == (0, False), out
+    assert "emulated in 4 orders" in out and "host function, in both forms: grid, block" in out
+    assert checked(files / "shift.json", emitted=True, trust=True)[0] == 0 and all(file.exists() for file in made)
+
+
+def test_without_a_sandbox_an_edited_text_is_interpreted(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is run: its PTX is interpreted, and what its host function does is not known."""
+    monkeypatch.setattr("cuda_out.compile.children.no_sandbox", lambda: "this kernel has no Landlock")
+    if not available_tools() or available_tools()[0] != "nvrtc":
+        pytest.skip("without NVRTC nothing of it is compiled either")
+    at_start(files / "shift.cu", files / "made")
+    status, out = checked(files / "shift.json", emitted=True)
+    assert (status, (files / "made").exists()) == (3, False), out
+    assert "instead of the text: this kernel has no Landlock; --trust runs it without one\n" in out
+    assert "PTX for sm_80: equal to the specification" in out and "host function: not run: this kernel" in out
+    assert "  nvcc does not compile an edited text: this kernel has no Landlock; --trust lets it\n" in out

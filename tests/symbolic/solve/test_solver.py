@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import signal
+import sys
 import time
 
 import pytest
@@ -13,7 +15,7 @@ from pysmt.typing import INT, BVType
 from symbolic.errors import SwizzleError
 from symbolic.solve import engines
 from symbolic.solve.answer import Model, Sat, Unknown, Unsat
-from symbolic.solve.portfolio import race
+from symbolic.solve.portfolio import _end_with, race
 from symbolic.solve.solver import Solver, unchecked_formulas
 from tests.ctrl_c import ctrl_c
 
@@ -280,3 +282,24 @@ def test_a_sat_solver_behind_pysmt(name):
         solver.pop(2)
         assert solver.solve([a, m.Not(b)])
         assert solver.get_model().get_value(a).is_true()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the signal of a parent's death is Linux's")
+def test_engines_end_with_the_process_that_races_them() -> None:
+    """A parent that SIGKILL ends has no time to end its children."""
+    reader, writer = os.pipe()
+    parent = os.fork()
+    if not parent:
+        me = os.getpid()
+        if not os.fork():
+            _end_with(me)
+            os.write(writer, b"x")
+            time.sleep(60)
+        time.sleep(60)
+        os._exit(0)
+    os.close(writer)
+    assert os.read(reader, 1) == b"x"
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    assert os.read(reader, 1) == b""  # the pipe ends when the last of them is gone
+    os.close(reader)

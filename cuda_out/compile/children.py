@@ -1,0 +1,271 @@
+"""Compilers and compiled programs: processes that end with this one and in time, and leave nothing behind.
+
+A keeper, a shell in a session of its own, waits for the end of a pipe that only this process holds open. Whatever ends
+this process, SIGKILL included, the keeper then kills what still runs and removes the folder of all scratch files.
+
+Within `confined()` every process is in a sandbox (`sandbox.py`), or there is none: so a stranger's text is compiled and
+run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import secrets
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from cuda_out.compile.sandbox import Sandbox, no_sandbox
+from symbolic.errors import SwizzleError
+
+MOST_OUTPUT: Final = 1 << 30
+"""As many bytes a process may say."""
+_KEEPER: Final = """\
+trap '' HUP INT QUIT TERM; running=
+while IFS= read -r line; do running=$line; done
+for group in $running; do kill -KILL "-$group"; done
+rm -rf -- "$1" || { sleep 0.1; rm -rf -- "$1"; }
+"""
+_ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "CUDA_HOME", "CUDA_PATH", "CPATH", "LIBRARY_PATH")
+"""What a process in a sandbox is told of this one's environment, in which there may be secrets."""
+_confined: ContextVar[bool] = ContextVar("_confined", default=False)
+
+
+class Done(Struct, frozen=True):
+    """How a process ended: its status (negative: the signal that killed it), and what it said."""
+
+    status: int
+    out: bytes
+    err: bytes
+
+    @property
+    def text(self) -> str:
+        return self.out.decode(errors="replace")
+
+    @property
+    def log(self) -> str:
+        return self.text + self.err.decode(errors="replace")
+
+
+class TooLong(Exception):
+    """A process that still ran at its time limit, or said more than anybody reads; it is gone."""
+
+
+@contextlib.contextmanager
+def confined(wanted: bool = True) -> Iterator[None]:
+    """Start every process of this block in a sandbox, where `wanted`."""
+    before = _confined.set(wanted or _confined.get())
+    try:
+        yield
+    finally:
+        _confined.reset(before)
+
+
+def refused() -> str:
+    """Return why no process may be started now, '' where one may: a stranger's text needs a sandbox."""
+    return no_sandbox() if _confined.get() else ""
+
+
+def run_child(
+    command: Sequence[str],
+    *,
+    seconds: float,
+    given: bytes = b"",
+    folder: Path | None = None,
+    reads: Sequence[Path] = (),
+    starts: bool = True,
+) -> Done:
+    """Run a program to its end, in `folder` if there is one, which a sandbox lets it change; it lets it read `reads`.
+
+    `starts` says whether it starts processes of its own, as compilers do. Raises TooLong after `seconds`, and
+    SwizzleError for what cannot be started.
+    """
+    if why := refused():
+        raise SwizzleError(
+            f"{Path(command[0]).name} is not started: {why}", expected="a sandbox for a stranger's text",
+            fix="read the text; --trust then runs it as it is",
+        )  # fmt: skip
+    enter = Sandbox(Path(command[0]), folder, reads, starts).enter if _confined.get() else None
+    known = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} if enter else os.environ
+    environment = {**known, **({} if folder is None else {"TMPDIR": str(folder)})}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: only system calls follow
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=environment,
+                bufsize=0,
+                start_new_session=True,
+                preexec_fn=enter,
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SwizzleError(
+            f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}",
+            expected="a program that this machine can run",
+            fix="install it anew, or take it off the PATH",
+        ) from None
+    keeper = _keeper()
+    keeper.hold(process.pid)
+    try:
+        out, err = _talk(process, given, time.monotonic() + seconds)
+        return Done(process.returncode, out, err)
+    finally:
+        # Whatever it started goes with it, also where it ended by itself.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        keeper.let_go(process.pid)
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _talk(process: subprocess.Popen[bytes], given: bytes, until: float) -> tuple[bytes, bytes]:
+    """Feed a process and collect what it says until it has ended."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    said = {process.stdout: bytearray(), process.stderr: bytearray()}
+    left = memoryview(given)
+    with selectors.DefaultSelector() as selector:
+        for pipe in said:
+            selector.register(pipe, selectors.EVENT_READ)
+        if given:
+            os.set_blocking(process.stdin.fileno(), False)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+        else:
+            process.stdin.close()
+        while selector.get_map():
+            ready = selector.select(until - time.monotonic())
+            if time.monotonic() > until:
+                raise TooLong
+            for key, _ in ready:
+                if key.fileobj is process.stdin:
+                    try:
+                        left = left[os.write(key.fd, left[: 1 << 16]) :]
+                    except BlockingIOError:
+                        continue
+                    except BrokenPipeError:  # it ended without reading all
+                        left = left[:0]
+                    if not left:
+                        selector.unregister(process.stdin)
+                        process.stdin.close()
+                    continue
+                chunk = os.read(key.fd, 1 << 20)
+                said[key.fileobj] += chunk  # type: ignore[index]
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                if sum(map(len, said.values())) > MOST_OUTPUT:
+                    raise TooLong
+    try:
+        process.wait(max(until - time.monotonic(), 0.01))
+    except subprocess.TimeoutExpired:
+        raise TooLong from None
+    return bytes(said[process.stdout]), bytes(said[process.stderr])
+
+
+# ---- scratch files, and what becomes of them --------------------------------------------------------------------
+
+
+def process_folder() -> Path:
+    """Return the folder of this process's scratch files, which is gone when the process is."""
+    return _keeper().folder
+
+
+@contextlib.contextmanager
+def scratch_folder(within: Path | None = None) -> Iterator[Path]:
+    """Make a folder for one piece of work, and remove it when that is done."""
+    with tempfile.TemporaryDirectory(dir=within or process_folder(), prefix="scratch-") as scratch:
+        yield Path(scratch)
+
+
+class _Keeper:
+    """The process that outlives this one by a moment."""
+
+    def __init__(self) -> None:
+        try:
+            self.folder = Path(tempfile.gettempdir(), f"swizzle-{secrets.token_hex(8)}")
+        except OSError as error:
+            raise SwizzleError(
+                f"no folder for scratch files: {error.strerror or error}",
+                expected="a folder that can be written, with room in it",
+                fix="name one in TMPDIR",
+            ) from None
+        self._running: set[int] = set()
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        reader, self._pipe = os.pipe()
+        self._process: subprocess.Popen[bytes] | None = None
+        with contextlib.suppress(OSError):  # without a shell, only an orderly end removes the folder
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _KEEPER, "keeper", str(self.folder)],
+                stdin=reader,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+        os.close(reader)
+        self.folder.mkdir(mode=0o700)
+        atexit.register(self.end)
+
+    def hold(self, group: int) -> None:
+        self._tell(self._running | {group})
+
+    def let_go(self, group: int) -> None:
+        self._tell(self._running - {group})
+
+    def _tell(self, running: set[int]) -> None:
+        with self._lock:
+            self._running = running
+            with contextlib.suppress(OSError):  # somebody killed it
+                os.write(self._pipe, (" ".join(map(str, running)) + "\n").encode())
+
+    def end(self) -> None:
+        """Remove the folder: of the process that made it, not of one that was forked from it."""
+        if os.getpid() != self._owner:
+            return
+        os.close(self._pipe)
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(10)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def forget(self) -> None:
+        """In a forked process: the pipe is to end with the parent."""
+        os.close(self._pipe)
+
+
+_KEPT: list[_Keeper] = []
+_MAKING = threading.Lock()
+
+
+def _keeper() -> _Keeper:
+    with _MAKING:
+        if not _KEPT:
+            _KEPT.append(_Keeper())
+        return _KEPT[0]
+
+
+def _forked() -> None:
+    while _KEPT:
+        _KEPT.pop().forget()
+
+
+os.register_at_fork(after_in_child=_forked)
