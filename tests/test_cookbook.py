@@ -152,7 +152,7 @@ def test_the_ptx_is_the_specification(target: str, parameters: dict[str, int]) -
 
 @pytest.mark.parametrize(("target", "parameters"), NONE, ids=spelled)
 def test_what_cannot_work_is_proved(target: str, parameters: dict[str, int]) -> None:
-    """One step too few, or a condition that sees too little: no choice in any space, and nothing was left out."""
+    """One step too few, or a condition that sees too little: no filling in any space, and nothing was left out."""
     result, _ = answer(target, parameters)
     assert result.status == "unsat"
     assert "cancelling" not in result.certificate and "left_open" not in result.certificate

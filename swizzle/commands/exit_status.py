@@ -6,7 +6,7 @@ DONE = 0
 """Solved, or equal."""
 
 NO = 1
-"""Proved that no choice gives the specification's terms, or not equal."""
+"""Proved that no filling gives the specification's terms, or not equal."""
 
 MISTAKE = 2
 """A mistake of the user; stderr says which."""

@@ -27,7 +27,7 @@ Examples:
   swizzle solve mult64.py --timeout 60 --json     at most a minute; a JSON object for programs
   swizzle solve field.py:register --fill out/product.json   take holes of device functions from there
 
-Next, when solved: swizzle run out/NAME.json, swizzle check out/NAME.json --emitted. When no choice exists: swizzle
+Next, when solved: swizzle run out/NAME.json, swizzle check out/NAME.json --emitted. When no filling exists: swizzle
 explain FILE, then what docs/solving.md lists under 'When there is no solution'. When undecided: a longer --timeout,
 --space 1, or smaller sizes with -D. Ctrl-C prints and writes the best solution so far. A question that was answered
 before is answered from a cache: swizzle cache.

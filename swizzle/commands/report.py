@@ -88,7 +88,7 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             else:
                 where = f" in Space {result.space}" if result.space else " of its holes"
                 given = f", {given_text(sources)}" if sources else ""
-                lines = [f"{result.sketch}: no choice{where} gives the specification's terms{given}"]
+                lines = [f"{result.sketch}: no filling{where} gives the specification's terms{given}"]
         case "unknown":
             lines = [f"{result.sketch}: undecided"]
             if result.space:

@@ -133,7 +133,7 @@ def _as_text(explanation: Explanation) -> str:
     elif explanation.status == "unknown":
         lines = [f"{name}: undecided, so there is nothing to explain yet"]
     else:
-        lines = [f"{name}: no choice in Space {explanation.space} gives the specification's terms"]
+        lines = [f"{name}: no filling in Space {explanation.space} gives the specification's terms"]
         if not _has_holes(explanation):
             lines = [f"{name}: has no holes, and its terms are not the specification's"]
         lines += _body(explanation)
@@ -156,7 +156,7 @@ def _body(explanation: Explanation) -> list[str]:
         lines.append(f"  {made}{' together' if many else ''}{_extent(explanation)}")
         lines += [f"    {_output(output)}" for output in explanation.outputs]
     elif explanation.blamed:
-        lines.append("  no rule-abiding choice exists, whatever the outputs are")
+        lines.append("  no filling keeps the rules, whatever the outputs are")
     if explanation.reasons:
         lines.append("  because")
         lines += [f"    {reason}" for reason in explanation.reasons]

@@ -1,6 +1,6 @@
 """One space, one question, with equality decided by a solver instead of canonical terms (paper, section 7.4).
 
-'There are choices for the holes such that every output is right for all inputs' has two quantifiers. It is decided in
+'There is a filling such that every output is right for all inputs' has two quantifiers. It is decided in
 turns. Is there a filling that is right on a few inputs, for a few outputs? Is it right on all? If not, the input that
 shows it is added to the few. This is for comparison. It finds what terms cannot find: `max(x, y) + min(x, y)` is
 `x + y`.

@@ -277,7 +277,7 @@ def test_run_says_when_there_is_no_solution(solved: Path) -> None:
     """Nothing to run: the answer of solve, status 1."""
     (solved / "none.swz").write_text(HOLE.replace("?sw_part(2, lane, k)", "0"))
     status, out = ran(solved / "none.swz")
-    assert (status, "no choice in Space" in out) == (1, True)
+    assert (status, "no filling in Space" in out) == (1, True)
 
 
 def test_undefined_behaviour_is_not_equal(tmp_path: Path) -> None:

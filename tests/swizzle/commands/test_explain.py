@@ -38,7 +38,7 @@ def test_the_whole_text() -> None:
     path = FOLDER / "butterfly.swz"
     assert (status, err) == (1, "")
     assert shape(out) == shape(
-        "kernel: no choice in Space 3 gives the specification's terms\n"
+        "kernel: no filling in Space 3 gives the specification's terms\n"
         "  cannot be produced together, though any fewer can\n"
         f"    y[0] of lane 0, which should be x[5]   at {path}:9:5\n"
         f"    y[1] of lane 1, which should be x[4]   at {path}:9:5\n"

@@ -94,7 +94,7 @@ def test_a_proof_over_all_spaces_says_so() -> None:
 
 def test_unsat_and_unknown_text() -> None:
     """What was proved, or how far it came."""
-    assert as_text(UNSAT, []).startswith("shift: no choice in Space 3 gives the specification's terms\n")
+    assert as_text(UNSAT, []).startswith("shift: no filling in Space 3 gives the specification's terms\n")
     assert as_text(UNKNOWN, []).startswith(
         "shift: undecided\n  space   Space 2 was being searched\n  reason  timeout after 5 s\n"
     )

@@ -105,5 +105,5 @@ def test_a_sketch_without_a_solution_is_not_drawn(folder: Path) -> None:
     text = CONVOLUTION.replace("local.array(2", "local.array(1").replace("?sw_part(2, lane, k)", "0")
     (folder / "none.swz").write_text(text, encoding="utf-8")
     status, out, _ = call("show", "none.swz", "-q", "-o", "none.svg")
-    assert status == 1 and "no choice in Space 4" in out
+    assert status == 1 and "no filling in Space 4" in out
     assert not (folder / "none.svg").exists()

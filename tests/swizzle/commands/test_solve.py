@@ -85,11 +85,11 @@ def test_a_solved_sketch(file: Path) -> None:
 def test_no_solution(file: Path) -> None:
     """A sketch that cannot work is proved to have no solution: status 1."""
     status, out, _ = call(f"{file}:squares")
-    assert (status, out.splitlines()[0]) == (1, "squares: no choice in Space 4 gives the specification's terms")
+    assert (status, out.splitlines()[0]) == (1, "squares: no filling in Space 4 gives the specification's terms")
 
 
 def test_a_wrong_kernel_without_holes_says_why(file: Path) -> None:
-    """There is no choice to speak of: the answer shows what the kernel computes instead."""
+    """There is no filling to speak of: the answer shows what the kernel computes instead."""
     file.write_text(SHIFT.replace("sw_xform(lane, LANES)", "lane"))
     status, out, _ = call(f"{file}:shift", quiet=True)
     lines = out.splitlines()
@@ -122,7 +122,7 @@ def test_every_sketch_of_a_file(file: Path) -> None:
     status, out, _ = call(file, quiet=True)
     assert status == 1
     assert "shift: solved" in out
-    assert "squares: no choice in Space 4" in out
+    assert "squares: no filling in Space 4" in out
 
 
 def test_json_is_one_object(file: Path) -> None:
@@ -246,7 +246,7 @@ def test_the_running_example(name: str) -> None:
 def test_one_register_too_few() -> None:
     """The running example with one register per lane cannot work."""
     status, out, _ = call(CASES / "conv1d.py", overrides={"rounds": 1, "warp_size": 8}, quiet=True)
-    assert (status, "no choice in Space" in out) == (1, True)
+    assert (status, "no filling in Space" in out) == (1, True)
 
 
 def test_a_target_is_a_file_and_perhaps_a_sketch(tmp_path: Path) -> None:

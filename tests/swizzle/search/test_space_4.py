@@ -281,7 +281,7 @@ def test_explain_knows_a_family_of_ones_own(tmp_path: Path) -> None:
     other = solve(six(tmp_path, "i * i % 6"), families=family())
     assert (other.status, other.space) == ("unsat", "4")
     said = str(other.explain())
-    assert "no choice in Space 4 gives" in said and "tried" in said
+    assert "no filling in Space 4 gives" in said and "tried" in said
 
 
 # ---- what is wrong with a family -------------------------------------------------------------------------------

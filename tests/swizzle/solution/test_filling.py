@@ -189,7 +189,7 @@ def test_a_whole_that_its_parts_do_not_make(file: Path) -> None:
     file.write_text(text, encoding="utf-8")
     status, out, _ = call("solve", "parts.swz:whole", "-q")
     assert status == 1
-    assert out.startswith("whole: no choice in Space 4 gives the specification's terms, given the holes of turns\n")
+    assert out.startswith("whole: no filling in Space 4 gives the specification's terms, given the holes of turns\n")
     assert "\n  why     swizzle explain parts.swz:whole\n" in out
     assert call("solve", "parts.swz:turns", "-o", "out", "-q")[0] == 0
     status, out, _ = call("solve", "parts.swz:whole", "-q", "--fill", "out/turns.json")
