@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -183,6 +184,14 @@ class NaiveXform(Template):
         line = self._lines[:, self._place[point]]
         tail = chooser.pick(1, [int(sign * line[j]) % self.n for sign, j in self.tails].__getitem__)
         return chooser.both(lambda h, t: (h[0] + t) % self.n if h[1] else h[0], head, tail)
+
+    def restricted(self, strides: bool = False) -> Template:
+        """Return the part of depth 1: of most kernels, an answer is there."""
+        if self.depth == 1:
+            return self
+        found = copy(self)
+        found.components = (tuple(range(len(self._kept))), (0,))
+        return found
 
     def _heads_at(self, rows: Line, place: int) -> Line:
         """Return the values of some heads at a point."""

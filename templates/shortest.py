@@ -17,8 +17,8 @@ Of equally short ones, that of the template comes first, then sums before produc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -35,8 +35,11 @@ LARGEST: Final = 1024
 SAMPLED: Final = 16  # points at which formulas are compared first
 LIGHT: Final = 16  # the numbers in formulas of seven terms
 PROVED: Final = 6
+_FEW: Final = slice(None, None, -6)  # of the sampled points, those that are compared before the others
 _NOWHERE: Final = Place("", 0, 0)
 _Numbers: TypeAlias = npt.NDArray[np.int64]
+_Truths: TypeAlias = npt.NDArray[np.bool_]
+_Rows: TypeAlias = npt.NDArray[np.intp]
 
 
 def is_shortest(formula: Expr) -> bool:
@@ -68,15 +71,64 @@ class Shortest:
         return known
 
 
-@dataclass(frozen=True, slots=True)
 class _Level:
-    """Formulas of one length, a line each: their values at the sampled points, and how each is made."""
+    """Formulas of some length: their values (sampled points x formulas), and, in the same order, how they are made.
 
-    values: _Numbers
-    made: Sequence[Expr]
+    A part is a number of formulas that are made alike, and what makes each of them.
+    """
 
-    def __len__(self) -> int:
-        return len(self.made)
+    def __init__(self, values: _Numbers, parts: Sequence[tuple[int, Callable[[int], Expr]]]) -> None:
+        self.values, self.parts = values, parts
+
+    def formula(self, row: int) -> Expr:
+        """Return one of the formulas."""
+        for length, made in self.parts:
+            if row < length:
+                return made(row)
+            row -= length
+        raise AssertionError("a formula that is not there")
+
+    def equal(self, t: _Numbers) -> Sequence[int]:
+        """Return the formulas that have these values."""
+        return self._by_values.get(t.tobytes(), ())
+
+    def apart(self, t: _Numbers) -> Sequence[int]:
+        """Return the formulas that differ from these values by a number."""
+        return self._by_differences.get((t - t[0]).tobytes(), ())
+
+    def flipped(self, t: _Numbers) -> Sequence[int]:
+        """Return the formulas that differ from these values in some bits, the same at all points."""
+        return self._by_bits.get((t ^ t[0]).tobytes(), ())
+
+    def where(
+        self, fits: Callable[[_Numbers, _Numbers], _Truths], t: _Numbers, among: slice | _Rows = slice(None)
+    ) -> list[int]:
+        """Return the formulas whose values fit to those wanted, where what fits at all points fits at some."""
+        t, rows = t[:, None], np.arange(self.values.shape[1])[among]
+        for places in (_FEW, slice(None)):
+            rows = rows[fits(self.values[places, rows], t[places])]
+        found: list[int] = rows.tolist()
+        return found
+
+    def up_to(self, most: int) -> _Rows:
+        """Return the formulas that are nowhere negative, and somewhere this large."""
+        return np.flatnonzero(self._largest >= most)
+
+    @cached_property
+    def _largest(self) -> _Numbers:
+        return np.where(self.values.min(axis=0) < 0, -1, self.values.max(axis=0))
+
+    @cached_property
+    def _by_values(self) -> dict[bytes, list[int]]:
+        return _rows_of(self.values)
+
+    @cached_property
+    def _by_differences(self) -> dict[bytes, list[int]]:
+        return _rows_of(self.values - self.values[:1])
+
+    @cached_property
+    def _by_bits(self) -> dict[bytes, list[int]]:
+        return _rows_of(self.values ^ self.values[:1])
 
 
 class _Search:
@@ -89,7 +141,9 @@ class _Search:
         self.sample = table[places]
         self._places = places
         varied = [n for n, column in enumerate(self.columns) if (column != column[0]).any()]
-        self.arguments = _Level(self.sample.T[varied], [arguments[n] for n in varied])
+        made = [arguments[n] for n in varied]
+        self.arguments = _Level(self.sample[:, varied], [(len(varied), made.__getitem__)])
+        self.varied = list(zip(self.sample.T[varied], made, strict=True))
         self._three: _Level | None = None
         self._five: _Level | None = None
 
@@ -116,90 +170,101 @@ class _Search:
     def _leaves(self, t: _Numbers, wanted: _Numbers) -> Iterator[Expr]:
         if (wanted == wanted[0]).all():
             yield _number(wanted[0])
-        yield from _rows(self.arguments, (self.arguments.values == t).all(axis=1))
+        yield from map(self.arguments.formula, self.arguments.equal(t))
 
     def _longer(self, t: _Numbers) -> Iterator[Expr]:
         """Yield remainders of a number and a formula of three terms, and what is made of two light ones."""
+        most = t.max()
+
+        def may_be_reduced(values: _Numbers, t: _Numbers) -> _Truths:
+            divisor = _apart(values, t)
+            found: _Truths = (divisor > most) | (divisor == 0)
+            return found
+
         for some, sign in ((self.three(), 1), (_negated(self.three()), -1)):
-            apart = some.values - t
-            divisor = np.gcd.reduce(apart - apart[:, :1], axis=1)
-            for row in np.flatnonzero(divisor > t.max()).tolist():
-                modulus = self._modulus(int(divisor[row]), int(t.max()))
-                offset = -int(apart[row, 0]) % modulus
-                made = some.made[row] if sign > 0 else _below(some.made[row])
-                inner = total([made], _NOWHERE, offset) if sign > 0 else binary("-", _number(offset), made)
-                yield binary("%", inner, _number(modulus))
+            for row in some.where(may_be_reduced, t):
+                values = some.values[:, row]
+                divisor = int(_apart(values, t))
+                if divisor:
+                    modulus = self._moduli(divisor, int(most))[0]
+                    offset = int(t[0] - values[0]) % modulus
+                    made = some.formula(row)
+                    inner = total([made], _NOWHERE, offset) if sign > 0 else binary("-", _number(offset), _below(made))
+                    yield binary("%", inner, _number(modulus))
         yield from self._made_of(self.five(), t)
 
     # -- formulas that are made of shorter ones -------------------------------------------------------------
 
     def _made_of(self, some: _Level, t: _Numbers) -> Iterator[Expr]:
         """Yield what is made of these by one operator and an argument or a number."""
-        if not len(some):
-            return
-        for made, other, row in self._with_arguments(some, t):
-            yield made(row, other)
-        values = some.values
-        first = t[0] - values[:, 0]
-        for row in np.flatnonzero((t - values == first[:, None]).all(axis=1)).tolist():
-            yield total([some.made[row]], _NOWHERE, int(first[row]))
-        first = t[0] + values[:, 0]
-        for row in np.flatnonzero((t + values == first[:, None]).all(axis=1)).tolist():
-            yield binary("-", _number(first[row]), some.made[row])
+        yield from self._with_arguments(some, t)
+        for row in some.apart(t):
+            yield total([some.formula(row)], _NOWHERE, int(t[0] - some.values[0, row]))
+        for row in some.apart(-t):
+            yield binary("-", _number(t[0] + some.values[0, row]), some.formula(row))
         yield from self._products(some, t)
         yield from self._quotients(some, t)
         yield from self._reduced(some, t)
-        bits = np.bitwise_xor(values, t)
-        for row in np.flatnonzero((bits == bits[:, :1]).all(axis=1) & (values >= 0).all(axis=1)).tolist():
-            yield binary("^", some.made[row], _number(bits[row, 0]))
+        for row in some.flipped(t):
+            if (some.values[:, row] >= 0).all():
+                yield binary("^", some.formula(row), _number(t[0] ^ some.values[0, row]))
 
-    def _with_arguments(self, some: _Level, t: _Numbers) -> Iterator[tuple[Any, Expr, int]]:
-        values = some.values
-
-        def joined(op: BinaryOp, back: bool = False) -> Any:
-            return lambda row, other: binary(op, other, some.made[row]) if back else binary(op, some.made[row], other)
-
-        for x, other in zip(self.arguments.values, self.arguments.made, strict=True):
-            for found, made in (
-                (values + x, joined("+")),
-                (values - x, joined("-")),
-                (x - values, joined("-", back=True)),
-                (values ^ x, joined("^")),
+    def _with_arguments(self, some: _Level, t: _Numbers) -> Iterator[Expr]:
+        """Yield the sums and differences with an argument, and what differs from one in some bits."""
+        for x, other in self.varied:
+            for op, before, wanted in (
+                ("+", False, t - x),
+                ("-", False, t + x),
+                ("-", True, x - t),
+                ("^", False, t ^ x),
             ):
-                for row in np.flatnonzero((found == t).all(axis=1)).tolist():
-                    if some.made[row] is not other:
-                        yield made, other, row
+                for row in some.equal(wanted):
+                    formula = some.formula(row)
+                    if formula is not other:
+                        yield binary(op, other, formula) if before else binary(op, formula, other)  # type: ignore[arg-type]
 
     def _products(self, some: _Level, t: _Numbers) -> Iterator[Expr]:
-        rows = np.arange(len(some))
-        largest = np.abs(some.values).argmax(axis=1)
-        divisor = some.values[rows, largest]
-        factor = t[largest] // np.where(divisor == 0, 1, divisor)
-        for row in np.flatnonzero((factor[:, None] * some.values == t).all(axis=1) & (divisor != 0)).tolist():
-            if abs(int(factor[row])) > 1:
-                yield binary("*", _number(factor[row]), some.made[row])
+        """Yield `c * e`: at every point, the value times what one point says is what the point itself says."""
+        if np.gcd.reduce(t) < 2:
+            return
+        place = int(np.abs(t).argmax())
+        divisor = some.values[place]
+        factor = t[place] // np.where(divisor == 0, 1, divisor)
+        rows = np.flatnonzero((np.abs(factor) > 1) & (factor * divisor == t[place]))
+        for row in rows[(factor[rows] * some.values[:, rows] == t[:, None]).all(axis=0)].tolist():
+            yield binary("*", _number(factor[row]), some.formula(row))
 
     def _quotients(self, some: _Level, t: _Numbers) -> Iterator[Expr]:
         """Yield `e // d`: at every point, t * d <= e < (t + 1) * d."""
-        values = some.values
-        least = (values // (t + 1) + 1).max(axis=1)
-        most = np.where(t > 0, values // np.maximum(t, 1), np.iinfo(np.int64).max).min(axis=1)
-        fits = (least <= most) & (most > 1) & (values >= 0).all(axis=1)
-        for row in np.flatnonzero(fits).tolist():
-            for divisor in range(max(2, int(least[row])), int(min(most[row], least[row] + SAMPLED)) + 1):
-                yield binary("//", some.made[row], _number(divisor))
+
+        def bounds(values: _Numbers, t: _Numbers) -> tuple[_Numbers, _Numbers]:
+            least = (values // (t + 1) + 1).max(axis=0)
+            most = np.where(t > 0, values // np.maximum(t, 1), np.iinfo(np.int64).max).min(axis=0)
+            return least, most
+
+        def fits(values: _Numbers, t: _Numbers) -> _Truths:
+            least, most = bounds(values, t)
+            found: _Truths = (least <= most) & (most > 1)
+            return found
+
+        for row in some.where(fits, t, some.up_to(2 * int(t.max()))):
+            least, most = (int(bound) for bound in bounds(some.values[:, row], t))
+            for divisor in range(max(2, least), min(most, least + SAMPLED) + 1):
+                yield binary("//", some.formula(row), _number(divisor))
 
     def _reduced(self, some: _Level, t: _Numbers) -> Iterator[Expr]:
         """Yield `e % d`: d divides the differences, and is larger than every value."""
-        if not len(some):
-            return
-        divisor = np.gcd.reduce(some.values - t, axis=1)
-        for row in np.flatnonzero(divisor > t.max()).tolist():
-            for modulus in self._moduli(int(divisor[row]), int(t.max())):
-                yield binary("%", some.made[row], _number(modulus))
+        most = t.max()
 
-    def _modulus(self, divisor: int, largest: int) -> int:
-        return self._moduli(divisor, largest)[0]
+        def may_be_reduced(values: _Numbers, t: _Numbers) -> _Truths:
+            divisor = np.gcd.reduce(values - t, axis=0)
+            found: _Truths = (divisor > most) | (divisor == 0)
+            return found
+
+        for row in some.where(may_be_reduced, t):
+            divisor = int(np.gcd.reduce(some.values[:, row] - t))
+            for modulus in self._moduli(divisor, int(most)) if divisor else ():
+                yield binary("%", some.formula(row), _number(modulus))
 
     def _moduli(self, divisor: int, largest: int) -> list[int]:
         """Return the divisors of a number that are larger than another, the hole's size first."""
@@ -220,59 +285,78 @@ class _Search:
         """Return sums and differences of light formulas of three terms and an argument."""
         if self._five is None:
             three = self._levels(min(LIGHT, self.size), light=True)
-            values, made = [], []
-            for x, other in zip(self.arguments.values, self.arguments.made, strict=True):
-                values += [three.values + x, three.values - x, x - three.values]
-                made += [binary("+", each, other) for each in three.made]
-                made += [binary("-", each, other) for each in three.made]
-                made += [binary("-", other, each) for each in three.made]
-            shape = (-1, len(self.sample))
-            self._five = _Level(np.concatenate([np.empty((0, shape[1]), np.int64), *values]), made)
+            some, number = three.values, three.values.shape[1]
+            values, parts = [some[:, :0]], []
+            for x, other in self.varied:
+                column = x[:, None]
+                values += [some + column, some - column, column - some]
+                parts += [
+                    (number, lambda row, other=other: binary("+", three.formula(row), other)),
+                    (number, lambda row, other=other: binary("-", three.formula(row), other)),
+                    (number, lambda row, other=other: binary("-", other, three.formula(row))),
+                ]
+            self._five = _Level(np.concatenate(values, axis=1), parts)
         return self._five
 
     def _levels(self, largest: int, light: bool = False) -> _Level:
-        values: list[_Numbers] = []
-        made: list[Expr] = []
-        arguments = list(zip(self.arguments.values, self.arguments.made, strict=True))
+        values: list[_Numbers] = [np.empty((len(self.sample), 0), np.int64)]
+        parts: list[tuple[int, Callable[[int], Expr]]] = []
 
-        def add(some: _Numbers, formulas: Sequence[Expr]) -> None:
-            values.append(some.reshape(-1, len(self.sample)))
-            made.extend(formulas)
+        def add(op: BinaryOp, a: Expr | _Numbers, b: Expr | _Numbers, some: _Numbers) -> None:
+            def made(row: int) -> Expr:
+                left, right = (_number(part[row]) if isinstance(part, np.ndarray) else part for part in (a, b))
+                return binary(op, left, right)
 
-        for place, (x, a) in enumerate(arguments):
-            for y, b in arguments[place + 1 :]:
-                add(np.array([x + y, x - y, y - x]), [binary("+", a, b), binary("-", a, b), binary("-", b, a)])
-        some = np.arange(2, largest + 1)[:, None]
-        factors = np.concatenate([some, -some], axis=1).reshape(-1, 1)  # 2, -2, 3, -3, ...
-        numbers = [_number(c) for c in some[:, 0]]
+            values.append(some)
+            parts.append((some.shape[1], made))
+
+        arguments = [(x[:, None], a) for x, a in self.varied]
+        pairs = [(x, a, y, b) for place, (x, a) in enumerate(arguments) for y, b in arguments[place + 1 :]]
+        for x, a, y, b in pairs:
+            add("+", a, b, x + y)
+            add("-", a, b, x - y)
+            add("-", b, a, y - x)
+        some = np.arange(2, largest + 1)
+        factors = np.stack([some, -some], axis=1).reshape(-1)  # 2, -2, 3, -3, ...
         for x, a in arguments:
-            add(factors * x, [binary("*", _number(c), a) for c in factors[:, 0]])
-            add(x // some, [binary("//", a, c) for c in numbers])
-            add(x % some, [binary("%", a, c) for c in numbers])
-        if light:
-            return _Level(np.concatenate([np.empty((0, len(self.sample)), np.int64), *values]), made)
-        some, numbers = np.arange(1, largest + 1)[:, None], [_number(1), *numbers]
-        for x, a in arguments:
-            add(x + some, [binary("+", a, c) for c in numbers])
-            add(x - some, [binary("-", a, c) for c in numbers])
-            add(some - x, [binary("-", c, a) for c in numbers])
-        for place, (x, a) in enumerate(arguments):
-            for y, b in arguments[place + 1 :]:
-                add(x ^ y, [binary("^", a, b)])
-            add(x ^ some, [binary("^", a, c) for c in numbers])
-        return _Level(np.concatenate([np.empty((0, len(self.sample)), np.int64), *values]), made)
+            add("*", factors, a, factors * x)
+            add("//", a, some, x // some)
+            add("%", a, some, x % some)
+        if not light:
+            some = np.arange(1, largest + 1)
+            for x, a in arguments:
+                add("+", a, some, x + some)
+                add("-", a, some, x - some)
+                add("-", some, a, some - x)
+            for x, a, y, b in pairs:
+                add("^", a, b, x ^ y)
+            for x, a in arguments:
+                add("^", a, some, x ^ some)
+        return _Level(np.concatenate(values, axis=1), parts)
 
 
 def _number(value: Any) -> Const:
     return number(int(value), _NOWHERE)
 
 
-def _rows(some: _Level, which: npt.NDArray[np.bool_]) -> Iterator[Expr]:
-    return (some.made[row] for row in np.flatnonzero(which).tolist())
+def _rows_of(values: _Numbers) -> dict[bytes, list[int]]:
+    """Return, of each column that there is, where it stands."""
+    found: dict[bytes, list[int]] = {}
+    for row, column in enumerate(np.ascontiguousarray(values.T)):
+        found.setdefault(column.tobytes(), []).append(row)
+    return found
+
+
+def _apart(values: _Numbers, t: _Numbers) -> _Numbers:
+    """Return what divides all differences between how far values are from those wanted."""
+    apart = values - t
+    found: _Numbers = np.gcd.reduce(apart - apart[:1], axis=0)
+    return found
 
 
 def _negated(some: _Level) -> _Level:
-    return _Level(-some.values, [Unary("-", each, DType.INDEX, _NOWHERE) for each in some.made])
+    parts = [(n, lambda row, made=made: Unary("-", made(row), DType.INDEX, _NOWHERE)) for n, made in some.parts]
+    return _Level(-some.values, parts)
 
 
 def _below(negated: Expr) -> Expr:

@@ -63,7 +63,8 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return the expression with `change` applied to each operand."""
-    return with_children(expr, tuple(change(child) for child in children(expr)))
+    parts = children(expr)
+    return with_children(expr, tuple(map(change, parts))) if parts else expr
 
 
 def substitute(expr: Expr, name: str, value: Expr) -> Expr:

@@ -125,6 +125,13 @@ def test_depth_2_finds_what_depth_1_cannot() -> None:
     assert verify(result.best.program, sketch.spec).equal
 
 
+def test_the_light_part_of_depth_2_is_depth_1() -> None:
+    """What is tried first are the functions of depth 1, no more and no fewer."""
+    deep, flat = (naive_xform(hole(3), PAIRS, depth) for depth in (2, 1))
+    light = functions(deep.restricted(), PAIRS).keys()
+    assert light == functions(flat, PAIRS).keys() < functions(deep, PAIRS).keys()
+
+
 def test_a_hole_that_is_too_large() -> None:
     """Too many expressions are the user's mistake, not an endless table."""
     with pytest.raises(SwizzleError, match=r"the naive template of depth 2 has too many expressions for xform1"):
