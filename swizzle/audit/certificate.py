@@ -19,9 +19,9 @@ from swizzle.problem.candidate import Candidate
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Solution, SpaceName
 from symbolic.algebra.residues import PRIME
+from symbolic.limits import OutOfTime
 from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.engines import SolverName, quickest_boolean
-from symbolic.values.guard import OutOfTime
 
 EngineName: TypeAlias = "SolverName | Literal['tables', 'counting']"  # the latter two use no solver
 SECONDS = 300.0  # for each claim, where the caller sets no limit

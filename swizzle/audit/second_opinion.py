@@ -17,13 +17,13 @@ import numpy as np
 from swizzle.problem.problem import Problem
 from swizzle.specs.verify import compare, run_canonical
 from symbolic.ir.sites import Site, Sites
+from symbolic.limits import OutOfTime
 from symbolic.machine.run import Run
 from symbolic.second.forward import Cases, Forward, exactly, fresh, no, some_of
 from symbolic.second.terms import TermValues
 from symbolic.solve.answer import Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
 from symbolic.solve.solver import Solver
-from symbolic.values.guard import OutOfTime
 from symbolic.values.vector import Vector
 from templates.holes import Point, Space
 from templates.second.registry import hole_of

@@ -63,7 +63,7 @@ UNSPELLED: Final[dict[type, frozenset[str]]] = {
 }
 """The fields that only say how something reads; a hole's arguments stand in its calls."""
 
-IRRELEVANT_LIMITS: Final = frozenset({"timeout"})
+IRRELEVANT_LIMITS: Final = frozenset({"timeout", "memory"})
 """What bounds the effort and not the answer."""
 
 ENGINE_FOLDERS: Final = (

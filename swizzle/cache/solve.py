@@ -29,7 +29,7 @@ from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
 from symbolic.ir.program import Expr, Hole
-from symbolic.values.guard import OutOfTime
+from symbolic.limits import Interruption, limited
 from symbolic.values.vector import Lanes
 from templates.chooser import Choice
 from templates.formula import formula_text, nameless, values_of
@@ -50,18 +50,23 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
     if sketch.filled_from:
         return solve_filled(sketch, limits, progress, solve)
     started = time.monotonic()
+    until = None if limits.timeout is None else started + limits.timeout
     try:
-        goal, meaning = Goal.of(costs_of(limits.cost)), Meaning.of(sketch.program, sketch.spec)
-        folder, name = cache_folder(), key(sketch, meaning, limits)
-        kept = _restored(sketch, meaning, goal, read_entry(folder, name), started)
-    except (KeyboardInterrupt, OutOfTime) as stopped:
-        spent, reason = {"total": time.monotonic() - started}, str(stopped) or "interrupted"
+        with limited(until, limits.memory):
+            goal, meaning = Goal.of(costs_of(limits.cost)), Meaning.of(sketch.program, sketch.spec)
+            folder, name = cache_folder(), key(sketch, meaning, limits)
+            kept = _restored(sketch, meaning, goal, read_entry(folder, name), started)
+    except (KeyboardInterrupt, Interruption) as stopped:
+        late = "timeout" if limits.timeout is None else f"timeout after {limits.timeout:g} s"
+        spent, reason = {"total": time.monotonic() - started}, str(stopped)
+        reason = reason or (late if isinstance(stopped, Interruption) else "interrupted")
         return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason=reason)
     if kept is not None and decided(kept):
         return kept
     before = time.monotonic() - started
 
-    found = search(sketch, limits, progress, meaning)
+    with limited(until):
+        found = search(sketch, limits, progress, meaning)
     seconds = {part: taken + before * (part in ("interpret", "total")) for part, taken in found.seconds.items()}
     found = _better(replace(found, seconds=seconds), kept)
     if decided(found) or (found.solutions and not limits.all_solutions):

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from msgspec import Struct, field
 
+from swizzle.commands.bounds import Bounds
 from swizzle.commands.difference import KINDS, numeric_difference
 from swizzle.commands.emitted import check_emitted
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
@@ -31,6 +32,8 @@ class CheckArguments(Struct, frozen=True):
     json_object: bool = False
     quiet: bool = False
     trust: bool = False
+    timeout: float | None = None
+    memory: int | None = None
 
 
 def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
@@ -41,7 +44,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
             "--mutate without --emitted", expected="both: it is the printed text that is mutated",
             fix=f"swizzle check {arguments.target} --emitted --mutate",
         )  # fmt: skip
-    with redirect_stdout(err):
+    with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
         filled = load_kernel(arguments.target, arguments.overrides, trust=arguments.trust)
         if isinstance(filled, Sketch):
             raise SwizzleError(

@@ -65,6 +65,18 @@ def _seconds(context: click.Context, option: click.Parameter, value: float | Non
     return value
 
 
+def _bytes(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    from symbolic.errors import SwizzleError
+    from symbolic.memory import size_of
+
+    try:
+        return size_of(value)
+    except SwizzleError as error:
+        raise click.BadParameter(f"expected a size, such as 4G or 512M, not {value!r}") from error
+
+
 def _kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     if value is None:
         return None
@@ -130,6 +142,19 @@ _trust: Final = click.option(
     help="Run the files that a saved solution names, and an edited text, as they are (docs/what-runs-code.md).",
 )
 
+
+def _limits(command: Any) -> Any:
+    """Add what bounds a command's work."""
+    seconds = click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
+    size = click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=_bytes,
+        help="Stop at so much memory, such as 4G or 512M. Default: three quarters of what is free.",
+    )
+    return seconds(size(command))
+
+
 _cost: Final = click.option(
     "--cost",
     metavar="NAMES",
@@ -167,7 +192,7 @@ def cli() -> None:
 )
 @_cost
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
-@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
+@_limits
 @click.option(
     "--solver",
     type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]),
@@ -220,6 +245,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
 @click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
 @_trust
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@_limits
 @click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; a check shows no progress.")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
@@ -235,6 +261,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
 @_trust
+@_limits
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -250,7 +277,7 @@ def run(context: click.Context, /, **options: Any) -> int:
 @_sketch_arguments
 @click.option("--space", type=click.Choice([*SPACES, "all"]), help="Explain one space. Default: all of them.")
 @_own_families
-@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
+@_limits
 @click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -284,7 +311,7 @@ def explain(context: click.Context, /, **options: Any) -> int:
 )
 @_cost
 @_trust
-@click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop solving after S seconds.")
+@_limits
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def show(context: click.Context, /, **options: Any) -> int:
@@ -319,6 +346,7 @@ def show(context: click.Context, /, **options: Any) -> int:
 )
 @click.option("--emit", metavar="KINDS", callback=_operator_kinds, help="Which files -o writes: cub (the default).")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@_limits
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
 @click.pass_context
 def operator(context: click.Context, /, **options: Any) -> int:
@@ -359,6 +387,7 @@ def completion(context: click.Context, /, shell: Shell) -> int:
 def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
     """Run one command line and return its exit status; every exception becomes a line on stderr."""
     from symbolic.errors import SwizzleError
+    from symbolic.limits import Interruption
 
     try:
         with redirect_stdout(stdout), redirect_stderr(stderr):
@@ -381,8 +410,9 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
             return _bug(error, stderr)
         print(f"error: cannot write: {error.strerror}", file=stderr)
         return MISTAKE
-    except MemoryError:
-        print("error: out of memory\n  fix: use smaller sizes, or search one space with --space", file=stderr)
+    except (Interruption, MemoryError) as stopped:
+        why = str(stopped) if isinstance(stopped, Interruption) else ""
+        print(f"undecided: {why or 'out of memory'}", file=stderr)
         return UNDECIDED
     except SystemExit as stop:
         if "_SWIZZLE_COMPLETE" in os.environ:  # a shell asked, and has its answer

@@ -9,6 +9,7 @@ from typing import Literal, TextIO
 
 from msgspec import Struct, field
 
+from swizzle.commands.bounds import Bounds
 from swizzle.commands.console import shown_progress
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import load_all, load_one
@@ -27,22 +28,32 @@ class ExplainArguments(Struct, frozen=True):
     json_object: bool = False
     quiet: bool = False
     families: Sequence[str] = ()
+    memory: int | None = None
 
 
 def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
     """Explain the sketches of a file: a solution, or what is in the way of one."""
 
     statuses = []
+    bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
-        if arguments.json_object:
-            sketches = [load_one(arguments.target, arguments.overrides)]
-        else:
-            sketches = load_all(arguments.target, arguments.overrides)
+        with bounds.reading():
+            if arguments.json_object:
+                sketches = [load_one(arguments.target, arguments.overrides)]
+            else:
+                sketches = load_all(arguments.target, arguments.overrides)
         for sketch in sketches:
             families = tuple(arguments.families)
-            limits = Limits(arguments.space, timeout=arguments.timeout, solver=arguments.solver, families=families)
-            with shown_progress(sketch.name, err, quiet=arguments.quiet) as listener:
+            limits = Limits(
+                arguments.space,
+                timeout=arguments.timeout,
+                solver=arguments.solver,
+                memory=bounds.memory,
+                families=families,
+            )
+            with shown_progress(sketch.name, err, quiet=arguments.quiet) as listener, bounds.hold():
                 found = explained(sketch, limits, progress=listener)
+            bounds.next_sketch()
             out.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else str(found))
             statuses.append({"sat": DONE, "unsat": NO, "unknown": UNDECIDED}[found.status])
     return max(statuses)

@@ -11,6 +11,7 @@ from typing import Any, Final, TextIO, TypeAlias
 
 from msgspec import Struct, field
 
+from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import split_target
 from swizzle.emit.files import check_folder, write_whole
@@ -44,6 +45,8 @@ class OperatorArguments(Struct, frozen=True):
     output: Path | None = None
     json_object: bool = False
     quiet: bool = False
+    timeout: float | None = None
+    memory: int | None = None
 
 
 def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
@@ -52,7 +55,7 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
         raise SwizzleError("--emit without -o", expected="a folder to write to", fix="-o DIR")
     if arguments.output is not None:
         check_folder(arguments.output)
-    with redirect_stdout(err):
+    with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
         statuses = []
         for given in _given(arguments):
             if isinstance(given, Serial):

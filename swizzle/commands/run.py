@@ -10,6 +10,7 @@ from typing import Literal, TextIO
 from msgspec import Struct, field
 
 from cuda_out.compile.launch import gpu_available
+from swizzle.commands.bounds import Bounds
 from swizzle.commands.compare import compare, on_cpu, on_gpu
 from swizzle.commands.console import wants_colour
 from swizzle.commands.sizes import sizes_to_try
@@ -34,17 +35,22 @@ class RunArguments(Struct, frozen=True):
     quiet: bool = False
     no_cache: bool = False
     trust: bool = False
+    timeout: float | None = None
+    memory: int | None = None
 
 
 def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
     """Run the printed text of a kernel, solved first where it has holes, on random data against its specification."""
-    with redirect_stdout(err):
+    bounds = Bounds(arguments.timeout, arguments.memory)
+    with redirect_stdout(err), bounds.hold():
         filled = load_kernel(arguments.target, arguments.overrides, trust=arguments.trust)
         device, why = _device(arguments.device)
         require_hardware_warp(filled.program)
         if isinstance(filled, Sketch):
-            asked = SolveArguments(arguments.target, quiet=arguments.quiet, no_cache=arguments.no_cache)
-            result = solved(filled, asked, err)
+            asked = SolveArguments(
+                arguments.target, timeout=arguments.timeout, quiet=arguments.quiet, no_cache=arguments.no_cache
+            )
+            result = solved(filled, asked, err, bounds)
             if result.status != "sat":
                 out.write(answer(result, [], asked, colour=wants_colour(out)))
                 return exit_status(result)

@@ -9,6 +9,7 @@ from typing import Any, Literal, TextIO
 
 from msgspec import Struct, field
 
+from swizzle.commands.bounds import Bounds
 from swizzle.commands.console import wants_colour
 from swizzle.commands.exit_status import DONE
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
@@ -32,6 +33,7 @@ class ShowArguments(Struct, frozen=True):
     quiet: bool = False
     cost: Sequence[str] = ("accumulates",)
     trust: bool = False
+    memory: int | None = None
 
 
 def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
@@ -39,8 +41,9 @@ def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
 
     if arguments.output is not None:
         drawable(arguments.output)
-    with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
-        found = _kernel(arguments, out, err)
+    bounds = Bounds(arguments.timeout, arguments.memory)
+    with redirect_stdout(err), bounds.hold():  # what a sketch's own file prints is no part of the answer
+        found = _kernel(arguments, bounds, out, err)
         if isinstance(found, int):
             return found
         solution, spec = found
@@ -56,7 +59,9 @@ def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
     return DONE
 
 
-def _kernel(arguments: ShowArguments, out: TextIO, err: TextIO) -> tuple[Solution, Callable[..., Any]] | int:
+def _kernel(
+    arguments: ShowArguments, bounds: Bounds, out: TextIO, err: TextIO
+) -> tuple[Solution, Callable[..., Any]] | int:
     """Return the solution to draw with its specification, or what to leave with where there is none."""
     if arguments.target.endswith(".json"):
         sketch, solution = load_saved(Path(arguments.target), arguments.overrides, trust=arguments.trust)
@@ -65,7 +70,7 @@ def _kernel(arguments: ShowArguments, out: TextIO, err: TextIO) -> tuple[Solutio
     if not sketch.program.holes:
         return Solution(sketch.program, (), {}), sketch.spec
     asked = SolveArguments(arguments.target, timeout=arguments.timeout, quiet=arguments.quiet, cost=arguments.cost)
-    result = solved(sketch, asked, err)
+    result = solved(sketch, asked, err, bounds)
     if result.status != "sat":
         out.write(answer(result, [], asked, colour=wants_colour(out)))
         return exit_status(result)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Literal, TextIO
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.cache.solve import solve as remember
+from swizzle.commands.bounds import Bounds
 from swizzle.commands.console import shown_progress, wants_colour
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
@@ -29,8 +29,8 @@ from swizzle.solution.filling import fill_from, shares_a_hole
 from swizzle.solution.saved import load_saved, saved_text
 from swizzle.solution.solution import Limits, Result, SolverChoice, SpaceName, TemplateName
 from swizzle.specs.verify import explain_mismatch
-from symbolic.deadline import ending_by
 from symbolic.errors import SwizzleError
+from symbolic.limits import Interruption
 from symbolic.machine.launch_shape import require_hardware_warp
 from templates.registry import register
 
@@ -57,6 +57,7 @@ class SolveArguments(Struct, frozen=True):
     fill: Sequence[Path] = ()
     families: Sequence[str] = ()
     trust: bool = False
+    memory: int | None = None
 
 
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
@@ -69,23 +70,21 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     statuses, failures = [], list[Exception]()
     if arguments.output is not None:
         check_folder(arguments.output)
+    bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
-        if arguments.json_object:
-            sketches = [load_one(arguments.target, arguments.overrides)]
-        else:
-            sketches = load_all(arguments.target, arguments.overrides)
-        if arguments.fill:
-            sketches = _filled(sketches, arguments)
-        if arguments.output is not None:
-            for sketch in sketches:
-                require_hardware_warp(sketch.program)  # before solving for files that could not be written
+        with bounds.reading():
+            if arguments.json_object:
+                sketches = [load_one(arguments.target, arguments.overrides)]
+            else:
+                sketches = load_all(arguments.target, arguments.overrides)
+            if arguments.fill:
+                sketches = _filled(sketches, arguments)
+            if arguments.output is not None:
+                for sketch in sketches:
+                    require_hardware_warp(sketch.program)  # before solving for files that could not be written
         for sketch in sketches:
-            result = solved(sketch, arguments, err)
-            sizes = _sizes(result, sketch, arguments)
-            files = [str(path) for path in _write(result, sketch, sizes, arguments, failures)]
-            if sizes is not None:
-                about = sizes_as_json(result.best.program, sizes)
-                result = replace(result, certificate={**result.certificate, "sizes": about})
+            result, sizes, files = _solved_and_written(sketch, arguments, bounds, failures, err)
+            bounds.next_sketch()
             out.write(answer(result, files, arguments, colour=wants_colour(out)))
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
@@ -99,6 +98,29 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     for failure in failures:
         raise failure
     return max(statuses)
+
+
+def _solved_and_written(
+    sketch: Sketch, arguments: SolveArguments, bounds: Bounds, failures: list[Exception], err: TextIO
+) -> tuple[Result, Sizes, list[str]]:
+    """Solve a sketch and write its files; at a limit with what was found by then, and with the files that are there."""
+    result, sizes, files = None, None, list[str]()
+    try:
+        with bounds.hold():
+            result = solved(sketch, arguments, err, bounds)
+            sizes = _sizes(result, sketch, arguments)
+            for path in _write(result, sketch, sizes, arguments, failures):
+                files.append(str(path))
+    except Interruption as stopped:
+        if result is None:
+            spent, size = {"total": bounds.spent()}, sketch.program.warp_size
+            result = Result(sketch.name, "unknown", None, False, (), size, spent, reason=str(stopped), posed=sketch)
+        elif result.status == "sat":
+            result = replace(result, reason=result.reason or f"{stopped}, while the kernel was written")
+    if sizes is not None:
+        about = sizes_as_json(result.best.program, sizes)
+        result = replace(result, certificate={**result.certificate, "sizes": about})
+    return result, sizes, files
 
 
 def _filled(sketches: Sequence[Sketch], arguments: SolveArguments) -> list[Sketch]:
@@ -137,7 +159,7 @@ def exit_status(result: Result) -> int:
             assert_never(result.status)
 
 
-def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
+def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO, bounds: Bounds) -> Result:
     """Answer for one sketch: from the cache where it has the answer, by a search otherwise."""
     limits = Limits(
         arguments.space,
@@ -150,13 +172,13 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO) -> Result:
         canonical=not arguments.no_canonical,
         cost=tuple(arguments.cost),
         families=register(arguments.families),
+        memory=bounds.memory,
     )
     # what a user's cost or family is, no key says; and nobody asks for a comparison twice
     others = limits.families or any(cost not in OURS.values() for cost in costs_of(limits.cost))
     compared = limits.template != "paper" or not limits.canonical
-    until = None if arguments.timeout is None else time.monotonic() + arguments.timeout
     quiet = arguments.quiet or arguments.json_object
-    with shown_progress(sketch.name, err, quiet=quiet) as listener, ending_by(until):
+    with shown_progress(sketch.name, err, quiet=quiet) as listener:
         if arguments.no_cache or compared or others or not sketch.program.holes:
             result = search(sketch, limits, progress=listener)
         else:
@@ -199,13 +221,13 @@ def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:
 
 def _write(
     result: Result, sketch: Sketch, sizes: Sizes, arguments: SolveArguments, failures: list[Exception]
-) -> list[Path]:
+) -> Iterator[Path]:
     """Write the kernel of a solved sketch in each form asked for, and NAME.json; nothing for any other answer.
 
-    A form that cannot be made is left out, and why is added to `failures`.
+    Yields the files, one after the other. A form that cannot be made is left out, and why is added to `failures`.
     """
     if result.status != "sat" or arguments.output is None:
-        return []
+        return
 
     folder, best = arguments.output, result.best
     sketch_file, _ = split_target(arguments.target)
@@ -221,4 +243,4 @@ def _write(
     contents[folder / f"{best.program.name}.json"] = saved_text(result, sketch_file, sketch.parameters, folder)
     for path, text in contents.items():
         write_whole(path, text)
-    return list(contents)
+        yield path

@@ -15,7 +15,7 @@ from swizzle.explain.relaxed_conflicts import smallest_of
 from swizzle.explain.requirements import Ignores, Kept, Obeys, Requirement, Right
 from swizzle.problem.problem import Problem
 from symbolic.errors import SwizzleError
-from symbolic.values.guard import OutOfTime
+from symbolic.limits import OutOfTime, limited
 
 LOOK_FOR_OUTPUTS: Final = 3
 """Sets of outputs are proved smallest up to this size."""
@@ -91,7 +91,8 @@ def find_ignoring(extended: Relaxed, blame: Blame, deadline: float) -> tuple[int
 def extend(problem: Problem, spec: Callable[..., Any], deadline: float) -> Problem | None:
     """Return the problem whose holes also have the thread and the loops as arguments, unless it is too large."""
     try:
-        return Problem.of(with_thread_and_loops(problem.program), spec, deadline)
+        with limited(deadline):
+            return Problem.of(with_thread_and_loops(problem.program), spec)
     except (SwizzleError, OutOfTime):
         return None
 

@@ -21,8 +21,8 @@ from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Progress, Result, SpaceName
 from symbolic.errors import SwizzleError
+from symbolic.limits import Interruption
 from symbolic.solve.engines import SolverName, quickest_boolean
-from symbolic.values.guard import OutOfTime
 from templates.registry import register
 
 BLAME_SECONDS: Final = 20.0
@@ -79,7 +79,7 @@ def _explained(
     cut_short = ""
     mark = time.monotonic()
     try:
-        problem = Problem.of(sketch.program, sketch.spec, deadline)
+        problem = Problem.of(sketch.program, sketch.spec)
         problem.families = register(limits.families)
         if space == "3" and limits.space is None and problem.has_more("4", "3"):
             limits = replace(limits, space="3")  # which was searched alone, as there is more
@@ -90,8 +90,8 @@ def _explained(
         for trial in trials(job, deadline, report):
             tried.append(trial)
         seconds["trials"] = time.monotonic() - mark
-    except OutOfTime as stopped:
-        cut_short = cut_short or str(stopped) or f"timeout after {limits.timeout:g} s"
+    except Interruption as stopped:
+        cut_short = cut_short or str(stopped) or f"timeout after {time.monotonic() - started:.0f} s"
     except KeyboardInterrupt:
         cut_short = "interrupted"
     seconds["total"] = time.monotonic() - started

@@ -23,12 +23,13 @@ from swizzle.problem.open_holes import equate, free_union
 from swizzle.problem.problem import Problem
 from swizzle.specs.verify import compare, run_canonical
 from symbolic.ir.program import DType
+from symbolic.limits import OutOfTime, limited
 from symbolic.machine.run import Violation, forbid_race
 from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
 from symbolic.solve.verdict import Excluded, Possible
-from symbolic.values.guard import Guard, Guards, OutOfTime
+from symbolic.values.guard import Guard, Guards, TooLarge
 from symbolic.values.union import Union
 from symbolic.values.vector import Encoding, Lanes, Vector
 from templates.chooser import Choice, Chooser, OpenChooser
@@ -163,8 +164,9 @@ class Relaxed:
         """
         chosen = frozenset(wanted)
         try:
-            return self._check(chosen, deadline, rules, list(also))
-        except OutOfTime:
+            with limited(deadline):
+                return self._check(chosen, deadline, rules, list(also))
+        except (OutOfTime, TooLarge):
             return None
 
     def solve(self, wanted: Iterable[Requirement], deadline: float) -> RelaxedFilling | Conflict[Requirement] | None:
@@ -191,7 +193,6 @@ class Relaxed:
     def _check(
         self, chosen: frozenset[Requirement], deadline: float, rules: bool, also: list[Guard]
     ) -> RelaxedFilling | Conflict[Requirement] | None:
-        self.guards.deadline = deadline
         in_order = sorted(chosen, key=self.rank)
         for requirement in in_order:
             self._show(requirement)

@@ -15,6 +15,7 @@ from swizzle.explain.free_holes import free_holes
 from swizzle.explain.other_parameters import other_parameters
 from swizzle.explain.variants import variants
 from symbolic.errors import SwizzleError
+from symbolic.limits import OutOfTime, limited
 from templates.holes import SPACES
 
 
@@ -30,7 +31,7 @@ def trials(job: Job, deadline: float | None, report: Callable[[str], None]) -> I
             left = SECONDS if deadline is None else min(SECONDS, (deadline - started) / (len(planned) - number))
             report(f"trying {plan.change}")
             try:
-                solved, detail = plan.attempt(left) if left > 0 else (None, "")
+                solved, detail = _attempted(plan, left)
             except SwizzleError:
                 continue  # what the change makes is no sketch, so it is no advice
             seconds = time.monotonic() - started
@@ -40,6 +41,17 @@ def trials(job: Job, deadline: float | None, report: Callable[[str], None]) -> I
             if solved:
                 helped.append(plan)
             yield Trial(plan.kind, plan.change, "solvable" if solved else "does not help", seconds, detail)
+
+
+def _attempted(plan: Planned, seconds: float) -> tuple[bool | None, str]:
+    """Try a change for so many seconds, whatever it does."""
+    if seconds <= 0:
+        return None, ""
+    try:
+        with limited(time.monotonic() + seconds):
+            return plan.attempt(seconds)
+    except OutOfTime:
+        return None, ""
 
 
 def plans(job: Job, stack: ExitStack) -> Iterator[Planned]:

@@ -100,9 +100,7 @@ class Problem(Struct, dict=True):
     _last_writers: dict[str, Lanes] = field(default_factory=dict)
 
     @staticmethod
-    def of(
-        program: Program, spec: Callable[..., Any], deadline: float | None = None, meaning: Meaning | None = None
-    ) -> Problem:
+    def of(program: Program, spec: Callable[..., Any], meaning: Meaning | None = None) -> Problem:
         """Run a sketch; raises `SwizzleError` if it breaks a rule whatever its holes are.
 
         `meaning` is the specification's, if it is known already.
@@ -131,7 +129,7 @@ class Problem(Struct, dict=True):
             domain = kind_of(program.holes[number]).values(program.holes[number])
             return Deferred(compute, lambda t: frozenset(domain))
 
-        machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole, deadline=deadline)
+        machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole)
         run = machine.run()
         if run.violations:
             raise run.violations[0].error()

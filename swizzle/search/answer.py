@@ -10,6 +10,7 @@ from swizzle.audit.certificate import Claim, confirm, confirm_equal
 from swizzle.problem.candidate import Candidate
 from swizzle.search.state import SearchState
 from swizzle.solution.solution import Result, Solution, SpaceName, Status
+from symbolic.limits import Interruption
 from templates.holes import SPACES
 from templates.registry import register
 
@@ -84,14 +85,16 @@ def _certified(state: SearchState, solutions: Sequence[Solution], last: SpaceNam
 
 
 def _read(state: SearchState, candidates: Sequence[Candidate]) -> tuple[tuple[Solution, ...], Mapping[str, Any]]:
-    """Return candidates as solutions, and what was verified of them; after Ctrl-C those that were read, or one."""
+    """Return candidates as solutions, and what was verified of them; cut short, those that were read, or one."""
     assert state.reading is not None
     solutions: list[Solution] = []
     verified: Mapping[str, Any] = {}
     try:
         for some, about in state.reading.solutions(candidates):
             solutions, verified = [*solutions, *some], about
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interruption) as stopped:
+        if isinstance(stopped, Interruption):
+            state.stopped(stopped)
         state.reason = state.reason or "interrupted"
         if not solutions:
             some, verified = next(state.reading.solutions(candidates[:1]))

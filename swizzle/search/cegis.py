@@ -49,7 +49,7 @@ class Cegis:
     ) -> None:
         """`light` restricts the search to the light constants of the space; `wider` is where it may continue."""
         self.problem, self.space, self.deadline, self.report, self.cost = problem, space, deadline, report, cost
-        self.guards = Guards(deadline)
+        self.guards = Guards()
         self.wider = wider
         whole = problem.templates(space)
         templates = problem.light(space) if light else whole

@@ -33,9 +33,9 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import solve_filled
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
-from symbolic.deadline import ending_by
+from symbolic.limits import Interruption, limited
+from symbolic.memory import default_memory, released, size_of
 from symbolic.solve.answer import Unknown
-from symbolic.values.guard import OutOfTime
 from templates.registry import register
 from templates.template import TemplateFamily
 
@@ -75,8 +75,7 @@ class _Search(SearchState):
         last: SpaceName = "1"
         try:
             self.tell("1", "interpreting the sketch")
-            with ending_by(self.deadline):
-                problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.deadline, self.meaning)
+            problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.meaning)
             problem.naive = NAIVE_DEPTH[self.limits.template]
             problem.families = register(self.limits.families)
             costs = (self.goal.lowered, *self.goal.counted)
@@ -99,8 +98,8 @@ class _Search(SearchState):
             paper = self.limits.canonical and not problem.naive
             if self.best is not None and not self.every and paper and not self.reason:
                 self.best = with_shorter_formulas(self.reading, self.best, self.goal.lowered)
-        except OutOfTime as stopped:
-            self.reason = str(stopped) or f"timeout after {self.limits.timeout:g} s"
+        except Interruption as stopped:
+            self.stopped(stopped)
             optimal = False
         except KeyboardInterrupt:
             self.reason = "interrupted"
@@ -109,6 +108,9 @@ class _Search(SearchState):
             if self.tables is not None:
                 self.tables.close()
             self._keep(None)
+            self.tables = None
+        if self.out_of_memory:
+            released()
         self.seconds["search"] = time.monotonic() - started
         return result_of(self, last, optimal)
 
@@ -253,7 +255,7 @@ class _Search(SearchState):
 
     def _why(self, answer: Unknown) -> str:
         late = self.deadline is not None and time.monotonic() >= self.deadline
-        return f"timeout after {self.limits.timeout:g} s" if late else answer.reason
+        return self.timed_out if late else answer.reason
 
     def _claim(self, space: SpaceName, engine: Engine, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
         self.narrowed |= engine.narrowed
@@ -269,24 +271,36 @@ def solve(
     *,
     cost: str | Named | type[Named] | Sequence[str | Named | type[Named]] | None = None,
     families: str | TemplateFamily | Sequence[str | TemplateFamily] = (),
+    timeout: float | None = None,
+    memory: int | str | None = None,
 ) -> Result:
     """Fill the holes of a sketch so that it equals its specification, at the least cost.
 
     `cost` says what should be small, instead of `limits.cost`: one cost, or several, the most important first. Each is
     a name, a cost or its class. Sketches named by `filled_from=` are solved first. `meaning` is the specification's, if
     it is known already. `families` are users' own families of templates, or their names, in addition to those of
-    `limits`; they join Space 4.
+    `limits`; they join Space 4. `timeout` (seconds) and `memory` (bytes, or '4G') are limits too.
 
-    Returns a `Result` that is sat, unsat or unknown (timeout, or interrupted by Ctrl-C; it keeps the best solution so
-    far). Raises `SwizzleError` for a mistake in the sketch or its specification.
+    Returns a `Result` that is sat, unsat or unknown (out of time or memory, or interrupted by Ctrl-C; it keeps the best
+    solution so far). Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
     limits = limits or Limits()
     limits = limits if cost is None else replace(limits, cost=costs_of(cost))
     limits = replace(limits, families=register((*limits.families, *register(families))))
+    limits = limits if timeout is None else replace(limits, timeout=timeout)
+    limits = limits if memory is None else replace(limits, memory=size_of(memory))
     if sketch.filled_from:
         costs_of(limits.cost)  # a mistake in it is found before the sources are solved
         return solve_filled(sketch, limits, progress, solve)
     search = _Search(sketch, limits, progress, meaning)
+    try:
+        with limited(search.deadline, default_memory() if limits.memory is None else limits.memory):
+            return _answered(search)
+    except Interruption as stopped:  # while what was found was put away
+        return search.lost(stopped)
+
+
+def _answered(search: _Search) -> Result:
     if search.limits.canonical:
         return search.run()
     from swizzle.audit.paper.uncanonical import not_covered
@@ -295,4 +309,4 @@ def solve(
     try:
         return search.run()
     except NotCovered as reason:
-        raise not_covered(sketch, reason) from None
+        raise not_covered(search.sketch, reason) from None

@@ -47,6 +47,7 @@ class Reading:
         self._read: dict[Candidate, list[Chosen]] = {}
         self._counted: dict[Candidate, tuple[int, ...]] = {}
         self._templates: dict[Space, list[Template]] = {}
+        self.hurried = False  # a limit is reached: formulas are what the constants say, not the shortest
         self._many = Many(problem)
         self._simplest_of: dict[Template, Simplest] = {}
         self._shortest: dict[int, Shortest] = {}
@@ -98,7 +99,7 @@ class Reading:
             answers = [dict(some) for some in self.problem.answers(templates, choices)]
             values = [[a.get(p) for p in some] for a, some in zip(answers, self.problem.points, strict=True)]
             choices = tuple(
-                self._simplest(some, points, wanted) if points else choice
+                self._simplest(some, points, wanted) if points and not self.hurried else choice
                 for some, choice, points, wanted in zip(templates, choices, self.problem.points, values, strict=True)
             )
         return [
@@ -110,7 +111,7 @@ class Reading:
         """Return the shortest formula of a function, which has these values at a hole's points; None is free."""
         hole, points = self.problem.program.holes[number], self.problem.points[number]
         own = plain(hole, template, choice)
-        if not kind_of(hole).moves or self.problem.naive or not points:
+        if not kind_of(hole).moves or self.problem.naive or not points or self.hurried:
             return own
         if number not in self._shortest:
             self._shortest[number] = Shortest(hole.size, hole.arguments, points)

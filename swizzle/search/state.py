@@ -13,7 +13,8 @@ from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, SpaceName
+from swizzle.solution.solution import Limits, Result, SpaceName
+from symbolic.limits import Interruption, OutOfMemory
 from symbolic.solve.engines import SolverName, quickest_boolean
 
 
@@ -34,11 +35,48 @@ class SearchState:
         self.lowered = False  # whether nothing is cheaper in the space that was searched last, by the cost lowered
         self.left_open: list[SpaceName] = []
         self.reason = ""
+        self.out_of_memory = False
         self.narrowed = False  # a space is left that has fillings which were not looked at
         self.problem: Problem | None = None
         self.reading: Reading | None = None
         self.ranking: Ranking | None = None
         self.plan: Plan | None = None
+
+    @property
+    def timed_out(self) -> str:
+        return "timeout" if self.limits.timeout is None else f"timeout after {self.limits.timeout:g} s"
+
+    def stopped(self, by: Interruption) -> None:
+        """Note that a limit was reached: what was found is still to be read, in a hurry."""
+        self.reason = self.reason or str(by) or self.timed_out
+        self.out_of_memory |= isinstance(by, OutOfMemory)
+        if self.reading is not None:
+            self.reading.hurried = True
+
+    def lost(self, by: Interruption) -> Result:
+        """Return the answer where not even what was found could be put away."""
+        self.stopped(by)
+        self.seconds["total"] = time.monotonic() - self.started
+        size = self.sketch.program.warp_size
+        return Result(
+            self.sketch.name,
+            "unknown",
+            None,
+            False,
+            (),
+            size,
+            dict(self.seconds),
+            reason=self.unread,
+            posed=self.sketch,
+        )
+
+    @property
+    def unread(self) -> str:
+        """Why there is no answer, where a filling was found, but no time to read it."""
+        if self.best is None:
+            return self.reason
+        cost = f"{self.goal.lowered.name} {self.best.cost}"
+        return f"{self.reason}; a filling with {cost} was found, too late to be verified"
 
     def at_floor(self) -> bool:
         """Say whether no filling of any space can be cheaper than the best, in the cost that is lowered."""

@@ -12,7 +12,6 @@ It decides problems in which no filling changes the cost. It finds a filling, or
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -28,8 +27,9 @@ from swizzle.problem.many import Many
 from swizzle.problem.open_holes import free_union
 from swizzle.problem.problem import Problem
 from swizzle.search.projection import PointValue, Projector
+from symbolic.limits import Interruption, look
 from symbolic.solve.propagate import Propagation
-from symbolic.values.guard import Guard, Guards, OutOfTime
+from symbolic.values.guard import Guard, Guards
 from symbolic.values.union import Union
 from templates.chooser import Choice
 from templates.functions import Functions, Places
@@ -119,7 +119,7 @@ class Tables:
         self._number_of: dict[Guard, int] = {}
         self._by_guard = np.zeros(1, np.intp)
         self._unions: dict[tuple[int, Point], Union] = {}
-        self._guards = Guards(deadline)
+        self._guards = Guards()
         self._here = self._guards.fresh()  # 'in the space that is searched', of which alone what was learnt is true
         self._propagation = Propagation()
         self._projector = Projector()
@@ -172,7 +172,7 @@ class Tables:
                 break
             except _Afresh:
                 continue
-            except OutOfTime:
+            except Interruption:
                 yield from self._settle()
                 raise
         yield from self._settle()
@@ -345,8 +345,7 @@ class Tables:
 
     def _propagate(self, node: _Node) -> bool:
         """Rule out values until nothing follows any more; False where nothing is left."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise OutOfTime
+        look()
         self._propagation.add(self._guards.take())
         self._grow(node)
         while True:

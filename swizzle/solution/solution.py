@@ -40,6 +40,7 @@ class Limits(Struct, frozen=True):
     - `space`: None goes through the spaces from small to large and stops at the first with an answer; 'all' goes on to
       the last space and proves the optimum there.
     - `timeout`: seconds of wall time, or None.
+    - `memory`: the bytes that the process may hold; None is three quarters of what is free.
     - `solver`: 'auto' is Glucose.
     - `light`: try simple constants (0, 1, -1, the sizes) first, if a space has many.
     - `template`: what a `?sw_xform` becomes, the paper's equation 5, or equation 1 to a depth of 1 or 2.
@@ -58,6 +59,7 @@ class Limits(Struct, frozen=True):
     canonical: bool = True
     cost: tuple[str | Named | type[Named], ...] = ("accumulates",)
     families: tuple[str | TemplateFamily, ...] = ()
+    memory: int | None = None
 
 
 class Progress(Struct, frozen=True):

@@ -17,7 +17,6 @@ from symbolic.ir.layout import cell_name
 from symbolic.ir.program import OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
 from symbolic.user_places import user_place
-from symbolic.values.guard import OutOfTime
 
 
 def inputs(program: Program) -> tuple[Parameter, ...]:
@@ -181,8 +180,6 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
     except SwizzleError as error:
         place = error.place or _failing(error, spec) or program.place
         raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
-    except OutOfTime:
-        raise
     except Exception as error:
         shapes = ", ".join(f"{p.name} {'x'.join(map(str, p.shape))}" for p in inputs(program))
         raise SwizzleError(
@@ -199,8 +196,6 @@ def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]
     """Call a specification on unsigned arrays; where NumPy refuses a Python int, such as -1, the int wraps."""
     try:
         return spec(*[np.array(array) for array in arrays])
-    except OutOfTime:
-        raise
     except (OverflowError, SwizzleError):
         return unwrapped(_call(program, spec, [wrapped(array) for array in arrays]))
     except Exception:

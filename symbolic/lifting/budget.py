@@ -6,13 +6,11 @@ A text that is trusted may ask for as much as it likes, as Python lets it.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from symbolic.deadline import deadline
 from symbolic.errors import Place, SwizzleError
-from symbolic.values.guard import OutOfTime
+from symbolic.limits import look
 
 STEPS: Final = 50_000_000
 """As many expressions, statements and elements may be computed in one run."""
@@ -55,9 +53,7 @@ class Budget:
                 f"{self.what} takes more than {STEPS:,} steps", place=where(), expected=f"at most {STEPS:,} steps",
                 fix="a smaller problem, or a shorter loop",
             )  # fmt: skip
-        until = deadline()
-        if until is not None and time.monotonic() > until:
-            raise OutOfTime(f"timeout: {self.what} was still running, at {where()}")
+        look(lambda: f"timeout: {self.what} was still running, at {where()}")
         self.pause = self.left - PAUSE
 
     def spend(self, steps: int, where: Callable[[], Place]) -> None:

@@ -13,7 +13,6 @@ that a counterexample found concretely can be ruled out symbolically.
 from __future__ import annotations
 
 import operator
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -54,6 +53,7 @@ from symbolic.ir.program import (
     Var,
 )
 from symbolic.ir.sites import Sites
+from symbolic.limits import look
 from symbolic.machine.accumulators import Reduced
 from symbolic.machine.contributions import Entry
 from symbolic.machine.launch_shape import LaunchShape
@@ -61,7 +61,7 @@ from symbolic.machine.memory import Memory, Read
 from symbolic.machine.rules import Rules
 from symbolic.machine.run import Accumulated, Run
 from symbolic.values.data import Data, DataVector
-from symbolic.values.guard import FALSE, TRUE, Guard, OutOfTime
+from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.mapped import CastIndex, Mapped
 from symbolic.values.moved import Gathered, Selected, Shuffled
 from symbolic.values.union import Union, merge
@@ -84,15 +84,12 @@ class Machine:
         inputs: Mapping[str, Lanes],
         hole: HoleFunction | None = None,
         violation_limit: int = 32,
-        deadline: float | None = None,
         copies: int = 1,
     ) -> None:
         """`inputs` are flat arrays for the in, const and inout parameters, of the algebra's data.
 
-        With `copies`, that many launches run side by side, each with parameters of its own. Running past a deadline
-        (of `time.monotonic`) raises `OutOfTime`.
+        With `copies`, that many launches run side by side, each with parameters of its own.
         """
-        self.deadline = deadline
         self.program, self.algebra, self.hole = program, algebra, hole
         self.shape = LaunchShape.of(program, copies)
         self.all = np.ones(self.shape.count, np.bool_)
@@ -131,8 +128,7 @@ class Machine:
 
     def execute(self, statement: Stmt, mask: Vector) -> None:
         """Run one statement for the lanes in `mask`."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise OutOfTime
+        look()
         match statement:
             case Assign(name, value):
                 new = self.value(value, mask)

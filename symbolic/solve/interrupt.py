@@ -1,7 +1,8 @@
 """Run a solver's blocking call so that Ctrl-C and a deadline reach it.
 
 Solvers install signal handlers of their own or none at all. So the call runs in a worker thread, and this thread
-waits: Python's own handler raises KeyboardInterrupt in the wait, and the worker is told to stop.
+waits: Python's own handler raises KeyboardInterrupt in the wait, and the worker is told to stop. A wait looks at the
+limits of its thread (`symbolic.limits`) again and again, and ends in the same way where one is reached.
 """
 
 from __future__ import annotations
@@ -9,9 +10,15 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+from symbolic.limits import look
+
+BETWEEN: Final = 0.05
+"""Seconds between two looks at the limits."""
 
 T = TypeVar("T")
 
@@ -94,7 +101,7 @@ class Interruptible(Generic[T]):
             try:
                 self._over = over
                 worker.make(work)
-                late = not over.wait(timeout)
+                late = not _returned(over, timeout)
             except BaseException:
                 with gate:
                     given_up = not begun
@@ -113,3 +120,15 @@ class Interruptible(Generic[T]):
         while not self._over.is_set():
             self._stop()
             self._over.wait(0.01)
+
+
+def _returned(over: threading.Event, timeout: float | None) -> bool:
+    """Wait for a call to return, for so long at most; a limit of this thread ends the wait by its exception."""
+    until = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = BETWEEN if until is None else min(BETWEEN, until - time.monotonic())
+        if over.wait(max(0.0, left)):
+            return True
+        if left < BETWEEN:
+            return False
+        look()

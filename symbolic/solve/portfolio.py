@@ -23,7 +23,9 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
+from symbolic.limits import look
 from symbolic.solve.answer import Answer, Model, Sat, SolverEngine, Unknown, Unsat
+from symbolic.solve.interrupt import BETWEEN
 
 _PARENT_DEATH_SIGNAL: Final = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
@@ -52,7 +54,8 @@ def race(engines: Sequence[SolverEngine], assumptions: Sequence[FNode], timeout:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     return Unknown(f"timeout after {timeout:g} s")
-                for key, _ in selector.select(left):
+                look()
+                for key, _ in selector.select(BETWEEN if left is None else min(left, BETWEEN)):
                     runner = key.data
                     chunk = os.read(runner.pipe, 1 << 20)
                     if chunk:

@@ -17,11 +17,11 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from symbolic.algebra.exact import folded
+from symbolic.limits import OutOfMemory, look
 
 Guard: TypeAlias = int
 TRUE: Guard = 1
@@ -31,23 +31,17 @@ PAIRWISE = 6  # guards of which at most one holds, said of each pair
 MOST_GUARDS, MOST_CLAUSES = 3_000_000, 7_000_000  # of one set: either takes some 1.8 GB
 
 
-class OutOfTime(Exception):
-    """The deadline passed while guards were being built."""
-
-
-class TooLarge(OutOfTime):
+class TooLarge(OutOfMemory):
     """There are more guards or clauses than fit into memory; the message says how many."""
 
 
 class Guards:
     """A growing set of clauses over guards, and the memory that makes equal guards one.
 
-    With a deadline (of `time.monotonic`), building past it raises `OutOfTime`; building more than fits into
-    memory, `TooLarge`.
+    Building looks at the limits of its thread; more than fits into any memory is `TooLarge`.
     """
 
-    def __init__(self, deadline: float | None = None) -> None:
-        self.deadline = deadline
+    def __init__(self) -> None:
         self.variables = 1
         self.clauses = 1
         self._pending: list[list[Guard]] = [[TRUE]]
@@ -67,8 +61,7 @@ class Guards:
         return self.variables
 
     def _check_limits(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise OutOfTime
+        look()
         if self.variables > MOST_GUARDS or self.clauses > MOST_CLAUSES:
             raise TooLarge(f"too large: {self.variables:,} conditions on the holes, {self.clauses:,} clauses")
 

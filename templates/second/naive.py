@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from symbolic.ir.program import Hole
+from symbolic.limits import OutOfTime
 from symbolic.second.forward import Cases, both, some_of
-from symbolic.values.guard import OutOfTime
 from templates.second.groups import OneOf, Point, ValueTable, distinct
 
 Depth: TypeAlias = Literal[1, 2]

@@ -25,13 +25,13 @@ from swizzle.specs.specification import inputs
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Program
 from symbolic.ir.sites import Sites
+from symbolic.limits import OutOfTime
 from symbolic.machine.run import Run
 from symbolic.second.forward import Cases, Forward, NotCovered, combine, exactly, fresh, no, some_of, true
 from symbolic.second.numbers import Cased, NumberValues, bits, is_signed, symbol
 from symbolic.solve.answer import Sat, Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.solver import Solver
-from symbolic.values.guard import OutOfTime
 from templates.chooser import Choice, sign
 from templates.holes import Point, Space
 from templates.second.groups import OneOf

@@ -222,8 +222,8 @@ def test_limits_reach_the_engine(file: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     for caller in ("swizzle.commands.solve", "swizzle.cache.solve"):
         monkeypatch.setattr(f"{caller}.search", solving)
-    call(f"{file}:shift", space="2", all_solutions=True, timeout=9.0, solver="cvc5", certify=True)
-    assert seen == [Limits("2", True, 9.0, "cvc5", True)]
+    call(f"{file}:shift", space="2", all_solutions=True, timeout=9.0, solver="cvc5", certify=True, memory=5 << 30)
+    assert seen == [Limits("2", True, 9.0, "cvc5", True, memory=5 << 30)]
 
 
 def test_quiet_has_no_news(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

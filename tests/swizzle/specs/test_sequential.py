@@ -17,10 +17,9 @@ from swizzle.commands.cli import execute
 from swizzle.source.kernel_source import Source, split_lines
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.sequential import define, names_of
-from symbolic.deadline import ending_by
 from symbolic.lifting import budget
 from symbolic.lifting.values import Items
-from symbolic.values.guard import OutOfTime
+from symbolic.limits import OutOfTime, limited
 
 
 def function(text: str, **environment: Any) -> SequentialFunction:
@@ -361,10 +360,10 @@ def test_a_deadline_holds_while_a_specification_runs() -> None:
     """It ends soon after, and says which limit it was."""
     made = function("def f(n):\n    for i in range(n):\n        pass")
     before = time.monotonic()
-    with ending_by(before + 0.2), pytest.raises(OutOfTime, match=r"timeout: .* was still running, at inline:[23]:"):
+    with limited(before + 0.2), pytest.raises(OutOfTime, match=r"timeout: .* was still running, at inline:[23]:"):
         made(10**12)
     assert time.monotonic() - before < 5
-    with ending_by(before + 60):
+    with limited(before + 60):
         assert function("def f(n):\n    return [i for i in range(n)]")(3) == [0, 1, 2]
 
 

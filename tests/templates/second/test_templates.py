@@ -13,7 +13,7 @@ from pysmt.shortcuts import FALSE, TRUE
 
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
-from symbolic.values.guard import OutOfTime
+from symbolic.limits import OutOfTime
 from templates.naive import naive_xform
 from templates.registry import template
 from templates.second.groups import Description

@@ -1,0 +1,298 @@
+"""Limits of time and memory on everything that a thread does, wherever it is.
+
+`limited` opens a scope. Where its time or its memory is over, `OutOfTime` or `OutOfMemory` is raised in the thread
+that opened it, in one of two ways:
+
+- Loops that know where they are, and waits for solvers and processes, call `look`.
+- Everything else (NumPy, Python of ours and of users) is stopped by the watch: a thread that looks at clock and memory
+  fifty times a second and raises the exception in the other thread, between two of its bytecodes, as Ctrl-C would be.
+
+Whoever catches the exception has `GRACE` seconds to put away what was found; after that it is raised again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Final, Literal
+
+from symbolic.memory import held, size_text
+
+GRACE: Final = 0.5
+"""Seconds that are left to put away what was found."""
+AGAIN: Final = 0.1
+"""Seconds after which the watch raises again what was raised in vain, as in a destructor, which swallows everything."""
+LATER: Final = 0.05
+"""Seconds that the watch leaves to loops that look for themselves, and can say what they were doing."""
+BETWEEN: Final = 0.02
+"""Seconds between two looks at the memory."""
+PATIENCE: Final = 0.3
+IMPORT: Final = 0.8
+"""Seconds for which the watch waits for the end of what is better not interrupted, and of an import."""
+
+_UNTOUCHED: Final = frozenset({"__enter__", "__exit__", "__del__", "close", "settle"})
+"""Functions that open or close something."""
+_LOCKING: Final = frozenset({"threading", "tempfile", "shutil"})
+"""Modules that hold locks, or clear away files."""
+_IMPORTING: Final = frozenset({"importlib._bootstrap", "importlib._bootstrap_external"})
+
+Clock = Callable[[], float]
+Gauge = Callable[[], int]
+
+
+class Interruption(BaseException):
+    """A limit was reached. It is no `Exception`, so that nobody who handles errors takes it for one."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        scope = _INNERMOST.get(threading.get_ident())
+        while scope is not None:
+            scope.told()
+            scope = scope.around
+
+
+class OutOfTime(Interruption):
+    """The deadline has passed; a message, where there is one, says what was being done."""
+
+
+class OutOfMemory(Interruption):
+    """More memory is in use than may be; the message says how much that is."""
+
+
+class limited:  # used like a function
+    """Let what is run inside take until then, and so much memory; limits around it hold as well.
+
+    `until` is a time of `clock`, `memory` bytes that this process and its children may hold; `said` is the message of
+    `OutOfTime` where the work has none of its own. Raises what it interrupts
+    the work with, `OutOfTime` or `OutOfMemory`, from inside only; a `MemoryError` becomes `OutOfMemory`.
+    """
+
+    def __init__(
+        self,
+        until: float | None,
+        memory: int | None = None,
+        *,
+        said: str = "timeout",
+        clock: Clock = time.monotonic,
+        gauge: Gauge | None = None,
+    ) -> None:
+        self.until, self.memory, self.said, self.clock = until, memory, said, clock
+        self.gauge = gauge or held
+        self.watched = clock is time.monotonic and gauge is None  # tests have clocks that stand still
+        self.thread = threading.get_ident()
+        self.around: limited | None = None
+        self.frame: FrameType | None = None
+        self.open = self.firing = False
+        self._raised: float | None = None  # when the first exception was
+        self._last = 0.0  # when the last one was
+        self._gauged = -1.0
+        self._full = False
+
+    def __enter__(self) -> limited:
+        self.thread = threading.get_ident()
+        self.around = _INNERMOST.get(self.thread)
+        self.frame = sys._getframe(1)
+        _INNERMOST[self.thread] = self
+        self.open = True
+        if self.watched and (self.until is not None or self.memory is not None):
+            _watch(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        try:
+            self._end()
+        except Interruption:
+            self._end()
+            raise
+        self.tell(error)
+        if isinstance(error, MemoryError) and self.memory is not None:
+            raise OutOfMemory(_too_much(self.memory)) from None
+        return False
+
+    def _end(self) -> None:
+        """Close the scope; from here on nothing is raised for it."""
+        self.open = False
+        while self.firing:
+            time.sleep(0)
+        self.frame = None
+        if self.watched:
+            _WATCHED.discard(self)
+            _raise_in(self.thread, None)
+        if self.around is None:
+            _INNERMOST.pop(self.thread, None)
+        else:
+            _INNERMOST[self.thread] = self.around
+
+    def tell(self, error: BaseException | None) -> None:
+        """Say in an exception of the watch, which has no words, what is over."""
+        if isinstance(error, Interruption) and not error.args:
+            over = isinstance(error, OutOfMemory) and self.memory is not None
+            error.args = (_too_much(self.memory or 0) if over else self.said,)
+
+    # -- what is over ---------------------------------------------------------------------------------------
+
+    def over(self) -> type[Interruption] | None:
+        """Return what the scope would be interrupted with now."""
+        now = self.clock()
+        if self.until is not None and now > self.until:
+            return OutOfTime
+        if self.memory is not None:
+            if not 0 <= now - self._gauged < BETWEEN:
+                self._gauged, self._full = now, self.gauge() > self.memory
+            if self._full:
+                return OutOfMemory
+        return None
+
+    def due(self) -> type[Interruption] | None:
+        """Return what is to be raised now: nothing while what was found is put away."""
+        kind = self.over()
+        if kind is None or self._raised is None:
+            return kind
+        now = self.clock()
+        return kind if now > self._raised + GRACE and now > self._last + AGAIN else None
+
+    def is_new(self, kind: type[Interruption]) -> bool:
+        """Say whether the time is over since a moment only."""
+        return kind is OutOfTime and self.until is not None and self.clock() < self.until + LATER
+
+    def told(self) -> None:
+        """Note that an exception was raised, if it was for this scope."""
+        if self.over() is not None:
+            self._last = self.clock()
+            self._raised = self._last if self._raised is None else self._raised
+
+
+_INNERMOST: Final[dict[int, limited]] = {}  # of each thread
+
+
+def look(where: Callable[[], str] | None = None) -> None:
+    """Raise `OutOfTime` or `OutOfMemory` if a limit of this thread is reached; `where` says what was being done."""
+    scope = _INNERMOST.get(threading.get_ident())
+    while scope is not None:
+        kind = scope.due()
+        if kind is OutOfTime:
+            raise OutOfTime(where()) if where is not None else OutOfTime
+        if kind is not None:
+            assert scope.memory is not None
+            raise OutOfMemory(_too_much(scope.memory))
+        scope = scope.around
+
+
+def deadline() -> float | None:
+    """Return until when (of `time.monotonic`) what is run now may take; None without a limit."""
+    found, scope = None, _INNERMOST.get(threading.get_ident())
+    while scope is not None:
+        if scope.until is not None:
+            found = scope.until if found is None else min(found, scope.until)
+        scope = scope.around
+    return found
+
+
+# ---- the watch ---------------------------------------------------------------------------------------------------
+
+_WATCHED: Final[set[limited]] = set()
+
+
+class _Watch(threading.Thread):
+    """Looks at every open scope, and raises in their threads."""
+
+    def __init__(self) -> None:
+        super().__init__(name="limits", daemon=True)
+        self.wanted = threading.Event()
+        self.idle = False
+        self._waiting: dict[limited, float] = {}
+
+    def run(self) -> None:
+        while True:
+            scopes = list(_WATCHED)
+            if scopes:
+                self.idle = False
+                self.look(scopes)
+                time.sleep(BETWEEN)
+                continue
+            self._waiting.clear()
+            self.wanted.clear()
+            self.idle = True
+            if not _WATCHED:
+                self.wanted.wait()
+
+    def look(self, scopes: list[limited]) -> None:
+        """Raise in each thread what is due there, that of the innermost scope first."""
+        told: set[int] = set()
+        for scope in sorted(scopes, key=_depth, reverse=True):
+            kind = scope.due()
+            if kind is None or scope.thread in told or scope.is_new(kind) or self._better_wait(scope):
+                continue
+            told.add(scope.thread)
+            scope.firing = True
+            if scope.open:
+                _raise_in(scope.thread, kind)
+            scope.firing = False
+
+    def _better_wait(self, scope: limited) -> bool:
+        """Say whether the thread is where an exception does harm: in an import, or while it opens or closes."""
+        patience = _patience(sys._current_frames().get(scope.thread), scope.frame)
+        if not patience:
+            self._waiting.pop(scope, None)
+            return False
+        return time.monotonic() < self._waiting.setdefault(scope, time.monotonic()) + patience
+
+
+def _patience(frame: FrameType | None, end: FrameType | None) -> float:
+    """Return for how many seconds a stack, up to a frame, is better not interrupted."""
+    found = 0.0
+    while frame is not None and frame is not end:
+        module = frame.f_globals.get("__name__")
+        if module in _IMPORTING:
+            return IMPORT
+        if frame.f_code.co_name in _UNTOUCHED or module in _LOCKING:
+            found = PATIENCE
+        frame = frame.f_back
+    return found
+
+
+def _depth(scope: limited) -> int:
+    found = 0
+    while scope.around is not None:
+        found, scope = found + 1, scope.around
+    return found
+
+
+_WATCH: Final[list[_Watch]] = []
+
+
+def _watch(scope: limited) -> None:
+    """Let the watch, which is started if there is none, look at a scope too."""
+    _WATCHED.add(scope)
+    if not _WATCH:
+        _WATCH.append(_Watch())
+        _WATCH[0].start()
+    elif _WATCH[0].idle:
+        _WATCH[0].wanted.set()
+
+
+def _forked() -> None:
+    """Begin afresh in a forked process, which has one thread and is ended by its parent."""
+    _WATCH.clear()
+    _WATCHED.clear()
+    _INNERMOST.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _raise_in(thread: int, kind: type[Interruption] | None) -> None:
+    """Raise an exception in another thread, between two of its bytecodes; None takes back what was not raised yet."""
+    what = None if kind is None else ctypes.py_object(kind)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+
+
+def _too_much(memory: int) -> str:
+    return f"out of memory: more than {size_text(memory)}"
