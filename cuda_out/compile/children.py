@@ -30,7 +30,10 @@ from msgspec import Struct
 
 from cuda_out.compile.sandbox import Sandbox, no_sandbox
 from symbolic.errors import SwizzleError
+from symbolic.limits import look
 
+BETWEEN: Final = 0.05
+"""Seconds between two looks at the limits of this thread."""
 MOST_OUTPUT: Final = 1 << 30
 """As many bytes a process may say."""
 _KEEPER: Final = """\
@@ -91,7 +94,7 @@ def run_child(
     """Run a program to its end, in `folder` if there is one, which a sandbox lets it change; it lets it read `reads`.
 
     `starts` says whether it starts processes of its own, as compilers do. Raises TooLong after `seconds`, and
-    SwizzleError for what cannot be started.
+    SwizzleError for what cannot be started; a limit of this thread (`symbolic.limits`) ends it as well.
     """
     if why := refused():
         raise SwizzleError(
@@ -152,7 +155,8 @@ def _talk(process: subprocess.Popen[bytes], given: bytes, until: float) -> tuple
         else:
             process.stdin.close()
         while selector.get_map():
-            ready = selector.select(until - time.monotonic())
+            ready = selector.select(min(BETWEEN, until - time.monotonic()))
+            look()
             if time.monotonic() > until:
                 raise TooLong
             for key, _ in ready:
@@ -173,10 +177,14 @@ def _talk(process: subprocess.Popen[bytes], given: bytes, until: float) -> tuple
                     selector.unregister(key.fileobj)
                 if sum(map(len, said.values())) > MOST_OUTPUT:
                     raise TooLong
-    try:
-        process.wait(max(until - time.monotonic(), 0.01))
-    except subprocess.TimeoutExpired:
-        raise TooLong from None
+    while True:
+        try:
+            process.wait(max(min(BETWEEN, until - time.monotonic()), 0.01))
+            break
+        except subprocess.TimeoutExpired:
+            look()
+            if time.monotonic() > until:
+                raise TooLong from None
     return bytes(said[process.stdout]), bytes(said[process.stderr])
 
 

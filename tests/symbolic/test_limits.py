@@ -51,7 +51,15 @@ def test_time() -> None:
     clock = Clock()
     with limited(101.0, clock=clock):
         late = 101.5
-        times = [100.0, 101.0, late, late + GRACE, late + GRACE + 0.01, late + GRACE + 0.02, late + GRACE + 0.02 + AGAIN]
+        times = [
+            100.0,
+            101.0,
+            late,
+            late + GRACE,
+            late + GRACE + 0.01,
+            late + GRACE + 0.02,
+            late + GRACE + 0.02 + AGAIN,
+        ]
         assert looks(times, clock) == [False, False, True, False, True, False, True]
     look()
 

@@ -18,6 +18,7 @@ from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import CompileError, compiled
 from cuda_out.emulate.building import compile_with
 from symbolic.errors import SwizzleError
+from symbolic.limits import OutOfTime, limited
 
 sandboxed = pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "there is a sandbox")
 
@@ -210,3 +211,18 @@ def test_without_a_sandbox_nothing_of_a_stranger_is_started(monkeypatch: pytest.
         run_child(["/bin/cat"], seconds=1)
     with confined(False):
         assert run_child(["/bin/cat"], seconds=20).status == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_a_limit_ends_what_was_started(tmp_path: Path) -> None:
+    """A limit of the thread that waits: the child goes, and what it started in turn."""
+    note = tmp_path / "group"
+
+    def clock() -> float:
+        """Be past the limit as soon as the child has started another."""
+        return 200.0 if note.exists() else 0.0
+
+    text = f"exec sleep 61 & echo $$ > {note}.part; mv {note}.part {note}; wait"
+    with pytest.raises(OutOfTime), limited(100.0, clock=clock):
+        run_child(["/bin/sh", "-c", text], seconds=60)
+    assert not alive(int(note.read_text()))
