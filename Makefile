@@ -24,10 +24,10 @@ demo: $(INSTALLED)
 	$(BIN)/swizzle run out/conv1d.json
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -23,7 +23,11 @@ LARGEST: Final = 200_000
 """The bytes of a figure on the page."""
 SMALL: Final[Mapping[str, int]] = {"warp_size": 8, "warps": 1, "grid": 1, "grid_x": 1, "grid_y": 1}
 """The sizes of figures, where a case study declares such a parameter."""
-SMALLER: Final[Mapping[str, Mapping[str, int]]] = {"mult32": {"warp_size": 4}, "mult64": {"warp_size": 4}}
+SMALLER: Final[Mapping[str, Mapping[str, int]]] = {
+    "mult32": {"warp_size": 4},
+    "mult64": {"warp_size": 4},
+    "field": {"degree": 32},
+}
 """Other sizes for case studies whose figures would be long otherwise."""
 HEAD: Final = """\
 # Gallery

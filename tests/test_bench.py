@@ -83,6 +83,7 @@ def test_an_interrupted_measurement_goes_on(runner: ModuleType, tmp_path: Path, 
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "anchors.json").write_text(json.dumps(ANCHORS))
     monkeypatch.setattr(runner, "run_once", run_once)
+    monkeypatch.setattr(runner, "pace", lambda: 0.5)
     monkeypatch.setattr(runner, "fingerprint", lambda runs: "this code")
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     monkeypatch.setattr(runner, "RESULTS", results)

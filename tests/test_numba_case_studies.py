@@ -8,23 +8,21 @@ from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
-from swizzle import load, solve
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, trials
 from swizzle.emit.calling import sizes_of
 from swizzle.emit.emitters import cuda_source
 from tests.cuda_out.numba_stand_in import module
-from tests.test_case_studies import CASES, SOLVED, spelled
+from tests.test_case_studies import SOLVED, answer, spelled
 
 
 @pytest.mark.parametrize(("target", "parameters"), [(case[0], case[3]) for case in SOLVED], ids=spelled)
 def test_the_printed_module_computes_the_specification(target: str, parameters: dict[str, int]) -> None:
     """As `Solution.to_numba` prints it: for any length where that is shown."""
-    file, _, name = target.partition(":")
-    (sketch,) = load(CASES / f"{file}.py", name or None, parameters)
-    best = solve(sketch).best
-    sizes = sizes_of(best)
+    result, filled = answer(target, parameters)
+    assert filled is not None
+    best, sizes = result.best, sizes_of(result.best)
     tiling = sizes if isinstance(sizes, Tiling) else None
     source = print_numba(optimize(one_tile(best.program, tiling) if tiling else best.program), tiling=tiling)
     assert best.to_numba().endswith(source.text.partition("\n\n")[2])
@@ -34,6 +32,6 @@ def test_the_printed_module_computes_the_specification(target: str, parameters: 
         launch(*arrays)
 
     text = cuda_source(best.program, sizes=sizes)
-    for size in sizes_to_try(FilledKernel(best.program, sketch.spec, ()), text):
+    for size in sizes_to_try(FilledKernel(best.program, filled.spec, ()), text):
         found = list(trials(size.filled.program, size.numbers, run, 0))
         assert all(trial.equal for trial in found), (found, source.text)

@@ -61,7 +61,9 @@ def counted_by_hand(n: int, function: dict[tuple[int, int], int], banks: int) ->
 
 
 @pytest.mark.parametrize("of", ["r", "0"])
-@pytest.mark.parametrize(("n", "banks", "least"), [(4, 4, 12), (4, 8, 4), (4, 2, 8), (8, 8, 56)])
+@pytest.mark.parametrize(
+    ("n", "banks", "least"), [(4, 4, 12), (4, 8, 4), (4, 2, 8), pytest.param(8, 8, 56, marks=pytest.mark.slow)]
+)
 def test_the_least_of_all_layouts(n: int, banks: int, least: int, of: str) -> None:
     """Every right layout of Space 1, counted by hand: the minimum is found, and said to be proved.
 

@@ -80,7 +80,7 @@ EXPECTED = {
     "too_few_accumulates": expected(1, "", "3 terms, and only 2 accumulates can", "iteration accumulate"),
     "too_few_registers": expected(1, "", "; whatever the holes are, only x[0] to x[7]", "register"),
     "too_few_rounds": expected(1, "", "only x[0] and x[8] can reach it", "register parameter"),
-    "too_few_steps": expected(1, "", "32 elements; 16 at most are put together, whatever the holes are", "parameter"),
+    "too_few_steps": expected(1, "", "16 elements; 8 at most are put together, whatever the holes are", "parameter"),
     "too_many_accumulates": expected(1, "", "3 accumulates always run (line 11 with k = 0, ", "iteration"),
     "unwritten": expected(4, "part1", "part1 would have to be 1 at lane = 0, 0 at lane = 2, ", "hole"),
     "weight_index": expected(1, "xform1", "xform1 would have to be 0 at k = 0 and 3 at k = 2", "space", "3"),
