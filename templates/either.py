@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -28,17 +27,8 @@ class Either(Template):
     tabled: ClassVar[bool] = True
 
     def __init__(self, names: Sequence[str], parts: Sequence[Template]) -> None:
-        self.names = tuple(names)
-        self._set(parts)
-
-    def _set(self, parts: Sequence[Template]) -> None:
-        self.parts = tuple(parts)
+        self.names, self.parts = tuple(names), tuple(parts)
         self.components = (tuple(range(len(parts))), *(some for part in parts for some in part.components))
-
-    def restricted(self, strides: bool = False) -> Template:
-        found = copy(self)
-        found._set([part.restricted(strides) for part in self.parts])
-        return found
 
     def slices(self) -> list[slice]:
         """Return where each part's components stand among all."""

@@ -9,7 +9,6 @@ one thread at a time, when it is asked for, and kept. It is slow and simple.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -128,7 +127,6 @@ class _Memory:
         self, values: DataValues, shape: tuple[int, ...], sharers: Callable[[int], range], initial: str | None
     ) -> None:
         self.values, self.shape, self.sharers, self.initial = values, shape, sharers, initial
-        self.cells = prod(shape)
         self.writes: list[_Write] = []
         self._known: dict[tuple[int, int, int], Any] = {}
         self._hits: dict[tuple[int, int], dict[int, list[tuple[int, FNode]]]] = {}

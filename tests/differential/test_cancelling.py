@@ -170,6 +170,31 @@ def test_linear_forms(second: str, third: str, spec: str, status: str) -> None:
     assert compare(LINEAR.format(second=second, third=third), spec, "1") == status
 
 
+CERTAIN = """
+i = cuda.laneid
+a = accumulator(i32, outer="+"{init})
+a.accumulate(x[?sw_xform(i, 4)])
+a.accumulate(-x[?sw_xform(i, 4)])
+y[i] = a.value
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "spec", "status"),
+    [
+        ("", "[0 for v in x]", "sat"),
+        ("", "[x[i] - x[3 - i] for i in range(4)]", "sat"),
+        (", init=3", "[3 for v in x]", "sat"),
+        (", init=3", "[x[i] - x[3 - i] + 3 for i in range(4)]", "sat"),
+        (", init=3", "[x[i] - x[3 - i] for i in range(4)]", "unsat"),
+        (", init=3", "[x[i] + 3 for i in range(4)]", "unsat"),
+    ],
+)
+def test_what_always_joins_cancels_too(init: str, spec: str, status: str) -> None:
+    """No condition decides whether anything joins; what an accumulator begins with counts like the rest."""
+    assert compare(CERTAIN.format(init=init), spec, "1") == status
+
+
 NEGATIVE = """
 i = cuda.laneid
 a = accumulator(i32, outer="+")

@@ -51,6 +51,7 @@ def made(points: list[Point]) -> Either:
         [(i, 2 * i, 3) for i in range(4)],
         [(0, 0), (1, 1)],
         [(-3,), (4,), (7,)],
+        [(-v,) for v in range(8)],
     ],
 )
 def test_the_functions_are_those_of_the_definition(points: list[Point]) -> None:

@@ -90,6 +90,7 @@ def test_ruling_values_out(n: int, points: list[Point]) -> None:
     maps, draw = every_map(n, points), random.Random(n)
     for _ in range(30):
         left, wanted = AffineMaps(template_at(n, points), points), maps
+        told = np.ones((len(points), n), np.bool_)
         for _ in range(4):
             places = np.array(draw.sample(range(len(points)), min(len(points), draw.choice((1, 1, 2, 3)))))
             lines = [[draw.random() < draw.choice((0.2, 0.5, 0.8)) for _ in range(n)] for _ in places]
@@ -99,10 +100,12 @@ def test_ruling_values_out(n: int, points: list[Point]) -> None:
                 kept = {m for m in wanted if any(line[m[p]] for p, line in zip(places, lines, strict=True))}
             else:
                 left = left.keep(places, allowed)
+                told[places] &= allowed
                 kept = {m for m in wanted if all(line[m[p]] for p, line in zip(places, lines, strict=True))}
             wanted = kept
             whole = left.given(np.arange(len(points)), np.ones((len(points), n), np.bool_))
             assert all(whole[p, value] for m in wanted for p, value in enumerate(m))
+            assert not (whole & ~told).any()
             if not left.count:
                 assert not wanted
                 break
@@ -221,6 +224,12 @@ NAMED = [
     (lambda i, k: i ^ (k << 2 & 28), 32, "lane ^ ((k << 2) & 28)", "exclusive or with (k << 2) & 28"),
     (lambda i, k: i ^ i >> 1, 1, "lane ^ (lane >> 1)", "Gray code"),
     (lambda i, k: i ^ i >> 1 ^ 7, 1, "lane ^ (lane >> 1) ^ 7", "Gray code, then exclusive or with 7"),
+    (
+        lambda i, k: i ^ i >> 1 ^ i >> 2 ^ i >> 3 ^ i >> 4,
+        1,
+        "lane ^ (lane >> 1) ^ (lane >> 2) ^ (lane >> 3) ^ (lane >> 4)",
+        "inverse Gray code",
+    ),
     (lambda i, k: i & 24 ^ k, 8, "(lane & 24) ^ k", "bits 0, 0, 0, i3, i4, then exclusive or with k"),
     (lambda i, k: 5, 2, "5", "broadcast element 5"),
     (lambda i, k: k ^ 1, 8, "k ^ 1", "broadcast element k ^ 1"),

@@ -10,6 +10,7 @@ import pytest
 
 from swizzle.costs.sectors import Sectors
 from swizzle.problem.problem import Problem
+from swizzle.search import plan
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from tests.differential.random_sketches import functions
@@ -44,6 +45,14 @@ def test_the_coalesced_variant_is_picked() -> None:
     assert found.best.holes[0].formula == "False"
     every = solve(sketch, Limits(all_solutions=True), cost=["sectors"])
     assert [s.cost["sectors"] for s in every.solutions] == [16, 40]
+
+
+def test_light_constants_do_not_settle_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All fillings have as many accumulates; which of them moves the fewest sectors is looked for all the same."""
+    monkeypatch.setattr(plan, "LARGE", 0)
+    monkeypatch.setattr(plan, "WORTH_IT", 0)
+    found = solve(sketch_of(AOS.format(n=32, s=3, of="r")), cost=["accumulates", "sectors"])
+    assert found.optimal and found.best.cost == {"accumulates": 1, "sectors": 16}
 
 
 def test_four_words_go_as_a_vector() -> None:

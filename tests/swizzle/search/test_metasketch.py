@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from swizzle.commands.report import as_text
+from swizzle.search import cegis
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Progress
@@ -113,6 +114,40 @@ def test_all_solutions_over_every_space() -> None:
     found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="all", all_solutions=True))
     assert found.status == "sat" and found.best.cost == {"accumulates": 1}
     assert len(found.solutions) == len({tuple(h.formula for h in s.holes) for s in found.solutions})
+
+
+LARGEST = """
+i = cuda.laneid
+a = accumulator(i32, outer="max")
+{}y[i] = a.value
+"""
+
+
+def test_a_cost_that_varies_is_lowered_in_a_large_space_too() -> None:
+    """Any filling that looks at the element and leaves the others alone is right; one accumulate is enough."""
+    each = "a.accumulate(x[?sw_xform(i, 4)], when=?sw_cond(i))\n"
+    sketch = kernel(
+        LARGEST.format(4 * each),
+        spec="[x[i % 2 * 2 + i // 2] for i in range(4)]",
+        arguments="x=i32[4], y=i32.out[4]",
+        block=4,
+    )
+    found = solve(sketch, Limits(space="3"))
+    assert found.optimal and found.best.cost == {"accumulates": 1}
+
+
+def test_all_solutions_of_the_last_space_are_those_of_the_ones_before_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where `--space all --all` ends in Space 2, it gives what Space 2 alone gives, though functions are forbidden."""
+    monkeypatch.setattr(cegis, "MATCHING_LIMIT", 0)  # by their values, not by their constants
+    each = "a.accumulate(x[i], when=?sw_part(2, i) == 0)\n"
+    sketch = kernel(
+        LARGEST.format(2 * each), spec="[x[i] for i in range(4)]", arguments="x=i32[4], y=i32.out[4]", block=4
+    )
+    alone, last = (solve(sketch, Limits(space=space, all_solutions=True)) for space in ("2", "all"))
+    assert len(solve(sketch, Limits(space="1", all_solutions=True)).solutions) < len(alone.solutions)
+    assert sorted(s.cost["accumulates"] for s in last.solutions) == sorted(
+        s.cost["accumulates"] for s in alone.solutions
+    )
 
 
 @pytest.mark.parametrize("solver", ["z3", "cvc5", "cadical", "glucose", "portfolio"])

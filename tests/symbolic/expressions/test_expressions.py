@@ -219,3 +219,11 @@ def test_an_infinity_absorbs_what_is_finite() -> None:
         assert e.add(x, infinite, constant(3)) is e.add(infinite, infinite) is infinite
     with pytest.raises(ArithmeticError):
         e.add(e.LEAST, x, e.GREATEST)
+
+
+@pytest.mark.parametrize(("a", "b"), [(7, 2), (2, 7), (6, 3), (0, 5)])
+def test_quotients_of_numbers_are_pythons(a: int, b: int) -> None:
+    """Of small numbers that are known; a divisor that is 0 has no meaning, and stays."""
+    assert e.floor_divide(constant(a), constant(b)) is constant(a // b)
+    assert e.modulo(constant(a), constant(b)) is constant(a % b)
+    assert e.modulo(constant(a), constant(0)).operator == "%"
