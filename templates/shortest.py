@@ -101,14 +101,28 @@ class _Level:
         return self._by_bits.get((t ^ t[0]).tobytes(), ())
 
     def where(
-        self, fits: Callable[[_Numbers, _Numbers], _Truths], t: _Numbers, among: slice | _Rows = slice(None)
+        self, fits: Callable[[_Numbers, _Numbers], _Truths], t: _Numbers, among: _Rows | None = None
     ) -> list[int]:
         """Return the formulas whose values fit to those wanted, where what fits at all points fits at some."""
-        t, rows = t[:, None], np.arange(self.values.shape[1])[among]
-        for places in (_FEW, slice(None)):
-            rows = rows[fits(self.values[places, rows], t[places])]
-        found: list[int] = rows.tolist()
+        t, few = t[:, None], self.values[_FEW]
+        rows = np.flatnonzero(fits(few if among is None else few[:, among], t[_FEW]))
+        if among is not None:
+            rows = among[rows]
+        found: list[int] = rows[fits(self.values[:, rows], t)].tolist() if len(rows) else []
         return found
+
+    def divisible(self, apart: Callable[[_Numbers, _Numbers], _Numbers], t: _Numbers) -> Iterator[tuple[int, int]]:
+        """Yield formulas with what divides the numbers `apart` makes of them and those wanted, if larger than these."""
+        most = t.max()
+
+        def fits(values: _Numbers, t: _Numbers) -> _Truths:
+            numbers = apart(values, t)
+            found: _Truths = ((numbers == 0) | (np.abs(numbers) > most)).all(axis=0)
+            return found
+
+        rows = self.where(fits, t)
+        divisors = np.gcd.reduce(apart(self.values[:, rows], t[:, None]), axis=0)
+        return ((row, int(divisor)) for row, divisor in zip(rows, divisors, strict=True) if divisor > most)
 
     def up_to(self, most: int) -> _Rows:
         """Return the formulas that are nowhere negative, and somewhere this large."""
@@ -174,23 +188,18 @@ class _Search:
 
     def _longer(self, t: _Numbers) -> Iterator[Expr]:
         """Yield remainders of a number and a formula of three terms, and what is made of two light ones."""
-        most = t.max()
 
-        def may_be_reduced(values: _Numbers, t: _Numbers) -> _Truths:
-            divisor = _apart(values, t)
-            found: _Truths = (divisor > most) | (divisor == 0)
-            return found
+        def apart(values: _Numbers, t: _Numbers) -> _Numbers:
+            found: _Numbers = values - t
+            return found - found[:1]
 
         for some, sign in ((self.three(), 1), (_negated(self.three()), -1)):
-            for row in some.where(may_be_reduced, t):
-                values = some.values[:, row]
-                divisor = int(_apart(values, t))
-                if divisor:
-                    modulus = self._moduli(divisor, int(most))[0]
-                    offset = int(t[0] - values[0]) % modulus
-                    made = some.formula(row)
-                    inner = total([made], _NOWHERE, offset) if sign > 0 else binary("-", _number(offset), _below(made))
-                    yield binary("%", inner, _number(modulus))
+            for row, divisor in some.divisible(apart, t):
+                modulus = self._moduli(divisor, int(t.max()))[0]
+                offset = int(t[0] - some.values[0, row]) % modulus
+                made = some.formula(row)
+                inner = total([made], _NOWHERE, offset) if sign > 0 else binary("-", _number(offset), _below(made))
+                yield binary("%", inner, _number(modulus))
         yield from self._made_of(self.five(), t)
 
     # -- formulas that are made of shorter ones -------------------------------------------------------------
@@ -254,16 +263,8 @@ class _Search:
 
     def _reduced(self, some: _Level, t: _Numbers) -> Iterator[Expr]:
         """Yield `e % d`: d divides the differences, and is larger than every value."""
-        most = t.max()
-
-        def may_be_reduced(values: _Numbers, t: _Numbers) -> _Truths:
-            divisor = np.gcd.reduce(values - t, axis=0)
-            found: _Truths = (divisor > most) | (divisor == 0)
-            return found
-
-        for row in some.where(may_be_reduced, t):
-            divisor = int(np.gcd.reduce(some.values[:, row] - t))
-            for modulus in self._moduli(divisor, int(most)) if divisor else ():
+        for row, divisor in some.divisible(np.subtract, t):
+            for modulus in self._moduli(divisor, int(t.max())):
                 yield binary("%", some.formula(row), _number(modulus))
 
     def _moduli(self, divisor: int, largest: int) -> list[int]:
@@ -344,13 +345,6 @@ def _rows_of(values: _Numbers) -> dict[bytes, list[int]]:
     found: dict[bytes, list[int]] = {}
     for row, column in enumerate(np.ascontiguousarray(values.T)):
         found.setdefault(column.tobytes(), []).append(row)
-    return found
-
-
-def _apart(values: _Numbers, t: _Numbers) -> _Numbers:
-    """Return what divides all differences between how far values are from those wanted."""
-    apart = values - t
-    found: _Numbers = np.gcd.reduce(apart - apart[:1], axis=0)
     return found
 
 
