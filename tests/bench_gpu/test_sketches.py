@@ -22,6 +22,7 @@ from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.calling import sizes_of
 from swizzle.emit.emitters import cuda_source
+from tests.slow_cases import slow_unless
 
 SKETCHES = Path(__file__).resolve().parents[2] / "bench" / "gpu" / "sketches"
 SMALL = [
@@ -49,7 +50,11 @@ def named(setup: Setup, name: str) -> Case:
 
 @needs_cpp
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
-@pytest.mark.parametrize(("target", "case", "parameters"), SMALL, ids=lambda value: str(value).partition(",")[0])
+@pytest.mark.parametrize(
+    ("target", "case", "parameters"),
+    slow_unless(SMALL, lambda case: case[0] not in ("conv2d.py:spread", "conv1d.py:average")),
+    ids=lambda value: str(value).partition(",")[0],
+)
 def test_a_sketch_is_solved_and_its_text_is_right(
     setup: Setup, target: str, case: str, parameters: dict[str, int]
 ) -> None:

@@ -21,6 +21,7 @@ from swizzle.specs.specification import outputs
 from symbolic.errors import SwizzleError
 from templates.registry import template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs
+from tests.slow_cases import slow_unless
 
 
 def compare(seed: int, space: Any, most: int = 400) -> str:
@@ -64,7 +65,7 @@ def compare(seed: int, space: Any, most: int = 400) -> str:
     return best.status
 
 
-@pytest.mark.parametrize("seed", [*range(40), *(pytest.param(s, marks=pytest.mark.slow) for s in range(40, 100))])
+@pytest.mark.parametrize("seed", slow_unless(range(100), lambda seed: seed < 24))
 def test_random_sketches(seed: int) -> None:
     """Status, least cost and number of solutions are what trying every filling gives."""
     compare(seed, "123"[seed % 3], most=120)

@@ -62,7 +62,7 @@ def test_eight_queens() -> None:
 @SOLVERS
 def test_cores_are_minimal_and_smallest(solver) -> None:  # type: ignore[no-untyped-def]
     """Of random sets of allowed numbers, against trying all subsets of conditions."""
-    for seed in range(6):
+    for seed in range(3 if solver == "cvc5" else 6):
         rng = random.Random(seed)
         allowed = [frozenset(rng.sample(range(8), rng.randint(2, 6))) for _ in range(6)]
         conditions = [any_of(*(number == U for number in numbers)) for numbers in allowed]

@@ -31,7 +31,7 @@ NO_TERMS = Limits(canonical=False)
         ("mult32", "register", {}),
         ("aos_sum", "crc", {"struct_size": 2}),
         ("aos_store", "rcr", {"struct_size": 3}),
-        ("aos_store", "crc", {"struct_size": 6}),
+        pytest.param("aos_store", "crc", {"struct_size": 6}, marks=pytest.mark.slow),
         ("conv1d", None, {}),
         ("stencil1d", None, {}),
     ],
