@@ -1,4 +1,4 @@
-"""`?sw_cond(v, ...)` as two conditions that both hold, or of which one holds: what the border of a tile asks."""
+"""`?sw_cond(v, ...)` as two conditions that both hold, or of which one holds: the border of a tile needs it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> Both |
 
 
 def saved(size: int, arity: int, points: tuple[Point, ...]) -> Both:
-    """Return the template that reads constants."""
+    """Return a template that reads constants from a file."""
     return Both(arity, (), [])
 
 

@@ -1,4 +1,4 @@
-"""One description of a hole's function space, read in three ways.
+"""One description of the functions that a hole may become, read in three ways.
 
 A template has *components*: finite lists of constants, one of which is chosen from each. How the hole's value at a
 point comes from the chosen constants is written once, over the three operations of a `Chooser`:

@@ -1,7 +1,7 @@
-"""Conditions that compare a form of the arguments with a number: what their families have in common.
+"""What families have in common whose conditions compare an expression of the arguments with a number.
 
-A family says which forms there are. The number is every integer that makes a difference, and the six comparisons are
-`<=` and `==`, negated or not, as in `templates/cond.py`.
+A family says which expressions there are. The number is every integer that makes a difference, and the six comparisons
+are `<=` and `==`, negated or not, as in `templates/cond.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A hole that is a function of one family or of another: what a space has that several families are in.
+"""The template of a space that has several families: the hole becomes a function of one of them.
 
-Which family it is, is a component of its own, the first; after it come those of every family. Of a choice, only the
-part of its family counts.
+The first component says which family. The components of every family follow, of which only those of the chosen family
+count.
 """
 
 from __future__ import annotations

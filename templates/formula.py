@@ -42,7 +42,7 @@ _NOWHERE = Place("", 0, 0)
 
 
 def plain(hole: Hole, template: Template, choice: Choice) -> Expr:
-    """Return the formula by which a chosen function is what it is wherever it may be asked.
+    """Return the formula of a chosen function, which is right for all arguments, not only at the points that are asked.
 
     The hole's arguments stand in it as the variables `0`, `1`, ..., those that are numbers as numbers.
     """

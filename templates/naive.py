@@ -186,7 +186,7 @@ class NaiveXform(Template):
         return chooser.both(lambda h, t: (h[0] + t) % self.n if h[1] else h[0], head, tail)
 
     def restricted(self, strides: bool = False) -> Template:
-        """Return the part of depth 1: of most kernels, an answer is there."""
+        """Return the part of depth 1, which has an answer for most kernels."""
         if self.depth == 1:
             return self
         found = copy(self)

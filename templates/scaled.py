@@ -1,4 +1,4 @@
-"""`?sw_cond(v, ...)` as `a * v + b * v' cmp I`, with small factors: what dilated and strided stencils ask."""
+"""`?sw_cond(v, ...)` as `a * v + b * v' cmp I`, with small factors: dilated and strided stencils need it."""
 
 from __future__ import annotations
 

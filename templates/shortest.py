@@ -103,7 +103,7 @@ class _Level:
     def where(
         self, fits: Callable[[_Numbers, _Numbers], _Truths], t: _Numbers, among: _Rows | None = None
     ) -> list[int]:
-        """Return the formulas whose values fit to those wanted, where what fits at all points fits at some."""
+        """Return the formulas whose values fit those wanted at all points; a few points are looked at first."""
         t, few = t[:, None], self.values[_FEW]
         rows = np.flatnonzero(fits(few if among is None else few[:, among], t[_FEW]))
         if among is not None:

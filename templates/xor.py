@@ -225,7 +225,7 @@ def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> Xor | 
 
 
 def saved(size: int, arity: int, points: tuple[Point, ...]) -> Xor | None:
-    """Return the template that reads constants."""
+    """Return a template that reads constants from a file."""
     return None if make(size, arity, (), "4") is None else Xor(size, None)
 
 

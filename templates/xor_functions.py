@@ -97,7 +97,7 @@ class AffineMaps:
             )
 
     def simplest(self) -> Choice:
-        """Return one with a light formula: what the points leave open is nothing, or what leaves an index as it is."""
+        """Return one with a light formula: bits that the points leave open are 0, or those of the identity."""
         found = [self.of.choice_of(self._solution(wish)) for wish in (0, self.of.identity)]
         return min(found, key=self.of.weight)
 

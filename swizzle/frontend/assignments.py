@@ -91,7 +91,7 @@ def _scalar_for(reader: ExpressionReader, target: ast.Name, value: Value) -> Exp
 
 
 def learn(reader: ExpressionReader, name: str, expr: Expr) -> None:
-    """Remember what a scalar of the program is that is assigned only here."""
+    """Remember the value of a scalar that is assigned only here."""
     if expr.dtype is not INDEX:
         return
     number = reader.known(expr)

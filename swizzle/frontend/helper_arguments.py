@@ -1,4 +1,4 @@
-"""What the load and store helpers are called with: the team's shape, and one value for each dimension.
+"""Read the arguments of the load and store helpers: the team's shape, and one value for each dimension.
 
 Dimensions are those of the global array, in the order of its indices; a warp or a block that has a shape counts its
 threads in that order too, the last dimension fastest.

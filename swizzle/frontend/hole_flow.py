@@ -1,4 +1,4 @@
-"""The rule that no hole feeds a hole: a hole's arguments have one value, whatever the other holes become.
+"""Check that no hole feeds a hole: a hole's arguments must not depend on what another hole becomes.
 
 The check follows scalars: a variable depends on a hole when some assignment to it does, directly, through another
 variable, or by standing under a condition that does. The order of statements is not looked at.

@@ -1,4 +1,4 @@
-"""Index arithmetic and the loops around it, all at the place of the call that a helper stands for."""
+"""Build index arithmetic and loops for helpers such as `warp_load`; every node has the place of the helper's call."""
 
 from __future__ import annotations
 

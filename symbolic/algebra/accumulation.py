@@ -1,8 +1,8 @@
-"""What is in a reduction, item by item: the questions that a machine asks of an operator's order.
+"""The items of a reduction: the questions that the machine asks about them, for every order of an operator.
 
 A reduction is a bag, a set, ... of items (`symbolic.algebra.law.Order`). There is one class for each order; it says
 what counts as an item and how often, when guarded contributions make up a wanted term, and how one operand is taken
-off a term. Guards are literals of clauses, as ints; what they mean is somebody else's business.
+off a term. Guards are literals of clauses, as ints; their meaning is not needed here.
 """
 
 from __future__ import annotations

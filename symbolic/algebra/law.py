@@ -1,8 +1,8 @@
-"""The operators on data that hold up to grouping, and most of them up to order: one row each, which everybody reads.
+"""The associative operators on data, most of which also commute: one row each, which every other module reads.
 
 A row says what the operator does to numbers (fold, identity, absorber, inverse, the NumPy function), in which sense
 its items may be counted (the order), and how it is spelt: in sketches, in printed text, in labels. There is no second
-table of operators; what has no row here (`-`, `/`, `//`, `%`, shifts) is an operator of two places and nothing more.
+table of operators; what has no row here (`-`, `/`, `//`, `%`, shifts) is a binary operator without laws.
 A user's operator is a row that is in no table: its name carries it (`symbolic.ir.program.OperatorName`).
 """
 
@@ -140,7 +140,7 @@ LAWS: dict[str, Law] = {
 
 
 def find_law(op: str) -> Law | None:
-    """Return the row of an operator of two places, None where it has none."""
+    """Return the row of a binary operator, None where it has none."""
     return op.law if isinstance(op, OperatorName) else LAWS.get(op)
 
 
@@ -150,6 +150,6 @@ def law_of(op: str) -> Law:
 
 
 def infix(op: str) -> bool:
-    """Say whether texts write an operator of two places between its operands; the others are calls."""
+    """Say whether texts write a binary operator between its operands; the others are calls."""
     law = find_law(op)
     return law is None or law.infix

@@ -1,4 +1,4 @@
-"""Which class knows the items of which order."""
+"""The table from an operator's order (bag, set, ...) to the class that counts its items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sequence: an operator that does not commute, so that its items are a word, which counts in its order.
+"""A sequence: the items of an operator that does not commute form a word, whose order counts.
 
 A word is known by its projections on pairs of letters: two words with the same projections are the same. The pairs of
 neighbours are enough, as they say what comes before what all along the word.

@@ -1,4 +1,4 @@
-"""How often one item is in a value: a question of a few literals, which goes backward through all that makes a value.
+"""How often does an item occur in a value? The question is passed backward to the values that this one is made of.
 
 Values that came through several holes one after the other may be too many to be told apart: a sum after five shuffles
 is one of billions. How often it holds one item has few answers, and each step of the way makes the answer of its

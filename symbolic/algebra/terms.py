@@ -132,7 +132,7 @@ class Terms:
     # -- linear forms ---------------------------------------------------------------------------------------
 
     def scale(self, term: Term) -> tuple[Term, Any]:
-        """Return a term as another one, which is no multiple, times a number."""
+        """Write a term as a number times another term, which is not a multiple itself."""
         return self._scales.get(term) or (term, 1)
 
     def times(self, number: Any, term: Term) -> Term:
@@ -175,7 +175,7 @@ class Terms:
         return found
 
     def primitive(self, term: Term) -> tuple[Term, Any]:
-        """Return a sum as another one times a number, such that all multiples of a sum are multiples of one.
+        """Write a sum as a number times another sum, which is the same for all its multiples.
 
         Its coefficients are whole numbers without a common divisor, the one of its oldest item is positive.
         """

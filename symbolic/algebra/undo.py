@@ -1,4 +1,4 @@
-"""Operators on canonical terms undone: which operand gives this result, when the other one is known?
+"""Invert operators on canonical terms: find an operand from the result and the other operand.
 
 What follows an accumulator (`final=lambda s: s * 2 + 1`) is taken off the wanted term, and the rest is asked of the
 accumulator, whose values are too many to be tried one by one.

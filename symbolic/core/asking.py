@@ -1,4 +1,4 @@
-"""What every question to a solver has: a limit on its time, and a check of its answer."""
+"""Ask a solver a question: with a limit on its time, and a check of its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much work a stranger's text may ask for: steps, sizes, calls within each other, and time.
+"""How much work a stranger's text may ask for: steps, sizes, nested calls, and time.
 
 A text that is trusted may ask for as much as it likes, as Python lets it.
 """

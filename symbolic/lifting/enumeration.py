@@ -1,8 +1,8 @@
 """The cheapest program of a grammar by trying: all values that its programs may have, in the order of their cost.
 
 Programs that have the same values on all examples are one; of what is left, each cost's programs are put together from
-cheaper ones, a column of numbers at a time. That none of a cost fits the examples is a proof that none of it fits all
-inputs.
+cheaper ones, a column of numbers at a time. Where no program of a cost fits the examples, none of that cost fits all
+inputs; so the first one that does is proved cheapest.
 """
 
 from __future__ import annotations

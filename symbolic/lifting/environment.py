@@ -1,4 +1,4 @@
-"""Functions with what their free names mean."""
+"""Environments say what the free names of a function mean; a closure is a function with its environment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Python's operators on what a variable may hold: numbers, unions, lists, tuples, records, alternatives.
 
-Each takes the site, whose path it is on: what Python would raise there is noted as an obligation, and values are not
-computed for alternatives that the path excludes.
+Each operation gets the path on which it runs (`PathSite`). Where Python would raise an exception, an obligation is
+noted. Values are not computed for alternatives that the path excludes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""States of a running function, one for each set of paths that has not met again, and what must hold on a path."""
+"""States of a running function: what variables hold on the paths that are not joined yet, and what must hold there."""
 
 from __future__ import annotations
 

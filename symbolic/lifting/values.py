@@ -1,4 +1,4 @@
-"""What a variable of a lifted function may hold that Python has no word for, and the way in and out.
+"""Values of lifted functions for which Python has no type, and their conversion from and to the values that users have.
 
 Inside, a list is an `Items`, which nothing changes; ints that are one of a few are a `Union` of them
 (`symbolic.values.union`), and values that do not become one are `Alternatives`. Outside, in the hands of who called,

@@ -1,4 +1,4 @@
-"""The turns that shared memory takes, for many phases at once: `WarpAccess.passes` over arrays, its oracle."""
+"""The turns that shared memory takes, for many phases at once, as arrays. `WarpAccess.passes` is the oracle."""
 
 from __future__ import annotations
 

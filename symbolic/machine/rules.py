@@ -1,4 +1,4 @@
-"""The rules that a run is held to: presence at shuffles and barriers, races, and the names of executions.
+"""The rules that a run has to keep: all lanes come to shuffles and barriers, and there are no races.
 
 Where a rule is broken for certain there is a `Violation`; where that depends on open holes, an obligation under the
 same key.

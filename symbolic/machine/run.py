@@ -1,4 +1,4 @@
-"""What a run of the machine leaves behind: memories, accumulates, broken rules, and what holes must see to."""
+"""What a run of the machine leaves behind: memories, accumulates, broken rules, and obligations on the holes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions over guards: is there a choice under which every clause holds, and some guards besides?
+"""Questions over guards: can every clause hold, and some guards besides?
 
 Glucose and CaDiCaL take the clauses as they are. Every other engine is asked through PySMT (`symbolic.solve.solver`),
 each guard a Boolean symbol (`symbolic.solve.guard_formulas`).

@@ -1,7 +1,7 @@
 """Unit propagation: what follows from some guards alone, clause by clause, without search; and small searches.
 
-The engine's own functions are called, as its classes would take Ctrl-C for the time of a call and jump out of the
-engine where it comes, which leaves it broken. So Ctrl-C waits for the end of a call, which is soon.
+This calls the engine's own functions. Its Python classes would handle Ctrl-C during a call by jumping out of the
+engine, which leaves it broken. So Ctrl-C waits for the end of the call, which is soon.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SAT solvers of the python-sat package over integer literals, stoppable.
 
-They search in slices of about a tenth of a second, so that a deadline and Ctrl-C reach it between two.
+They search in slices of about a tenth of a second. A deadline or Ctrl-C stops them between two slices.
 """
 
 from __future__ import annotations

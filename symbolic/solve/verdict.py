@@ -1,4 +1,4 @@
-"""What is answered to a question over guards (`symbolic.solve.guard_solver`): values, never exceptions."""
+"""Answers to questions over guards (`symbolic.solve.guard_solver`): values, never exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values too many to be told apart, taken as a whole: is this reduction that term, and what does it hold?
+"""Reductions with more possible values than can be listed: is one equal to a given term, and what does it hold?
 
 The questions are asked item by item (`symbolic.algebra.tally`), and so are exact, for each is.
 """

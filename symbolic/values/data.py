@@ -66,7 +66,7 @@ class Data(ABC):
         return self._possible[t]
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
-        """Say as much of thread t's value as `kinds` wants to know where it is not enumerated."""
+        """Return the kinds of thread t's value if it may be too many terms to be listed (see the function `kinds`)."""
         return None
 
     def need(self, t: int, term: Term) -> Need | None:
@@ -97,7 +97,7 @@ class Data(ABC):
         return found
 
     def by_items(self, t: int) -> bool:
-        """Say whether it has to be asked of thread t's value what it holds, as it may be too many terms."""
+        """Say whether thread t's value has to be asked item by item, as it may be too many terms."""
         if t not in self._by_items:
             self._by_items[t] = self.combines and self._is_by_items(t)
         return self._by_items[t]
@@ -248,7 +248,7 @@ def is_term(value: DataVector, encoding: Encoding, t: int, term: Term) -> Guard:
 
 
 def by_items(value: DataVector, t: int) -> bool:
-    """Say whether it has to be asked of a data vector what it holds for thread t."""
+    """Say whether a data vector has to be asked item by item for thread t."""
     return isinstance(value, Data) and value.by_items(t)
 
 
@@ -314,7 +314,7 @@ def require_among(
 def require_one(
     encoding: Encoding, cases: Mapping[Guard, Callable[[tuple[Guard, ...]], None]], unless: tuple[Guard, ...]
 ) -> None:
-    """Require that one of some exclusive cases holds, and of the one that does what it asks for."""
+    """Require that one of some exclusive cases holds, together with what that case asks for."""
     encoding.guards.add((*unless, *cases))
     for guard, ask in cases.items():
         ask(unless if len(cases) == 1 else (*unless, -guard))

@@ -54,7 +54,7 @@ class Guards:
     # -- building -------------------------------------------------------------------------------------------
 
     def fresh(self) -> Guard:
-        """Return a new choice."""
+        """Return a new literal, which nothing restricts yet."""
         self.variables += 1
         if self.variables % 1024 == 0:
             self._check_limits()

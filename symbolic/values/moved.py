@@ -139,7 +139,7 @@ class Shuffled(Picked):
 
 
 class Gathered(Picked):
-    """Another thread's value, the giver known for each thread."""
+    """The value of another thread; which one does not depend on holes."""
 
     def __init__(self, value: Data, giver: Lanes) -> None:
         super().__init__()

@@ -91,7 +91,7 @@ def guard_at(vector: Vector, encoding: Encoding, thread: int) -> Guard:
 
 
 def reach(vector: Vector, thread: int) -> frozenset[Any]:
-    """Return the values that a vector may have at most for a thread, whatever the holes are."""
+    """Return a set that holds every value that a vector may have for a thread, whatever the holes are."""
     return vector.reach(thread) if isinstance(vector, Deferred) else frozenset((vector[thread].item(),))
 
 

@@ -1,4 +1,4 @@
-"""`?sw_cond(v, ...)` as two conditions joined, once more: two of the grammar of section 5.1, and a word."""
+"""The second description of two conditions joined: two of the grammar of section 5.1, and `and` or `or`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`?sw_cond(v, ...)` by the grammar of section 5.1, once more."""
+"""The second description of `?sw_cond(v, ...)`, by the grammar of section 5.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hole that one of several descriptions describes."""
+"""The second description of a hole that becomes a function of one of several families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The naive template of `?sw_xform`, equation 1, once more: its expressions, evaluated at the points."""
+"""The second description of the naive template (equation 1): its expressions, evaluated at the points."""
 
 from __future__ import annotations
 

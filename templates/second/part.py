@@ -1,4 +1,4 @@
-"""`?sw_part(n, v, ...)`, once more: the first condition that holds decides (section 5.2)."""
+"""The second description of `?sw_part(n, v, ...)`: the first condition that holds decides (section 5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`?sw_cond(v, ...)` as `v % m cmp I`, once more: which remainders it holds for, told apart at the points."""
+"""The second description of `v % m cmp I`: the sets of remainders for which it holds, told apart at the points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`?sw_cond(v, ...)` as `a * v cmp I + b * v'`, once more: every row of numbers, told apart at the points."""
+"""The second description of `a * v cmp I + b * v'`: every row of numbers, told apart at the points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`?sw_xform(i, n, k)` by equations 2 to 7, once more: a shape, a rate, an offset."""
+"""The second description of `?sw_xform(i, n, k)`, by equations 2 to 7: a shape, a rate, an offset."""
 
 from __future__ import annotations
 

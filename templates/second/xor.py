@@ -1,4 +1,4 @@
-"""Maps that are affine over bits, once more: by what they are at 0 and at the powers of two.
+"""The second description of maps that are affine over bits: by their values at 0 and at the powers of two.
 
 A map is affine where f(x ^ y) = f(x) ^ f(y) ^ f(0). So it is any function of 0, of the powers of two of i and of those
 of k, one bit of a value chosen at a time, and at any other point it is what these make by exclusive or.
