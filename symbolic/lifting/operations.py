@@ -25,7 +25,7 @@ from symbolic.lifting.values import (
     DIRECT,
     FOREIGN,
     Alternatives,
-    Bounds,
+    IntegerBounds,
     Items,
     as_bits,
     as_integer,
@@ -432,7 +432,7 @@ def _numbers(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: Any
     return conditions().guard(function(a, b).formula)
 
 
-def _by_bounds(function: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Guard | None:
+def _by_bounds(function: Callable[[Any, Any], Any], a: IntegerBounds, b: IntegerBounds) -> Guard | None:
     """Return what a comparison is where the numbers' bounds decide it."""
     (low, high), (least, most) = a, b
     apart = high < least or most < low

@@ -306,17 +306,17 @@ def outward(value: Any) -> Any:
     return mapped(outward, value)
 
 
-Bounds: TypeAlias = tuple[float, float]
-_BOUNDS: WeakKeyDictionary[object, dict[FNode, Bounds]] = WeakKeyDictionary()
+IntegerBounds: TypeAlias = tuple[float, float]
+_BOUNDS: WeakKeyDictionary[object, dict[FNode, IntegerBounds]] = WeakKeyDictionary()
 
 
-def note_bounds(value: Integer, bounds: Bounds) -> None:
+def note_bounds(value: Integer, bounds: IntegerBounds) -> None:
     """Remember between which ints a value lies."""
     if not value.formula.is_constant():
         _BOUNDS.setdefault(manager(), {})[value.formula] = bounds
 
 
-def bounds_of(value: Any) -> Bounds:
+def bounds_of(value: Any) -> IntegerBounds:
     """Return the least and the greatest int that a number may be, as far as is known."""
     match value:
         case Union():
