@@ -18,9 +18,9 @@ from symbolic.core.outcome import shown_by
 from symbolic.core.value_types import Integer
 from symbolic.errors import SwizzleError
 from symbolic.lifting import printing
+from symbolic.lifting.calls import bound_names
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Beyond, Closure, NameTable, closure_of
-from symbolic.lifting.expressions import bound_names
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.operations import THEIRS
 from symbolic.lifting.reading import Code, check_grammar, read

@@ -16,9 +16,10 @@ from msgspec import Struct, field
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations
 from symbolic.lifting.budget import ROUND
+from symbolic.lifting.calls import CHANGING, FunctionCalls
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
-from symbolic.lifting.expressions import CHANGING, OPERATORS, Expressions
+from symbolic.lifting.expressions import OPERATORS, Expressions
 from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import LAZY
@@ -34,7 +35,7 @@ class _Loop(Struct):
     continues: list[State] = field(default_factory=list)
 
 
-class Activation(Expressions):
+class Activation(FunctionCalls):
     """One call of a function: its names, and the states that have returned."""
 
     def __init__(

@@ -21,8 +21,9 @@ from symbolic.core.obligations import obligations
 from symbolic.core.structures import mapped
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike
 from symbolic.errors import SwizzleError
+from symbolic.lifting.calls import bound_names
 from symbolic.lifting.environment import Closure, FunctionSketch
-from symbolic.lifting.expressions import Expressions, bound_names
+from symbolic.lifting.expressions import Expressions
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.printing import OPERATIONS
 from symbolic.lifting.states import Dead, PathSite, State
