@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import linecache
 from itertools import groupby
+from typing import Final
 
 from msgspec import Struct
+
+WIDEST: Final = 240
+"""As many characters of a line are shown."""
 
 
 class Place(Struct, frozen=True):
@@ -25,7 +29,7 @@ class Place(Struct, frozen=True):
     function: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{printable(self.file)}:{self.line}:{self.column}"
 
     @property
     def callers(self) -> tuple[Place, ...]:
@@ -42,7 +46,23 @@ class Place(Struct, frozen=True):
         if not text.strip():
             return ""
         width = max(1, min(self.end_column or self.column + 1, len(text) + 1) - self.column)
-        return f"    {text}\n    {' ' * (self.column - 1)}{'^' * width}"
+        text = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in text)
+        if len(text) <= WIDEST:
+            return f"    {text}\n    {' ' * (self.column - 1)}{'^' * width}"
+        first = max(0, self.column - 1 - WIDEST // 4)
+        part = text[first : first + WIDEST]
+        return (
+            f"    {part}\n    {' ' * (self.column - 1 - first)}{'^' * min(width, WIDEST - (self.column - 1 - first))}"
+        )
+
+
+def printable(text: str) -> str:
+    """Return a text with all that no terminal, comment or other program should be sent written out as Python does.
+
+    >>> print(printable("new\\nline\\x1b[31m"))
+    new\\nline\\x1b[31m
+    """
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 class SwizzleError(Exception):
@@ -73,4 +93,5 @@ class SwizzleError(Exception):
             self.expected and f"  expected: {self.expected}",
             self.fix and f"  fix: {self.fix}",
         ]
-        return "\n".join(line for line in lines if line)
+        # Of what was found, line breaks may be meant; nothing else that no terminal prints is.
+        return "\n".join(printable(line) for part in lines if part for line in part.split("\n"))

@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 from typing_extensions import assert_never
 
-from cuda_out.compile.children import Done, TooLong, refused, run_child, scratch_folder
+from cuda_out.compile.children import Done, TooLong, call_child, is_confined, refused, run_child, scratch_folder
 from symbolic.errors import SwizzleError
 
 Tool: TypeAlias = Literal["nvcc", "nvrtc"]
@@ -260,11 +262,41 @@ def _compile_nvrtc(text: str, arch: str, name: str) -> Compiled:
     return Compiled(ptx, cubin, log, _resources(log), "nvrtc")
 
 
+class _Answer(Struct, array_like=True):
+    """What NVRTC made of a text; `well` says whether it compiled."""
+
+    well: bool
+    log: str
+    ptx: str = ""
+    cubin: bytes = b""
+
+
 def _run_nvrtc(text: str, arch: str, name: str, options: Sequence[str]) -> tuple[str, str, bytes]:
-    """Compile and return the log, the PTX and the cubin (empty where the options name no real architecture)."""
+    """Compile and return the log, the PTX and the cubin (empty where the options name no real architecture).
+
+    A stranger's text is compiled in a process of its own, with a time limit.
+    """
     nvrtc = _nvrtc()
     if int(re.sub(r"\D", "", arch)) not in _call(nvrtc, nvrtc.nvrtcGetSupportedArchs()):
         raise _unknown_arch(arch, "NVRTC")
+    if is_confined() and not refused():
+        code = [Path(folder) for folder in {sys.prefix, sys.base_prefix, *include_directories()}]
+        try:
+            said = call_child(
+                lambda: msgspec.msgpack.encode(_nvrtc_answer(text, name, options)), seconds=COMPILE_SECONDS, reads=code
+            )
+        except TooLong:
+            raise CompileError(f"NVRTC has no answer after {COMPILE_SECONDS} seconds, or broke down", text) from None
+        answer = msgspec.msgpack.decode(said, type=_Answer)
+    else:
+        answer = _nvrtc_answer(text, name, options)
+    if not answer.well:
+        raise CompileError(answer.log, text)
+    return answer.log, answer.ptx, answer.cubin
+
+
+def _nvrtc_answer(text: str, name: str, options: Sequence[str]) -> _Answer:
+    nvrtc = _nvrtc()
     includes = [f"--include-path={folder}" for folder in include_directories()]
     words = [word.encode() for word in ("--std=c++17", *options, *includes)]
     program = _call(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []))
@@ -272,12 +304,12 @@ def _run_nvrtc(text: str, arch: str, name: str, options: Sequence[str]) -> tuple
         (status,) = nvrtc.nvrtcCompileProgram(program, len(words), words)
         log = _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompileError(log, text)
+            return _Answer(False, log)
         ptx = _text(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
         cubin = _bytes(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return log, ptx, cubin
+    return _Answer(True, log, ptx, cubin)
 
 
 def _call(nvrtc: Any, answer: tuple[Any, ...]) -> Any:

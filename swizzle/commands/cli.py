@@ -454,6 +454,7 @@ def main() -> None:
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # the shell has closed it: >&-
                 setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            getattr(sys, name).reconfigure(errors="backslashreplace")  # a file's name may be any bytes
         status = execute(sys.argv[1:], sys.stdout, sys.stderr)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Literal, TextIO
@@ -21,7 +21,7 @@ from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
-from swizzle.emit.files import check_folder, write_whole
+from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
 from swizzle.sketches.sketch import Sketch
@@ -109,8 +109,7 @@ def _solved_and_written(
         with bounds.hold():
             result = solved(sketch, arguments, err, bounds)
             sizes = _sizes(result, sketch, arguments)
-            for path in _write(result, sketch, sizes, arguments, failures):
-                files.append(str(path))
+            files = [str(path) for path in _write(result, sketch, sizes, arguments, failures)]
     except Interruption as stopped:
         if result is None:
             spent, size = {"total": bounds.spent()}, sketch.program.warp_size
@@ -221,26 +220,25 @@ def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:
 
 def _write(
     result: Result, sketch: Sketch, sizes: Sizes, arguments: SolveArguments, failures: list[Exception]
-) -> Iterator[Path]:
+) -> list[Path]:
     """Write the kernel of a solved sketch in each form asked for, and NAME.json; nothing for any other answer.
 
-    Yields the files, one after the other. A form that cannot be made is left out, and why is added to `failures`.
+    Returns the files. A form that cannot be made is left out, and why is added to `failures`.
     """
     if result.status != "sat" or arguments.output is None:
-        return
+        return []
 
     folder, best = arguments.output, result.best
     sketch_file, _ = split_target(arguments.target)
     claims = [*proved(result, arguments.space == "all"), *about_sizes(best.program, sizes)]
     head = provenance(best, claims, sketch.parameters)
-    contents: dict[Path, str] = {}
+    saved = folder / f"{best.program.name}.json"
+    contents = {saved: saved_text(result, sketch_file, sketch.parameters, folder)}
     for kind in ("cuda",) if arguments.emit is None else arguments.emit:
         emitter = FILE_KINDS[kind]
         try:
             contents[folder / f"{best.program.name}{emitter.suffix}"] = emitter.text(best.program, head, sizes)
         except Exception as error:
             failures.append(error)
-    contents[folder / f"{best.program.name}.json"] = saved_text(result, sketch_file, sketch.parameters, folder)
-    for path, text in contents.items():
-        write_whole(path, text)
-        yield path
+    write_all(contents)
+    return [*(path for path in contents if path != saved), saved]

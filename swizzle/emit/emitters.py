@@ -20,6 +20,7 @@ from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
 from swizzle.solution.words import optimality
+from symbolic.errors import printable
 from symbolic.ir.program import Program
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ FILE_KINDS: Final[Mapping[str, FileKind]] = {
 
 def origin(program: Program, parameters: Mapping[str, int] | None = None) -> list[str]:
     """Return the lines that say what was printed, from which file and for which launch."""
-    lines = [f"{program.name}, made by swizzle {__version__} from {PurePath(program.place.file).name}"]
+    lines = [f"{program.name}, made by swizzle {__version__} from {printable(PurePath(program.place.file).name)}"]
     if digest := _digest(program.place.file):
         lines.append(f"(sha256 of that file: {digest})")
     if parameters:
@@ -135,7 +136,7 @@ def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[st
 
 def _whence(hole: HoleFormula, program: Program) -> str:
     """Say where a hole stands, and in which sketch its formula was found."""
-    file = PurePath(hole.place.file).name
+    file = printable(PurePath(hole.place.file).name)
     where = f"line {hole.place.line}" + ("" if hole.place.file == program.place.file else f" of {file}")
     return f"{where}, found in {hole.found_in}" if hole.found_in else where
 

@@ -1,9 +1,10 @@
-"""Write files completely or not at all."""
+"""Write files completely or not at all, those that belong together too."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from symbolic.errors import SwizzleError
@@ -14,17 +15,31 @@ def write_whole(path: Path, text: str) -> None:
 
     Raises SwizzleError if the folder cannot be created or written.
     """
+    write_all({path: text})
+
+
+def write_all(contents: Mapping[Path, str]) -> None:
+    """Write several text files, all of them or, where one finds no room, none; they appear in the order given.
+
+    So what comes first, NAME.json, stands beside a new NAME.cu whenever this process ends. Raises SwizzleError if a
+    folder cannot be created or written.
+    """
+    written: dict[Path, str] = {}
+    path = Path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+            for path, text in contents.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle, written[path] = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.chmod(written[path], 0o666 & ~_umask())
+            for path in contents:
+                os.replace(written[path], path)
+                del written[path]
+        finally:
+            for temporary in written.values():
+                os.unlink(temporary)
     except OSError as error:
         raise SwizzleError(
             f"{path} cannot be written: {error.strerror}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,8 +22,12 @@ from swizzle.frontend.scope import ArrayName, Scope, StaticName
 from swizzle.frontend.statements import StatementReader
 from swizzle.language.element_types import ArrayType
 from swizzle.source.kernel_source import KernelSource
+from symbolic.errors import SwizzleError
 from symbolic.ir.program import Expr, HoleCall, Parameter, Program
-from symbolic.ir.walk import rewrite_program
+from symbolic.ir.walk import Body, children, own_expressions, rewrite_program, statements
+
+MOST_NESTED: Final = 150
+"""As many operations may be within each other; Python's stack holds a few more."""
 
 
 def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int], launch: Launch) -> Program:
@@ -41,6 +46,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
     try:
         body = reader.block(kernel.definition.body)
         body = (*reader.scratch, *body)
+        _check_depth(body)
         check_hole_arguments(body)
     except RecursionError:
         kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", fix="split its expressions")
@@ -55,6 +61,23 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         kernel.place,
     )
     return _in_source_order(program)
+
+
+def _check_depth(body: Body) -> None:
+    """Refuse expressions that are nested so deeply that the walks over them, which are recursive, have no stack."""
+    for stmt in statements(body):
+        for expr in own_expressions(stmt):
+            depth, level = 0, {id(expr): expr}
+            while level:
+                depth += 1
+                level = {id(child): child for each in level.values() for child in children(each)}
+            if depth > MOST_NESTED:
+                raise SwizzleError(
+                    f"an expression of {depth} operations within each other",
+                    place=stmt.place,
+                    expected=f"at most {MOST_NESTED}",
+                    fix="give parts of it names, or write a loop with an accumulator",
+                )
 
 
 def _in_source_order(program: Program) -> Program:

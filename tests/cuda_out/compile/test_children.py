@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 import shutil
 import signal
@@ -226,3 +227,30 @@ def test_a_limit_ends_what_was_started(tmp_path: Path) -> None:
     with pytest.raises(OutOfTime), limited(100.0, clock=clock):
         run_child(["/bin/sh", "-c", text], seconds=60)
     assert not alive(int(note.read_text()))
+
+
+BOMB = """\
+template <int N, int M> struct F { enum { v = F<N - 1, 2 * M>::v + F<N - 1, 2 * M + 1>::v }; };
+template <int M> struct F<0, M> { enum { v = 1 }; };
+__global__ void k(int* x) { x[0] = F<24, 0>::v; }
+"""
+
+
+@sandboxed
+@pytest.mark.skipif("nvrtc" not in toolchain.available_tools(), reason="no NVRTC")
+def test_nvrtc_reads_a_strangers_text_in_a_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds CUDA's headers and no other file, and comes to an end; what it makes is what it makes without."""
+    (tmp_path / "secret").write_text("a secret\n")
+    text = "#include <cuda_fp16.h>\n__global__ void k(int* x) { x[0] = 1; }\n"
+    with confined():
+        assert toolchain.compile_to_ptx(text) == compile_outside(text)
+        with pytest.raises(CompileError, match="Permission denied") as caught:
+            toolchain.compile_to_ptx(f'#include "{tmp_path}/secret"\n{text}')
+        assert "a secret" not in str(caught.value)
+        monkeypatch.setattr(toolchain, "COMPILE_SECONDS", 0.5)
+        with pytest.raises(CompileError, match=r"no answer after 0\.5 seconds"):
+            toolchain.compile_to_ptx(BOMB)
+
+
+def compile_outside(text: str) -> str:
+    return contextvars.Context().run(toolchain.compile_to_ptx, text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from swizzle.emit.files import write_whole
+from swizzle.emit.files import write_all, write_whole
 from symbolic.errors import SwizzleError
 
 
@@ -54,3 +55,35 @@ def test_the_usual_permissions(tmp_path: Path) -> None:
     write_whole(tmp_path / "a", "")
     (tmp_path / "b").write_text("")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_where_one_file_finds_no_room_none_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there stays as it was, and no unfinished file stays."""
+    (tmp_path / "k.json").write_text("old")
+    opened = os.fdopen
+
+    def full(handle: int, *words: object, **options: object) -> object:
+        if any(path.name.startswith(".k.cu.") for path in tmp_path.iterdir()):
+            os.close(handle)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return opened(handle, *words, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(SwizzleError, match=r"k\.cu cannot be written: No space left on device"):
+        write_all({tmp_path / "k.json": "new", tmp_path / "k.cu": "new"})
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"k.json": "old"}
+
+
+def test_a_kernel_never_stands_without_its_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the process ends: the solution comes first."""
+    replaced = os.replace
+
+    def dies(old: str, new: Path) -> None:
+        if new.name == "k.cu":
+            raise KeyboardInterrupt
+        replaced(old, new)
+
+    monkeypatch.setattr(os, "replace", dies)
+    with pytest.raises(KeyboardInterrupt):
+        write_all({tmp_path / "k.json": "new", tmp_path / "k.cu": "new"})
+    assert [path.name for path in tmp_path.iterdir()] == ["k.json"]
