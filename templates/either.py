@@ -27,8 +27,12 @@ class Either(Template):
     tabled: ClassVar[bool] = True
 
     def __init__(self, names: Sequence[str], parts: Sequence[Template]) -> None:
-        self.names, self.parts = tuple(names), tuple(parts)
+        self.names, self._parts = tuple(names), tuple(parts)
         self.components = (tuple(range(len(parts))), *(some for part in parts for some in part.components))
+
+    @property
+    def parts(self) -> Sequence[Template]:
+        return self._parts
 
     def slices(self) -> list[slice]:
         """Return where each part's components stand among all."""
@@ -98,7 +102,10 @@ class Either(Template):
 
     def functions(self, points: Sequence[Point]) -> Functions | None:
         parts = [part.functions(points) for part in self.parts]
-        return EitherOf(self, dict(enumerate(some for some in parts if some))) if all(parts) else None
+        return self.together(dict(enumerate(some for some in parts if some))) if all(parts) else None
+
+    def together(self, some: Mapping[int, Functions]) -> Functions:
+        return EitherOf(self, some)
 
 
 class EitherOf:

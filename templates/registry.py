@@ -51,7 +51,9 @@ def template(
     """
     if depth and hole.kind == naive.FAMILY.kind:
         return naive.naive_xform(hole, tuple(points), depth)
-    return _template(hole.kind, hole.size, len(hole.arguments), tuple(points), space, families)
+    return _template(
+        hole.kind, hole.size, len(hole.arguments), tuple(points), space, families if space == SPACES[-1] else ()
+    )
 
 
 @lru_cache(maxsize=256)

@@ -73,6 +73,16 @@ class Template:
         """
         return self
 
+    @property
+    def parts(self) -> Sequence[Template]:
+        """The templates that this one is made of, each function being one of one of them."""
+        return (self,)
+
+    def together(self, some: Mapping[int, Functions]) -> Functions:
+        """Return functions of some parts, by the parts' numbers, as functions of the whole."""
+        (functions,) = some.values()
+        return functions
+
     def functions(self, points: Sequence[Point]) -> Functions | None:
         """Return all its functions on these points, or None if there are too many."""
         return Rows.everything(self, points) if self.size() <= MOST_ROWS else None

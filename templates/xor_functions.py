@@ -15,7 +15,7 @@ that have these values (`tests/templates/test_xor.py` compares with a brute forc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -53,6 +53,7 @@ class AffineMaps:
         self.unknowns = of.bits * of.features
         self.rows: dict[int, int] = {}  # by their highest unknown, which no other row has
         self.told: dict[int, int] = {}  # of some points, the allowed values as bits
+        self.taken: dict[tuple[int, ...], int] = {}  # values that are taken at one of some points each, as bits
         self.possible = True
         self._images: dict[int, tuple[int, list[int]]] = {}
 
@@ -69,11 +70,26 @@ class AffineMaps:
         return found
 
     def keep_any(self, places: Places, allowed: Allowed) -> AffineMaps:
-        """Return those of the only place where an allowed value is possible, all of them where there are more."""
-        fits = self.given(places, allowed).any(axis=1)
-        if fits.sum() > 1:
+        """Return those of the only place where an allowed value is possible, and where there are more, a superset.
+
+        If one value is to be had at one of several places, the maps' image of the places' affine hull contains it, and
+        so the affine hull of all values that are to be had there. A hull has no image of more dimensions. If the
+        dimensions are equal, that hull is the image.
+        """
+        given = self.given(places, allowed)
+        fits = given.any(axis=1)
+        if fits.sum() < 2:
+            return self.keep(places[fits], allowed[fits]) if fits.any() else self._nothing()
+        (values,) = np.nonzero(given.any(axis=0))
+        key = tuple(places.tolist())
+        known = self.taken.get(key, 0)
+        if len(values) > 1 or known >> values[0] & 1:
             return self
-        return self.keep(places[fits][:1], allowed[fits][:1]) if fits.any() else self._nothing()
+        found = self._copy()
+        found.taken[key] = known | 1 << int(values[0])
+        found._require_hull(key, found.taken[key])
+        found._close()
+        return found
 
     def given(self, places: Places, allowed: Allowed) -> Allowed:
         found = np.zeros_like(allowed)
@@ -106,7 +122,8 @@ class AffineMaps:
     def _copy(self) -> AffineMaps:
         found = object.__new__(AffineMaps)
         found.of, found.at, found.unknowns, found.possible = self.of, self.at, self.unknowns, self.possible
-        found.rows, found.told, found._images = dict(self.rows), dict(self.told), dict(self._images)
+        found.rows, found.told, found.taken = dict(self.rows), dict(self.told), dict(self.taken)
+        found._images = dict(self._images)
         return found
 
     def _nothing(self) -> AffineMaps:
@@ -144,6 +161,25 @@ class AffineMaps:
                 row ^= known
         return row
 
+    def _require_hull(self, places: Sequence[int], values: int) -> None:
+        """Require that the image of the places' hull contains some values."""
+        more = _dimension(self.at[place] for place in places) - _dimension(_ones(values))
+        self.possible &= more >= 0
+        if more == 0:
+            for place in places:
+                self._require(place, values)
+
+    def _spans(self, places: Sequence[int], values: int) -> bool:
+        """Say whether values differ only in ways that the values at some places can differ in."""
+        first, *others = (self.at[place] for place in places)
+        basis = list[int]()
+        for features in others:
+            base, ways = self._image(first ^ features)
+            for way in (base, *ways):
+                _extend(basis, way)
+        least = (values & -values).bit_length() - 1
+        return not any(_extend(basis, value ^ least) for value in _ones(values))
+
     def _close(self) -> None:
         """Take the hull of what is left of the allowed values, at each point, until nothing changes."""
         changed = True
@@ -156,6 +192,7 @@ class AffineMaps:
                     changed = True
                 if not self.count:
                     return
+        self.possible &= all(self._spans(places, values) for places, values in self.taken.items())
 
     def _image(self, features: int) -> tuple[int, list[int]]:
         """Return the values at a point as an affine subspace: one of them, and a basis of the differences."""
@@ -209,6 +246,24 @@ def _equations(values: int, bits: int) -> tuple[tuple[int, int], ...]:
             output = 1 << r | sum(1 << highest for highest, way in ways.items() if way >> r & 1)
             found.append((output, (output & first).bit_count() & 1))
     return tuple(found)
+
+
+def _dimension(members: Iterable[int]) -> int:
+    """Return the dimension of the affine hull of some vectors of bits."""
+    first, *others = members
+    basis = list[int]()
+    for member in others:
+        _extend(basis, member ^ first)
+    return len(basis)
+
+
+def _extend(basis: list[int], way: int) -> bool:
+    """Add a vector to a basis unless it depends on it; return whether it was added."""
+    for known in basis:
+        way = min(way, way ^ known)
+    if way:
+        basis.append(way)
+    return bool(way)
 
 
 def _span(base: int, ways: Sequence[int], size: int) -> list[int]:

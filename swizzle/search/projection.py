@@ -56,5 +56,10 @@ class Projector:
         if called_for:
             with Subproblem([*clauses, *domains.values()]) as demand:
                 for some in called_for.values():
-                    if not demand.possible([-guard for guard in some]):
-                        yield list(some.values())
+                    if not demand.needed([list(some)]):
+                        continue
+                    of_value: dict[int, list[Guard]] = {}
+                    for guard, spot in some.items():
+                        of_value.setdefault(spot.value, []).append(guard)
+                    needed = demand.needed(of_value.values()) if len(of_value) > 1 else []
+                    yield from ([some[guard] for guard in each] for each in needed or [list(some)])

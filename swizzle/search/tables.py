@@ -34,6 +34,7 @@ from symbolic.values.union import Union
 from templates.chooser import Choice
 from templates.functions import Functions, Places
 from templates.holes import Point, Space, kind_of
+from templates.template import Template
 
 # Each of these is varied by an experiment: python bench/tuned.py tables.FEW 2 4 8 16
 TOGETHER = 64  # leaves that are run at once
@@ -124,6 +125,8 @@ class Tables:
         self._propagation = Propagation()
         self._projector = Projector()
         self._one_of: list[list[PointValue]] = []  # of a hole, of which it must take one
+        self._functions: dict[tuple[int, Template], tuple[Functions, int]] = {}  # that take one of so many of these
+        self._none: list[Template] = []  # of each hole, when they were searched together and had no filling
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
         self.examples = Examples(problem, self._guards, self._hole, problem.demands_of(few), self._learn)
@@ -156,26 +159,39 @@ class Tables:
             asked.failures[:] = 0
         self._found: set[tuple[bytes, ...]] = set()
         self._simplest: list[dict[bytes, Choice]] = [{} for _ in self.holes]
-        self._all: list[Functions] = []
-        for made, points in zip(self.templates, self.problem.points, strict=True):
-            every = made.functions(points)
-            if every is None:
-                raise TooManyFunctions
-            self._all.append(every)
-        self._one_of_known = 0
+        for number, made in enumerate(self.templates):
+            for part in made.parts:
+                if (number, part) not in self._functions:
+                    every = part.functions(self.problem.points[number])
+                    if every is None:
+                        raise TooManyFunctions
+                    self._functions[number, part] = every, 0
         self._leaves, self._together = list[Sequence[Functions]](), 1
-        failures = float(FIRST_FAILURES)
-        while (root := self._root()) is not None:
-            self._failures_left = failures = failures * MORE_FAILURES
-            try:
-                yield from self._search(root, (-self._here,))
-                break
-            except _Afresh:
-                continue
-            except Interruption:
-                yield from self._settle()
-                raise
+        for first in self._ways():
+            self._here = self._guards.fresh()
+            failures = float(FIRST_FAILURES)
+            while (root := self._root(first)) is not None:
+                self._failures_left = failures = failures * MORE_FAILURES
+                try:
+                    yield from self._search(root, (-self._here,))
+                    break
+                except _Afresh:
+                    continue
+                except Interruption:
+                    yield from self._settle()
+                    raise
         yield from self._settle()
+        if not self._found:
+            self._none = self.templates
+
+    def _ways(self) -> Sequence[int | None]:
+        """Return how a space is cut up: None if it is searched as a whole.
+
+        Where the holes' first parts are a space that was searched and has no filling, some hole is not of its first
+        part. The space is cut up by the number of the first such hole.
+        """
+        known = [made.parts[0] for made in self.templates] == self._none
+        return [n for n, made in enumerate(self.templates) if len(made.parts) > 1] if known else [None]
 
     def _learn(self) -> None:
         """Take the clauses of a demand, and what they ask of one hole alone."""
@@ -183,20 +199,35 @@ class Tables:
         self._propagation.add(clauses)
         self._one_of += self._projector.projections(clauses)
 
-    def _root(self) -> _Node | None:
-        """Return what is to be searched, None if nothing is left.
+    def _root(self, first: int | None) -> _Node | None:
+        """Return what is to be searched, None if nothing is left: all, or what has a hole first not of its first part.
 
-        Functions that lack what is asked of their hole alone are left out first.
+        Functions that lack what is asked of their hole alone are left out before anything else.
         """
-        for spots in self._one_of[self._one_of_known :]:
-            hole, lines = spots[0].hole, sorted({spot.line for spot in spots})
-            allowed = np.zeros((len(lines), self.sizes[hole]), np.bool_)
-            for spot in spots:
-                allowed[lines.index(spot.line), spot.value] = True
-            self._all[hole] = self._all[hole].keep_any(self._asked[hole].places[lines], allowed)
-        self._one_of_known = len(self._one_of)
-        node = _Node([self._here], np.ones(1, np.bool_), list(self._all))
-        return node if all(every.count for every in self._all) and self._propagate(node) else None
+        left = []
+        for number, made in enumerate(self.templates):
+            some = range(len(made.parts))
+            if first is not None:
+                some = some[:1] if number < first else some[1:] if number == first else some
+            found = [(part, self._taking(number, made.parts[part])) for part in some]
+            if not any(functions.count for _, functions in found):
+                return None
+            left.append(made.together({part: functions for part, functions in found if functions.count}))
+        node = _Node([self._here], np.ones(1, np.bool_), left)
+        return node if self._propagate(node) else None
+
+    def _taking(self, number: int, part: Template) -> Functions:
+        """Return the functions of a part of a hole's template that have what is asked of the hole alone."""
+        functions, known = self._functions[number, part]
+        for spots in self._one_of[known:]:
+            if spots[0].hole == number and functions.count:
+                lines = sorted({spot.line for spot in spots})
+                allowed = np.zeros((len(lines), self.sizes[number]), np.bool_)
+                for spot in spots:
+                    allowed[lines.index(spot.line), spot.value] = True
+                functions = functions.keep_any(self._asked[number].places[lines], allowed)
+        self._functions[number, part] = functions, len(self._one_of)
+        return functions
 
     # -- values ---------------------------------------------------------------------------------------------
 

@@ -75,3 +75,18 @@ class Subproblem:
 
         self._solver.conf_budget(self.CONFLICTS)
         return pysolvers.minisat22_solve_lim(self._solver.minisat, list(guards), KEEP_CTRL_C, 0) is not False
+
+    def needed(self, groups: Iterable[Sequence[Guard]]) -> list[Sequence[Guard]]:
+        """Return the groups of which a guard must hold, as far as that is soon found out."""
+        import pysolvers
+
+        found: list[Sequence[Guard]] = []
+        left = list(groups)
+        while left:
+            *left, group = left
+            if self.possible([-guard for guard in group]):  # then what does not hold now is not needed either
+                holds = set(pysolvers.minisat22_model(self._solver.minisat) or ())
+                left = [some for some in left if holds.intersection(some)] if holds else left
+            else:
+                found.append(group)
+        return found

@@ -125,6 +125,26 @@ def test_ruling_values_out(n: int, points: list[Point]) -> None:
             )
 
 
+@pytest.mark.parametrize(("n", "points"), CASES)
+def test_values_that_are_to_be_had_somewhere(n: int, points: list[Point]) -> None:
+    """Each of some values at one of some points: no map with them is lost, and some sets without any are empty."""
+    maps, draw, refused = every_map(n, points), random.Random(n), 0
+    for _ in range(60):
+        left, wanted = AffineMaps(template_at(n, points), points), maps
+        for _ in range(2):
+            places = np.array(draw.sample(range(len(points)), draw.randrange(1, len(points) + 1)))
+            some = draw.choice(sorted(wanted))
+            for value in {some[place] for place in places} | ({draw.randrange(n)} if draw.random() < 0.5 else set()):
+                left = left.keep_any(places, np.broadcast_to(np.arange(n) == value, (len(places), n)))
+                wanted = {m for m in wanted if any(m[place] == value for place in places)}
+            whole = left.given(np.arange(len(points)), np.ones((len(points), n), np.bool_))
+            assert all(whole[p, value] for m in wanted for p, value in enumerate(m))
+            if not wanted:
+                refused += not left.count
+                break
+    assert refused
+
+
 @pytest.mark.parametrize("n", [2, 4, 8])
 def test_every_function_is_found_or_refused(n: int) -> None:
     """Of all functions of n indices, or many, those that are affine are found, and no other."""

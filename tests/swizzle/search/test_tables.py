@@ -1,6 +1,9 @@
 """Search by function tables and search by a solver say the same."""
 
+import functools
 import itertools
+import operator
+import random
 
 import numpy as np
 import pytest
@@ -52,6 +55,55 @@ def test_all_solutions_are_those_of_a_solver(file: str, sketch: str, parameters:
             assert isinstance(cegis.find(), Candidate)
             cegis.forbid(candidate)
         assert isinstance(cegis.find(), NoFilling)
+
+
+MOVED = "t = cuda.threadIdx.x\nfor k in range(2):\n    y[k * 8 + ?sw_xform(t, 8, k)] = x[k * 8 + ?sw_xform(t, 8, k)]"
+SHUFFLED = """
+t = cuda.threadIdx.x
+own = cuda.local.array(3, i32)
+for r in range(3):
+    own[r] = x[t + 8 * r]
+permute_local(own, lambda r: ?sw_xform(r, 3, t))
+for r in range(3):
+    y[8 * r + t] = cuda.shfl_sync(cuda.FULL_MASK, own[r], ?sw_xform(t, 8, r))
+"""
+
+
+def in_space_4(draw: random.Random, rounds: int, wild: float) -> list[int]:
+    """Return, for each thread of 8 in each round, one of the round's numbers: by maps of bits, turns, or at random."""
+    found = []
+    columns, offset, turn = [draw.randrange(8) for _ in range(3)], draw.randrange(8), draw.randrange(8)
+    for k in range(rounds):
+        bits = [[c for j, c in enumerate(columns) if t >> j & 1] for t in range(8)]
+        row = [((offset ^ functools.reduce(operator.xor, some, 0)) + k * turn) % 8 for some in bits]
+        found += [8 * k + (draw.randrange(8) if draw.random() < wild else value) for value in row]
+    return found
+
+
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(n, marks=pytest.mark.slow) for n in range(5, 40))])
+def test_space_4_after_space_3_and_alone_is_as_a_solver_says(seed: int) -> None:
+    """Random gathers: what some hole must be a map of bits for is found after Space 3 has nothing, and only then."""
+    draw = random.Random(seed)
+    rounds = draw.choice((2, 3))
+    wanted = in_space_4(draw, rounds, draw.choice((0, 0, 0.1)))
+    if rounds == 3:  # rows of different registers
+        registers = [draw.randrange(3) if seed % 2 else n // 8 for n in range(24)]
+        wanted = [8 * register + place % 8 for register, place in zip(registers, wanted, strict=True)]
+    spec = f"[{', '.join(f'x[{place}]' for place in wanted)}]"
+    sketch = kernel(
+        MOVED if rounds == 2 else SHUFFLED,
+        spec=spec,
+        warp_size=8,
+        arguments=f"x=i32[{8 * rounds}], y=i32.out[{8 * rounds}]",
+    )
+    posed = Problem.of(sketch.program, sketch.spec)
+    with Tables(posed, None, quiet) as tables, Tables(posed, None, quiet) as alone:
+        before = next(tables.candidates("3"), None)
+        after = next(tables.candidates("4"), None)
+        found = next(alone.candidates("4"), None)
+    with Cegis(posed, "4", "cadical", None, quiet) as cegis:
+        assert isinstance(cegis.find(), Candidate) == (found is not None) == (after is not None)
+    assert before is None or found is not None
 
 
 @pytest.mark.parametrize(
