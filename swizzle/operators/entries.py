@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from swizzle.operators.linear_machine import Control, LinearMachine, NotFound
 from swizzle.operators.loop import BOOL, Domain, name_of, sort_in
-from swizzle.operators.machine import Control, LinearMachine, NotFound
 from swizzle.operators.samples import random_rows
 from swizzle.operators.semiring import UNIT
 from symbolic.expressions.expression import (

@@ -12,8 +12,8 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.clamp import clamped
 from swizzle.operators.known import known
 from swizzle.operators.linear import deduced
+from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import Domain, Loop
-from swizzle.operators.machine import NotFound
 from swizzle.operators.proof import Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from symbolic.expressions.expression import TRUE, subexpressions

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.entries import CarrierEntries, Key
+from swizzle.operators.linear_machine import LinearMachine, NotFound, machines
 from swizzle.operators.loop import Domain, Loop, name_of
-from swizzle.operators.machine import LinearMachine, NotFound, machines
 from swizzle.operators.semiring import UNIT
 from symbolic.expressions.expression import TRUE, Expression, substituted
 

@@ -19,7 +19,7 @@ from symbolic.core.structures import fields_of, is_record, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
-from symbolic.lifting import operations
+from symbolic.lifting import operations, sequences
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.elementary import ELEMENTARY, handler
@@ -87,7 +87,7 @@ MANY: Final = 1_000
 
 @_fixed(1, 1)
 def _len(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    return operations.length_of(site, arguments[0])
+    return sequences.length_of(site, arguments[0])
 
 
 @_fixed(1, 3)
@@ -335,7 +335,7 @@ def _select(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: d
 def _lookup(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     sequence, index = arguments
     site.require(operations.compare(site, ">=", index, 0), "IndexError: a negative index")
-    return operations.read(site, sequence, index)
+    return sequences.read(site, sequence, index)
 
 
 def _connective(wanted: bool) -> Handler:
@@ -383,7 +383,7 @@ def _known(machine: Caller, site: PathSite, sequence: Any) -> tuple[Any, ...]:
 
 
 def _popped(site: PathSite, xs: Items, index: Any = -1) -> tuple[Items, Any]:
-    value = operations.read(site, xs, index)
+    value = sequences.read(site, xs, index)
     if type(index) is not int:
         raise SwizzleError("pop at an index that depends on a condition", expected="a number", fix="xs.pop()")
     place = index % len(xs)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import Boolean, IntegerLike, describe
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, operations
+from symbolic.lifting import builtins, operations, sequences
 from symbolic.lifting.budget import BITS, ROUND, Budget
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
@@ -330,7 +330,7 @@ class Expressions(ABC):
             return self.element(node, sequence, index, state)
         if self.budget.limited:
             self.check_index(node, index)
-        return operations.read(self.site(node, state), sequence, index)
+        return sequences.read(self.site(node, state), sequence, index)
 
     def element(self, node: ast.Subscript, array: Any, index: Any, state: State) -> Any:
         """Return an element or a part of an array."""
@@ -339,13 +339,13 @@ class Expressions(ABC):
         elif self.budget.limited:
             self.check_index(node, index)
         elif not is_plain(index):
-            return operations.read(self.site(node, state), array, index)
+            return sequences.read(self.site(node, state), array, index)
         try:
             found = array[index]
         except operations.FAILURES as error:
             if self.budget.limited and state.path == TRUE:
                 raise self.mistaken(node, error) from None
-            return operations.read(self.site(node, state), array, index)
+            return sequences.read(self.site(node, state), array, index)
         if DIRECT[type(found)]:
             return found
         self.budget.left -= prod(shape_of(found)) if not isinstance(found, list) else len(found)
@@ -452,7 +452,7 @@ class Expressions(ABC):
 
     def _length(self, site: PathSite, value: Any) -> int:
         try:
-            length = operations.length_of(site, value)
+            length = sequences.length_of(site, value)
         except Dead:
             return 0
         assert isinstance(length, int)
@@ -581,7 +581,7 @@ def _given(item: Any) -> Callable[[PathSite], Any]:
 
 
 def _read_at(parts: list[tuple[Guard, Any]], place: int) -> Callable[[PathSite], Any]:
-    return lambda at: for_all(at, parts, lambda where, part: operations.read(where, part, place))
+    return lambda at: for_all(at, parts, lambda where, part: sequences.read(where, part, place))
 
 
 def _longer(item: Any) -> Callable[[PathSite, Items], Items]:

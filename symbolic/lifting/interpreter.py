@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, operations
+from symbolic.lifting import builtins, operations, sequences
 from symbolic.lifting.budget import ROUND
 from symbolic.lifting.calls import CHANGING, FunctionCalls
 from symbolic.lifting.conditions import conditions
@@ -382,10 +382,10 @@ class Activation(FunctionCalls):
                 here.fail(f"TypeError: an element of {said(each)} is changed")
             inner = value
             if rest:
-                inner = self._changed(node, operations.read(here, each, index), rest, value, root, state)
+                inner = self._changed(node, sequences.read(here, each, index), rest, value, root, state)
             else:
                 self._check_own(node, each, root, state, (value,))
-            return operations.store(here, each, index, inner)
+            return sequences.store(here, each, index, inner)
 
         if rest:
             self._check_single(node, holder, root, state)
