@@ -17,7 +17,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 GPU_RUN := $(or $(GPU_PYTHON),$(BIN)/python)
 GPU_READY := $(if $(GPU_PYTHON),,$(INSTALLED_GPU))
 
-.PHONY: demo test test-all lint bench mutants gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
+.PHONY: demo test test-all lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
 
 demo: $(INSTALLED)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -49,6 +49,10 @@ gpu-bench: $(GPU_READY)
 
 mutants: $(INSTALLED)
 	$(BIN)/python bench/printed_mutants.py
+
+# make fuzz BUDGET=300: for so many seconds (docs/what-runs-code.md).
+fuzz: $(INSTALLED)
+	$(BIN)/python -m bench.fuzz --budget $(or $(BUDGET),60)
 
 docs: $(INSTALLED)
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs

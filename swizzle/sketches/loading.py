@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import traceback
 import types
@@ -191,7 +192,7 @@ def _no_sketch_file(path: str | Path, file: Path) -> SwizzleError:
     head, colon, tail = str(path).rpartition(":")
     if colon and Path(head).suffix in (".py", ".swz"):
         found, fix = f"{tail!r} is not the name of a sketch", f"write {head}, or {head}:NAME"
-    elif file.is_dir():
+    elif os.path.isdir(file):
         found, fix = f"{path} is a folder", _near_files(file / "a.py") or "name a file in it"
     else:
         found, fix = f"{path} is not a sketch file", "sketches are in files that end in .py or .swz"

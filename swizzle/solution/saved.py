@@ -191,7 +191,7 @@ def _operators(path: Path, content: Mapping[str, Any], trust: bool) -> HandedIn:
         name, file = entry["name"], entry.get("file")
         if name in given:
             continue
-        if file is not None and (path.parent / file).is_file():
+        if file is not None and os.path.isfile(path.parent / file):
             if not trust and not is_sealed(SketchFile.read(path.parent / file).text, entry.get("seal")):
                 raise _would_run(path, path.parent / file)
             files.append(str(path.parent / file))
