@@ -34,7 +34,7 @@ def grouped(parts: Sequence[str], gs: int, n: int) -> str:
     return f"in groups of {gs}: {', then '.join(parts)}" if len(parts) > 1 else f"{parts[0]} in groups of {gs}"
 
 
-def near(c: int, m: int) -> int:
+def nearest_to_zero(c: int, m: int) -> int:
     """Return the number nearest to 0 that is c modulo m."""
     return c % m if c % m <= m // 2 else c % m - m
 

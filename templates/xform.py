@@ -16,7 +16,7 @@ from templates.formula import binary, number, remainder, signed, times, total
 from templates.functions import Functions
 from templates.primitives import fan, rot, xform
 from templates.template import Point, Template, TemplateFamily, by_size, distinct, integers, weight_of
-from templates.words import grouped, near, sum_of
+from templates.words import grouped, nearest_to_zero, sum_of
 from templates.xform_functions import MOST_LONG_SETS, MOST_SETS, WORD, Xforms, shift
 
 T = TypeVar("T")
@@ -186,10 +186,10 @@ def _amount(named: XformChoice, k: str, offset: int, m: int) -> str:
         return "0"
     terms = []
     if k:
-        terms.append((near(named.c_r, m), k))
+        terms.append((nearest_to_zero(named.c_r, m), k))
         if named.d_r:
             terms.append((1, f"{k} // {named.d_r}"))
-    return sum_of([(factor, text) for factor, text in terms if factor], near(offset, m))
+    return sum_of([(factor, text) for factor, text in terms if factor], nearest_to_zero(offset, m))
 
 
 FAMILY = TemplateFamily(

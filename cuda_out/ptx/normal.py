@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from cuda_out.ptx.kinds import KINDS, is_float, width
-from cuda_out.ptx.polynomials import near, signed
+from cuda_out.ptx.polynomials import nearly_equal, signed
 from cuda_out.ptx.rings import Rings
 from symbolic.algebra.exact import number
 from symbolic.algebra.terms import Term, Terms
@@ -236,10 +236,10 @@ class Normal(Rings):
         if self.is_real(a) and self.is_real(b):
             left, right = self._as_sum(a), self._as_sum(b)
             if left.keys() == right.keys() and (len(left) > 1 or () not in left):
-                return all(near(left[factors], right[factors], tolerance) for factors in left)
+                return all(nearly_equal(left[factors], right[factors], tolerance) for factors in left)
         (op, args), (other, others) = self.terms.nodes[a], self.terms.nodes[b]
         if op == other == "const":
-            return near(args[0], others[0], tolerance)
+            return nearly_equal(args[0], others[0], tolerance)
         if op != other or len(args) != len(others) or not self.is_real(a):
             return False
         head, fixed = op.partition(".")[0], 1 if op.startswith("select") else 0

@@ -11,7 +11,7 @@ Polynomial: TypeAlias = dict[Factors, Any]
 """From products to coefficients: integers or fractions in a sum, masks in an exclusive-or."""
 
 
-def near(a: Any, b: Any, tolerance: float) -> bool:
+def nearly_equal(a: Any, b: Any, tolerance: float) -> bool:
     """Tell whether numbers differ by no more than a part of the larger one."""
     return bool(abs(a - b) <= tolerance * max(abs(a), abs(b)))
 

@@ -28,6 +28,7 @@ from symbolic.ir.program import (
 from symbolic.ir.program import (
     Final as FinalFunction,
 )
+from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 
 
@@ -155,7 +156,7 @@ def _final(reader: ExpressionReader, node: ast.expr, dtype: DType) -> FinalFunct
     place = reader.kernel.source.place(a.args[0])
     with reader.binding({parameter: Var(parameter, dtype, place)}):
         body = reader.data(node.body, dtype, "the final function's result")
-    for part in operators.walk(body):
+    for part in subexpressions(body):
         own = isinstance(part, Var) and part.name == parameter and part.dtype is dtype
         if not own and not isinstance(part, Const | Unary | Binary | Cast | Select):
             operators.fail(

@@ -11,6 +11,7 @@ from swizzle.frontend.operators import INDEX, Value, coerce, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
 from symbolic.ir.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
 from symbolic.ir.spelling import BINARY_OPS
+from symbolic.ir.walk import subexpressions
 
 
 def assign_tuple(
@@ -155,7 +156,7 @@ def _reads(scope: Scope, value: Value, targets: Sequence[ast.expr]) -> bool:
     names = {scope.named(word) for word in words if scope.is_local(word)}
     if isinstance(value, operators.FloatLiteral):
         return False
-    reads = [part.name if isinstance(part, Var) else getattr(part, "array", "") for part in operators.walk(value)]
+    reads = [part.name if isinstance(part, Var) else getattr(part, "array", "") for part in subexpressions(value)]
     return not names.isdisjoint(reads)
 
 

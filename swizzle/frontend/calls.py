@@ -24,6 +24,7 @@ from swizzle.specs.function import SequentialFunction
 from symbolic.algebra.law import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
+from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 from templates.holes import BY_SPELLING, HoleKind
 
@@ -233,7 +234,7 @@ def _hole_size(reader: ExpressionReader, kind: HoleKind, name: str, node: ast.ex
 
 def _hole_argument(reader: ExpressionReader, node: ast.expr, what: str) -> Expr:
     argument = reader.index(node, what)
-    for part in operators.walk(argument):
+    for part in subexpressions(argument):
         if isinstance(part, HoleCall):
             nested_hole(part.place)
     return argument

@@ -31,6 +31,7 @@ from symbolic.ir.program import (
     UnaryOp,
 )
 from symbolic.ir.spelling import BINARY_OPS, COMPARE_OPS
+from symbolic.ir.walk import subexpressions
 
 _UNARY_OPS: Final[dict[type[ast.unaryop], UnaryOp]] = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}
 
@@ -161,7 +162,7 @@ class ExpressionReader(NameReader, kw_only=True):
 
     def _static_value(self, value: Value, node: ast.expr, what: str) -> int:
         expr = coerce(value, INDEX, what)
-        if any(isinstance(part, HoleCall) for part in operators.walk(expr)):
+        if any(isinstance(part, HoleCall) for part in subexpressions(expr)):
             self.mistake(node, f"a hole in {what}", "a constant", "a hole may stand in an index or a condition only")
         number = self.known(expr)
         if number is None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing_extensions import assert_never
 
 from swizzle.frontend.calls import nested_hole
-from swizzle.frontend.operators import walk
 from symbolic.ir.program import (
     Accumulate,
     Assign,
@@ -26,6 +25,7 @@ from symbolic.ir.program import (
     Store,
     Var,
 )
+from symbolic.ir.walk import subexpressions
 
 
 def check_hole_arguments(body: Sequence[Stmt]) -> None:
@@ -38,10 +38,10 @@ def check_hole_arguments(body: Sequence[Stmt]) -> None:
     if not tainted:
         return
     for expr in _expressions(body):
-        for part in walk(expr):
+        for part in subexpressions(expr):
             if isinstance(part, HoleCall):
                 for argument in part.args:
-                    for inner in walk(argument):
+                    for inner in subexpressions(argument):
                         if isinstance(inner, Var) and inner.name in tainted:
                             nested_hole(inner.place)
 
@@ -66,7 +66,7 @@ def _spread(body: Sequence[Stmt], tainted: set[str], under_hole: bool) -> None:
 
 def _depends(expr: Expr, tainted: set[str]) -> bool:
     if not expr.dtype.is_data:
-        return any(isinstance(p, HoleCall) or (isinstance(p, Var) and p.name in tainted) for p in walk(expr))
+        return any(isinstance(p, HoleCall) or (isinstance(p, Var) and p.name in tainted) for p in subexpressions(expr))
     return False
 
 

@@ -7,35 +7,28 @@ INDEX constant that becomes data beside data. Nothing else converts by itself.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
-from typing_extensions import assert_never
 
 from symbolic.algebra.law import LAWS, find_law, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
-    AccumulatorValue,
     Binary,
     BinaryOp,
     Cast,
     Compare,
     CompareOp,
     Const,
-    Coordinate,
     DType,
     Expr,
-    HoleCall,
-    Load,
     Logic,
     OperatorName,
     Select,
-    Shuffle,
     Unary,
     UnaryOp,
-    Var,
 )
 
 
@@ -316,33 +309,3 @@ def cast(value: Value, dtype: DType, place: Place) -> Expr:
     if value.dtype is BOOL:
         fail(place, f"{dtype.value}(...) is given a condition", "an index or data", "write `1 if ... else 0` inside it")
     return value if value.dtype is dtype else Cast(value, dtype, place)
-
-
-def children(expr: Expr) -> Iterator[Expr]:
-    """Yield the expressions directly inside `expr`."""
-    match expr:
-        case Const() | Var() | Coordinate():
-            return
-        case Unary(operand=operand) | Cast(operand=operand):
-            yield operand
-        case Binary(left=left, right=right) | Compare(left=left, right=right) | Logic(left=left, right=right):
-            yield from (left, right)
-        case Select(condition=condition, then=then, otherwise=otherwise):
-            yield from (condition, then, otherwise)
-        case Load(indices=indices) | AccumulatorValue(indices=indices):
-            yield from indices
-        case HoleCall(args=args):
-            yield from args
-        case Shuffle(mask=mask, value=value, lane=lane):
-            yield from (value, lane)
-            if mask is not None:
-                yield mask
-        case _:
-            assert_never(expr)
-
-
-def walk(expr: Expr) -> Iterator[Expr]:
-    """Yield `expr` and everything inside it."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)

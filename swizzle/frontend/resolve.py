@@ -23,6 +23,7 @@ from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNE
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
 from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Unary, Var
+from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 from templates.holes import spellings
 
@@ -199,7 +200,7 @@ class NameReader(Struct):
 
     def is_steady(self, expr: Expr) -> bool:
         """Say whether an INDEX expression is the same for every thread, whatever the holes become."""
-        return not any(self._varies(part) for part in operators.walk(expr))
+        return not any(self._varies(part) for part in subexpressions(expr))
 
     def _varies(self, part: Expr) -> bool:
         match part:
@@ -214,7 +215,7 @@ class NameReader(Struct):
 
     def require_steady(self, expr: Expr, what: str) -> None:
         """Refuse an expression that may differ between threads, or that a hole decides."""
-        for part in operators.walk(expr):
+        for part in subexpressions(expr):
             if isinstance(part, HoleCall):
                 operators.fail(
                     part.place,

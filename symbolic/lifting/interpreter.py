@@ -24,7 +24,7 @@ from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import LAZY
 from symbolic.lifting.states import Dead, PathSite, State, join
-from symbolic.lifting.values import DIRECT, Items, distinct, kind_of, names_in, new_name, said, shape_of
+from symbolic.lifting.values import DIRECT, Items, has_no_aliases, kind_of, names_in, new_name, said, shape_of
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
@@ -417,7 +417,7 @@ class Activation(FunctionCalls):
 
     def _check_single(self, node: ast.AST, holder: Any, root: str, state: State) -> None:
         """Refuse to change a list that its holder holds twice."""
-        if not (holder.distinct if isinstance(holder, Items) else distinct(holder)):
+        if not (holder.distinct if isinstance(holder, Items) else has_no_aliases(holder)):
             raise self.error(
                 node, f"{root} holds one list at two places, and both would change", "a list for each place",
                 "[list(row) for ...]",

@@ -121,7 +121,7 @@ class Items:
     def distinct(self) -> bool:
         """Whether no list is at two places in it."""
         if self._distinct is None:
-            self._distinct = distinct(self.items)
+            self._distinct = has_no_aliases(self.items)
         return self._distinct
 
 
@@ -129,7 +129,7 @@ def _names_in_all(values: Sequence[Any]) -> frozenset[int]:
     return names_in(values[0]) if len(values) == 1 else names_in(tuple(values))
 
 
-def distinct(value: Any) -> bool:
+def has_no_aliases(value: Any) -> bool:
     """Tell whether no list is at two places in a value, as far as lists and tuples go."""
     met, pending = set[int](), [value]
     while pending:
