@@ -49,7 +49,7 @@ extern "C" __global__ void pick(const float* x, const int* which, float* y)
 
 
 @each_tool
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_80", pytest.param("sm_90", marks=pytest.mark.slow)])
 def test_registers_stack_and_shared_memory(tool: Tool, arch: str) -> None:
     """A kernel with static indices has no stack frame and no local memory; each kernel has its own figures."""
     compiled = compile_cuda(ROTATE, arch, tool=tool)

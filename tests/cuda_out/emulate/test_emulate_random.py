@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from cuda_out.emulate.emulate import emulate_checked
+from tests.slow_cases import slow_unless
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler (g++ or clang++)"
@@ -96,7 +97,7 @@ class Model:
         self.define(f"{name}[{b} % {len(chosen)}]", values[steering % len(chosen), T])
 
 
-@pytest.mark.parametrize("warp_size", [4, 8, 32, 64])
+@pytest.mark.parametrize("warp_size", slow_unless([4, 8, 32, 64], lambda size: size in (8, 32)))
 def test_random_warp_kernels(warp_size: int) -> None:
     """Twenty kernels a warp size, all in one text, in four orders of lanes each."""
     inputs = np.random.default_rng(warp_size).integers(0, 2**32, THREADS, dtype=np.uint32)
