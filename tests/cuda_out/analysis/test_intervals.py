@@ -61,6 +61,8 @@ def test_unary_operations_are_sound(pair: tuple[Range, int]) -> None:
         ("%", ANY, Range(-4, -4), Range(-3, 0)),
         ("//", Range(-3, 63), Range(32, 32), Range(-1, 1)),
         ("//", Range(10, 20), Range(0, 5), Range(2, 20)),
+        ("//", Range(1, 1), Range(1, math.inf), Range(0, 1)),
+        ("//", Range(1, 1), Range(-math.inf, -1), Range(-1, -1)),
         ("&", ANY, Range(7, 7), Range(0, 7)),
         ("^", Range(0, 31), Range(0, 5), Range(0, 31)),
         ("*", Range(0, 0), ANY, Range(0, 0)),

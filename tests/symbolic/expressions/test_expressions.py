@@ -227,3 +227,13 @@ def test_quotients_of_numbers_are_pythons(a: int, b: int) -> None:
     assert e.floor_divide(constant(a), constant(b)) is constant(a // b)
     assert e.modulo(constant(a), constant(b)) is constant(a % b)
     assert e.modulo(constant(a), constant(0)).operator == "%"
+
+
+def test_products_and_quotients_are_read_back() -> None:
+    """Operators of one level, in both orders: the text means what the expression means."""
+    x, y, z = map(number_name, NAMES)
+    pairs = [e.multiply, e.floor_divide, e.modulo]
+    for outer, inner in itertools.product(pairs, repeat=2):
+        for made in (outer(x, inner(y, z)), outer(inner(x, y), z)):
+            (found,) = compiled(NAMES, [made])(29, 7, 4)
+            assert found == value_of(made, {"x": 29, "y": 7, "z": 4}, dict.fromkeys(NAMES, INTEGER)), text_of(made)

@@ -412,6 +412,47 @@ def test_sequences_are_joined_and_repeated() -> None:
         assert outcome[repeated(X, Y)] == repeated(a, b) == repeated.function(a, b)
 
 
+@lifted
+def few(x: Any) -> Any:
+    """Arithmetic on numbers that are one of a few."""
+    i, total = 1 if x < 0 else 2, 0
+    for j in range(3 * i - i // 2):
+        total += j * x
+    return total, [x, 10, 20, 30, 40][i * i]
+
+
+def test_numbers_of_a_few_alternatives_stay_numbers() -> None:
+    """What is computed of them says how long a loop is, and indexes a list."""
+    for a in (-2, 5):
+        outcome = solve(a == X)
+        assert outcome[few(X)] == few(a) == few.function(a)
+
+
+@lifted
+def nested(x: Any, y: Any) -> Any:
+    """What is lazy, inside what is lazy, run over at once."""
+    return list(zip(map(abs, (x, y)), reversed([x, y]), strict=True)), sum(
+        a * b for a, b in zip((x, 2), (y, 3), strict=True)
+    )
+
+
+def handed_on(x: Any) -> Any:
+    """A generator that another function gets."""
+    return only(y for y in (x, 2))
+
+
+def only(some: Any) -> Any:
+    return some
+
+
+def test_what_is_lazy_is_run_over_at_once() -> None:
+    """In a call that does so, however deep; in any other one it is refused."""
+    outcome = solve(all_of(X + 3 == 0, Y - 4 == 0))
+    assert outcome[nested(X, Y)] == nested.function(-3, 4)
+    with pytest.raises(SwizzleError, match="a generator, of which it is not known how far it will be asked"):
+        lifted(handed_on)
+
+
 def test_a_strangers_text_reaches_nothing() -> None:
     """With a table of names, nothing outside of it is called or looked into."""
     import ast

@@ -95,16 +95,19 @@ def test_races_of_three_threads_at_one_cell(threads: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("writer_first", [False, True])
+@pytest.mark.parametrize("lanes", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("met", [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
-def test_barriers_of_a_part_of_a_warp_order_those_who_meet(met: tuple[int, ...], writer_first: bool) -> None:
-    """Lanes 0 and 1 touch a cell before and after a barrier of some lanes: a race unless both of them were there."""
+def test_barriers_of_a_part_of_a_warp_order_those_who_meet(
+    met: tuple[int, ...], lanes: tuple[int, int], writer_first: bool
+) -> None:
+    """Two lanes touch a cell before and after a barrier of some lanes: a race unless both of them were there."""
     shape = LaunchShape((4, 1, 1), (1, 1, 1), 4)
     accesses = []
     for number, writes in enumerate((writer_first, not writer_first)):
         known = np.zeros((1, HARDWARE_WARP), np.int64)
-        if number == 1 and number in met:
+        if number == 1 and lanes[1] in met:
             known[0, list(met)] = 1
-        lane, nothing = np.array([number]), np.zeros(1, np.int64)
+        lane, nothing = np.array([lanes[number]]), np.zeros(1, np.int64)
         accesses.append(Touched(number, writes, lane, nothing, nothing, nothing, known))
     found = list(races(accesses, shape, between_blocks=False))
-    assert [(race.first_thread, race.second_thread) for race in found] == ([] if {0, 1} <= set(met) else [(0, 1)])
+    assert [(race.first_thread, race.second_thread) for race in found] == ([] if {0, 1} <= set(met) else [lanes])
