@@ -46,14 +46,17 @@ Gauge = Callable[[], int]
 
 
 class Interruption(BaseException):
-    """A limit was reached. It is no `Exception`, so that nobody who handles errors takes it for one."""
+    """A limit was reached. It is no `Exception`, so that nobody who handles errors takes it for one.
+
+    Without a message, as the watch raises it, it has that of the innermost scope that is over.
+    """
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)
-        scope = _INNERMOST.get(threading.get_ident())
+        scope, over = _INNERMOST.get(threading.get_ident()), list[str]()
         while scope is not None:
-            scope.told()
+            over.append(scope.told())
             scope = scope.around
+        super().__init__(*(arguments or [said for said in over if said][:1]))
 
 
 class OutOfTime(Interruption):
@@ -111,7 +114,6 @@ class limited:  # used like a function
         except Interruption:
             self._end()
             raise
-        self.tell(error)
         if isinstance(error, MemoryError) and self.memory is not None:
             raise OutOfMemory(_too_much(self.memory)) from None
         return False
@@ -129,12 +131,6 @@ class limited:  # used like a function
             _INNERMOST.pop(self.thread, None)
         else:
             _INNERMOST[self.thread] = self.around
-
-    def tell(self, error: BaseException | None) -> None:
-        """Say in an exception of the watch, which has no words, what is over."""
-        if isinstance(error, Interruption) and not error.args:
-            over = isinstance(error, OutOfMemory) and self.memory is not None
-            error.args = (_too_much(self.memory or 0) if over else self.said,)
 
     # -- what is over ---------------------------------------------------------------------------------------
 
@@ -162,11 +158,14 @@ class limited:  # used like a function
         """Say whether the time is over since a moment only."""
         return kind is OutOfTime and self.until is not None and self.clock() < self.until + LATER
 
-    def told(self) -> None:
-        """Note that an exception was raised, if it was for this scope."""
-        if self.over() is not None:
-            self._last = self.clock()
-            self._raised = self._last if self._raised is None else self._raised
+    def told(self) -> str:
+        """Note that an exception was raised, and return what is over, '' where nothing is."""
+        kind = self.over()
+        if kind is None:
+            return ""
+        self._last = self.clock()
+        self._raised = self._last if self._raised is None else self._raised
+        return self.said if kind is OutOfTime else _too_much(self.memory or 0)
 
 
 _INNERMOST: Final[dict[int, limited]] = {}  # of each thread
@@ -180,8 +179,7 @@ def look(where: Callable[[], str] | None = None) -> None:
         if kind is OutOfTime:
             raise OutOfTime(where()) if where is not None else OutOfTime
         if kind is not None:
-            assert scope.memory is not None
-            raise OutOfMemory(_too_much(scope.memory))
+            raise kind
         scope = scope.around
 
 

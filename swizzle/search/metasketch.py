@@ -294,7 +294,8 @@ def solve(
         return solve_filled(sketch, limits, progress, solve)
     search = _Search(sketch, limits, progress, meaning)
     try:
-        with limited(search.deadline, default_memory() if limits.memory is None else limits.memory):
+        memory = default_memory() if limits.memory is None else limits.memory
+        with limited(search.deadline, memory, said=search.timed_out):
             return _answered(search)
     except Interruption as stopped:  # while what was found was put away
         return search.lost(stopped)
