@@ -4,6 +4,7 @@ import pytest
 
 LIMITS = (
     "swizzle.explain.trials.SECONDS",
+    "swizzle.explain.explain.SECONDS",
     "swizzle.explain.explain.BLAME_SECONDS",
     "swizzle.explain.explain.WORDS_SECONDS",
 )

@@ -22,6 +22,7 @@ from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_all
+from swizzle.explain.explain import because
 from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
 from swizzle.sketches.sketch import Sketch
@@ -88,6 +89,8 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             out.write(answer(result, files, arguments, colour=wants_colour(out)))
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
+            if not arguments.json_object:
+                out.writelines(f"  because {reason}\n" for reason in result.certificate.get("because", ()))
             posed = result.posed or sketch
             # `explain` knows no other form of a template, and solves the sources of a sketch, whatever a file says
             as_posed = arguments.template == "paper" and not (arguments.no_canonical or arguments.fill)
@@ -108,6 +111,8 @@ def _solved_and_written(
     try:
         with bounds.hold():
             result = solved(sketch, arguments, err, bounds)
+            if reasons := because(result):
+                result = replace(result, certificate={**result.certificate, "because": list(reasons)})
             sizes = _sizes(result, sketch, arguments)
             files = [str(path) for path in _write(result, sketch, sizes, arguments, failures)]
     except Interruption as stopped:

@@ -21,10 +21,13 @@ from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Progress, Result, SpaceName
 from symbolic.errors import SwizzleError
-from symbolic.limits import Interruption
+from symbolic.limits import Interruption, limited
+from symbolic.memory import default_memory
 from symbolic.solve.engines import SolverName, quickest_boolean
 from templates.registry import register
 
+SECONDS: Final = 8.0
+"""What an explanation may take beyond the search, where no timeout is given; twice the search, where that is more."""
 BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""
 WORDS_SECONDS: Final = 5.0
@@ -67,7 +70,10 @@ def _explained(
     if result.status != "unsat":
         return replace(found, seconds=seconds | {"total": seconds["solve"]})
     assert result.space is not None
-    deadline = None if limits.timeout is None else started + limits.timeout
+    if limits.timeout is None:
+        deadline = time.monotonic() + max(SECONDS, 2 * result.seconds.get("total", 0.0))
+    else:
+        deadline = started + limits.timeout
     solver: SolverName = quickest_boolean() if limits.solver == "auto" else limits.solver
     space = result.space
 
@@ -79,23 +85,36 @@ def _explained(
     cut_short = ""
     mark = time.monotonic()
     try:
-        problem = Problem.of(sketch.program, sketch.spec)
-        problem.families = register(limits.families)
-        if space == "3" and limits.space is None and problem.has_more("4", "3"):
-            limits = replace(limits, space="3")  # which was searched alone, as there is more
-        found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, report)
-        seconds["blame"] = time.monotonic() - mark
-        mark = time.monotonic()
-        job = Job(sketch, problem, space, limits, solver, blame, whatever, sketch.family)
-        for trial in trials(job, deadline, report):
-            tried.append(trial)
-        seconds["trials"] = time.monotonic() - mark
+        memory = default_memory() if limits.memory is None else limits.memory
+        with limited(deadline, memory, said=f"timeout after {deadline - started:.3g} s"):
+            problem = Problem.of(sketch.program, sketch.spec)
+            problem.families = register(limits.families)
+            if space == "3" and limits.space is None and problem.has_more("4", "3"):
+                limits = replace(limits, space="3")  # which was searched alone, as there is more
+            found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, report)
+            seconds["blame"] = time.monotonic() - mark
+            mark = time.monotonic()
+            job = Job(sketch, problem, space, limits, solver, blame, whatever, sketch.family)
+            for trial in trials(job, deadline, report):
+                tried.append(trial)
+            seconds["trials"] = time.monotonic() - mark
     except Interruption as stopped:
-        cut_short = cut_short or str(stopped) or f"timeout after {time.monotonic() - started:.0f} s"
+        cut_short = cut_short or str(stopped)
     except KeyboardInterrupt:
         cut_short = "interrupted"
     seconds["total"] = time.monotonic() - started
     return replace(found, trials=tuple(tried), cut_short=cut_short, seconds=seconds)
+
+
+def because(result: Result) -> tuple[str, ...]:
+    """Return why the answer of a search is an evident 'no': an output, and what is in the way; () for any other one."""
+    number, sketch = result.certificate.get("evident"), result.posed
+    if number is None or sketch is None:
+        return ()
+    names = PartNames(Problem.of(sketch.program, sketch.spec))
+    blame = Blame((number,), (), (), all_needed=True, proved_smallest=True, complete=True)
+    (output,) = unproducible(names, blame)
+    return (f"{output.cell} cannot be {output.wanted}", *structural(names, blame))
 
 
 def _blame(
@@ -111,6 +130,7 @@ def _blame(
     names = PartNames(problem)
     report("looking for what cannot be produced")
     short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
+    short = found.result.certificate.get("evident", short)
     if short is not None:
         blame = Blame((short,), (), (), all_needed=True, proved_smallest=True, complete=True)
         found = replace(found, outputs=unproducible(names, blame), minimal=True, smallest=True)

@@ -31,6 +31,8 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
             certificate["floor"] = least
         if state.left_open:
             certificate["left_open"] = list(state.left_open)
+    if state.evident is not None:
+        certificate["evident"] = state.evident.output
     solutions, verified = _read(state, candidates) if candidates else ((), {})
     if solutions:
         certificate["verified"] = verified

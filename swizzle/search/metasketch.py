@@ -23,6 +23,7 @@ from swizzle.problem.problem import Problem
 from swizzle.search.answer import result_of
 from swizzle.search.cegis import Cegis
 from swizzle.search.engine import Engine
+from swizzle.search.hopeless import hopeless
 from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
@@ -89,6 +90,9 @@ class _Search(SearchState):
             for space in self.plan.spaces:
                 last = space
                 done = self._search_space(space)
+                if self.evident is not None:
+                    last = self.claims[-1].space
+                    break
                 if self.best is not None and (self.limits.space != "all" or not done or self.is_settled()):
                     optimal = done
                     break
@@ -118,13 +122,16 @@ class _Search(SearchState):
         """Search one space, light parts first; return whether its question was answered for certain."""
         assert self.plan is not None
         self.counterexamples, self.lowered = 0, False
-        for part in self.plan.light_parts(space):
+        parts = self.plan.light_parts(space)
+        for part in parts:
             self.tell(space, "light constants: building the space")
             with closing(self._engine(part, light=True)) as light:
                 if isinstance(self._lower(light), Unknown):
                     return False
             if self.is_settled() if self.goal.counted else self.at_floor():
                 return True
+        if self._is_hopeless(space, before=not parts):
+            return True
         self.tell(space, "building the space")
         if (self.best is None or self.goal.counted) and self.plan.suits_tables(space):
             try:
@@ -141,6 +148,25 @@ class _Search(SearchState):
                 return False
             if self.best is not None:
                 break
+        return True
+
+    def _is_hopeless(self, space: SpaceName, before: bool) -> bool:
+        """Say whether no values of the holes give what is asked, once something was searched in vain; ask that once.
+
+        `before`: nothing was searched in this space yet.
+        """
+        assert self.problem is not None and self.plan is not None
+        first = self.plan.is_first(space)
+        if self.best is not None or self.asked_whatever or (first and before) or not self.limits.canonical:
+            return self.evident is not None
+        self.asked_whatever = True
+        self.tell(space, "looking whether any values do")
+        self.evident = hopeless(self.problem, "glucose")
+        if self.evident is None:
+            return False
+        found = {"looked_at": self.evident.looked_at, "clauses": self.evident.clauses}
+        *_, widest = self.plan.spaces
+        self.claims.append(Claim(widest, None, (), "glucose", found, self.goal.lowered.name))
         return True
 
     def _search_by_solver(self, space: SpaceName) -> bool:

@@ -54,6 +54,10 @@ class Plan:
             self._searched[space] = space == SPACES[0] or self.problem.has_more(space, before)
         return self._searched[space]
 
+    def is_first(self, space: SpaceName) -> bool:
+        """Say whether this is the first space that is searched."""
+        return space == (self.limits.space if self.limits.space in SPACES else SPACES[0])
+
     def light_parts(self, space: SpaceName) -> list[SpaceName]:
         """Return the spaces up to this one, of those in LIGHT, whose light part is searched before the whole space.
 

@@ -9,6 +9,7 @@ from swizzle.costs.goal import Goal
 from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.problem import Problem
+from swizzle.search.hopeless import Hopeless
 from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
@@ -36,6 +37,8 @@ class SearchState:
         self.left_open: list[SpaceName] = []
         self.reason = ""
         self.out_of_memory = False
+        self.asked_whatever = False  # whether it was looked for an evident 'no'
+        self.evident: Hopeless | None = None
         self.narrowed = False  # a space is left that has fillings which were not looked at
         self.problem: Problem | None = None
         self.reading: Reading | None = None

@@ -1,0 +1,89 @@
+"""An evident 'no' is never said where some free tables give what is asked: they are all tried."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swizzle.problem.problem import Problem
+from swizzle.search.hopeless import hopeless
+from swizzle.search.metasketch import solve
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits
+from swizzle.specs.specification import outputs
+from symbolic.errors import SwizzleError
+from templates.registry import template
+from templates.template import Template
+from tests.differential.random_sketches import RandomSketch
+from tests.differential.test_explain_random import Table, functions, random_sketch, right_sets, specification_of, within
+from tests.slow_cases import slow_unless
+
+MOST = 150  # tables of all holes together
+
+
+def changed(spec: Callable[..., Any], seed: float) -> Callable[..., Any]:
+    """Return a specification with an element that is exchanged, doubled, or another one's sum."""
+
+    def asked(*arrays: Any) -> Any:
+        random, found = Random(seed), spec(*arrays)
+        some = random.choice(found)
+        j, k = random.randrange(len(some)), random.randrange(len(some))
+        match random.randrange(4):
+            case 0:
+                some[j], some[k] = some[k], some[j]
+            case 1:
+                some[j] = some[j] + some[k]
+            case 2:
+                some[j] = arrays[0][random.randrange(arrays[0].shape[0])]
+        return found
+
+    return asked
+
+
+def check(seed: int) -> str:
+    """Compare with all tables for one random sketch; return what was said."""
+    random = Random(seed)
+    program = (RandomSketch(random).sketch() if seed % 2 else random_sketch(random)).program
+    sizes = [p.shape[0] for p in outputs(program)]
+    try:
+        probe = Problem.of(program, lambda *arrays: tuple([0] * size for size in sizes))
+        if not program.holes:
+            return "no holes"
+        made = [template(h, p, "1") for h, p in zip(program.holes, probe.points, strict=True)]
+        truth = tuple(random.choice(functions(t, p)) for t, p in zip(made, probe.points, strict=True))
+        spec = changed(specification_of(program, made, truth, random), random.random())
+        problem = Problem.of(program, spec)
+    except SwizzleError as error:
+        return f"refused: {error.found}"
+    found = hopeless(problem, "glucose")
+    tables: list[Template] = [
+        Table((False, True) if h.kind == "cond" else range(h.size), p)
+        for h, p in zip(program.holes, problem.points, strict=True)
+    ]
+    if any(t.size() > MOST for t in tables) or np.prod([t.size() for t in tables]) > MOST:
+        if found is not None:
+            run, wrong = problem.candidate(made, truth)
+            assert wrong or run.violations
+        return "too many tables"
+    some = [functions(t, p) for t, p in zip(tables, problem.points, strict=True)]
+    right = list(right_sets(problem, tables, itertools.product(*some)))
+    if found is None:
+        return "all right" if within(frozenset(range(len(problem.outputs))), right) else "not evident"
+    assert not within(frozenset({found.output}), right)
+    posed = Sketch(program.name, program, spec, {}, program.place)  # type: ignore[arg-type]
+    answer = solve(posed, Limits())
+    assert answer.status == "unsat"
+    return "evident"
+
+
+@pytest.mark.parametrize("part", slow_unless(range(12), lambda part: part < 1))
+def test_random_sketches(part: int) -> None:
+    """Both answers occur, and no 'no' is wrong."""
+    said = Counter(check(seed).partition(":")[0] for seed in range(20 * part, 20 * (part + 1)))
+    assert said["evident"] and said["all right"] + said["not evident"], said
