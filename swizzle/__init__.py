@@ -137,6 +137,11 @@ class _Abilities:
 
         return explain_result(result, timeout)
 
+    def evidence(self, result: Result) -> tuple[str, ...]:
+        from swizzle.explain.explain import because
+
+        return because(result)
+
 
 _abilities: Abilities = _Abilities()
 HANDED_IN[:] = [_abilities]

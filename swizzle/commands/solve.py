@@ -22,7 +22,6 @@ from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_all
-from swizzle.explain.explain import because
 from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
 from swizzle.sketches.sketch import Sketch
@@ -111,7 +110,7 @@ def _solved_and_written(
     try:
         with bounds.hold():
             result = solved(sketch, arguments, err, bounds)
-            if reasons := because(result):
+            if reasons := result.because():
                 result = replace(result, certificate={**result.certificate, "because": list(reasons)})
             sizes = _sizes(result, sketch, arguments)
             files = [str(path) for path in _write(result, sketch, sizes, arguments, failures)]

@@ -112,9 +112,13 @@ def because(result: Result) -> tuple[str, ...]:
     if number is None or sketch is None:
         return ()
     names = PartNames(Problem.of(sketch.program, sketch.spec))
-    blame = Blame((number,), (), (), all_needed=True, proved_smallest=True, complete=True)
-    (output,) = unproducible(names, blame)
-    return (f"{output.cell} cannot be {output.wanted}", *structural(names, blame))
+    (output,) = unproducible(names, _only(number))
+    return (f"{output.cell} cannot be {output.wanted}", *structural(names, _only(number)))
+
+
+def _only(output: int) -> Blame:
+    """Return the conflict of one output, which is wrong whatever the holes are."""
+    return Blame((output,), (), (), all_needed=True, proved_smallest=True, complete=True)
 
 
 def _blame(
@@ -130,11 +134,13 @@ def _blame(
     names = PartNames(problem)
     report("looking for what cannot be produced")
     short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
-    short = found.result.certificate.get("evident", short)
-    if short is not None:
-        blame = Blame((short,), (), (), all_needed=True, proved_smallest=True, complete=True)
-        found = replace(found, outputs=unproducible(names, blame), minimal=True, smallest=True)
-        return replace(found, reasons=structural(names, blame)), blame, True, ""
+    evident = found.result.certificate.get("evident", short)
+    if evident is not None:
+        blame = _only(evident)
+        reasons = structural(names, blame)
+        if reasons or short is not None:  # otherwise the holes' arguments may be what is in the way
+            found = replace(found, outputs=unproducible(names, blame), minimal=True, smallest=True, reasons=reasons)
+            return found, blame, True, ""
     with Relaxed(problem, space, solver, tight=True) as tight:
         outputs = find_outputs(tight, _share(deadline, BLAME_SECONDS))
     if outputs is None:

@@ -186,6 +186,10 @@ class Result(Struct, frozen=True):
         """
         return _abilities().explanation(self, timeout)
 
+    def because(self) -> tuple[str, ...]:
+        """Return why there is no solution in any space, where that is evident at once; else nothing."""
+        return _abilities().evidence(self) if "evident" in self.certificate else ()
+
     @property
     def best(self) -> Solution:
         """The cheapest solution; only a sat result has one."""
@@ -232,6 +236,7 @@ class Abilities(Protocol):
     def tables(self, solution: Solution) -> dict[str, HoleValues]: ...
     def picture(self, solution: Solution, *, block: int, warp: int, colour: Literal["element", "lane"]) -> Drawn: ...
     def explanation(self, result: Result, timeout: float | None) -> Explained: ...
+    def evidence(self, result: Result) -> tuple[str, ...]: ...
 
 
 def _abilities() -> Abilities:
