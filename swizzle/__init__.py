@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from swizzle.costs.cost import Cost, Filled
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
+    from swizzle.language.mathematics import math, where
     from swizzle.language.operators import Operator, operator
     from swizzle.language.parameters import parameter
     from swizzle.language.surface import (
@@ -51,6 +52,7 @@ _LIVES_IN = {
     "swizzle.costs.cost": "Cost Filled",
     "swizzle.language.cuda_namespace": "cuda",
     "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i32 i64 u32 u64",
+    "swizzle.language.mathematics": "math where",
     "swizzle.language.operators": "Operator operator",
     "swizzle.language.parameters": "parameter",
     "swizzle.language.surface": "Accumulator accumulator block_load block_store maximum minimum permute_local sw_cond "
@@ -89,6 +91,7 @@ __all__ = [
     "i64",
     "layouts",
     "load",
+    "math",
     "maximum",
     "minimum",
     "operator",
@@ -105,6 +108,7 @@ __all__ = [
     "u64",
     "warp_load",
     "warp_store",
+    "where",
     "zeros",
 ]
 

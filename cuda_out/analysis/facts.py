@@ -65,7 +65,7 @@ def range_of(expr: Expr, facts: Facts) -> Range:
             )
         case ir.Shuffle(value=value):
             return range_of(value, facts)
-        case ir.Load() | ir.Cast() | ir.HoleCall() | ir.AccumulatorValue() | ir.Compare() | ir.Logic():
+        case ir.Apply() | ir.Load() | ir.Cast() | ir.HoleCall() | ir.AccumulatorValue() | ir.Compare() | ir.Logic():
             return ANY
         case _:
             assert_never(expr)

@@ -83,6 +83,8 @@ class ExpressionPrinter(Struct):
                 return self._unary(op, operand, dtype, facts)
             case ir.Binary():
                 return self._binary(expr, facts)
+            case ir.Apply():
+                return self._apply(expr, facts)
             case ir.Compare(op=op, left=left, right=right):
                 level = PRECEDENCE[op]
                 return CText(f"{self.text(left, facts, level)} {op} {self.text(right, facts, level + 1)}", level, op)
@@ -185,6 +187,24 @@ class ExpressionPrinter(Struct):
             return CText(converted(self.modular(expr, facts).text, dtype), PRIMARY)
         left, right = self.print(expr.left, facts), self.print(expr.right, facts)
         return self._infix(op, self._widened(expr.left, left) if self._widens(expr, facts) else left, right)
+
+    def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
+        """Return a call. What a choice chooses from are arguments, as both are computed."""
+        row, dtype = expr.function.row, expr.dtype
+        if not row.compares:
+            arguments = ", ".join(self.text(operand, facts) for operand in expr.operands)
+            return CText(f"{row.cuda.get(dtype) or function_name(expr.function, dtype)}({arguments})", PRIMARY)
+        self.helpers.add("chosen")
+        a, b, *values = expr.operands
+        level = PRECEDENCE[row.compares]
+        condition = f"{self.text(a, facts, level)} {row.compares} {self.text(b, facts, level + 1)}"
+        then, otherwise = (self._exactly(value, facts) for value in values)
+        return CText(f"chosen({condition}, {then}, {otherwise})", PRIMARY)
+
+    def _exactly(self, expr: Expr, facts: Facts) -> str:
+        """Return data as an argument of a template, which must have its very type."""
+        text = self.text(expr, facts)
+        return converted(text, expr.dtype) if isinstance(expr, ir.Const) and not expr.dtype.is_float else text
 
     def _as_float(self, half: Expr, facts: Facts) -> CText:
         if isinstance(half, ir.Const):
@@ -289,7 +309,7 @@ def function_name(op: str, dtype: DType) -> str:
     >>> function_name("min", DType.F32), function_name("min", DType.I32)
     ('fminf', 'min')
     """
-    if isinstance(op, ir.OperatorName):
+    if isinstance(op, ir.OperatorName | ir.FunctionName):
         return c_name(f"{op}_{dtype.value}")
     return {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
 

@@ -11,6 +11,13 @@ from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, OperatorName, Program
 
 HELPERS: Mapping[str, str] = {
+    "chosen": """\
+/// One of two values, both of which are computed.
+template <typename T>
+__device__ __forceinline__ T chosen(bool condition, T then, T otherwise) {
+  return condition ? then : otherwise;
+}
+""",
     "floor_div": """\
 /// a / b, rounded down.
 template <typename T>

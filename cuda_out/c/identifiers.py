@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from symbolic.algebra.functions import FUNCTIONS
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -24,9 +26,10 @@ CUDA_NAMES = _words(
     """
     threadIdx blockIdx blockDim gridDim warpSize min max abs llabs fabs fabsf fmin fminf fmax fmaxf floor floorf fmod
     fmodf floor_div floor_mod wrapping_abs dim3 half half2 NULL assert signbit isnan isinf INFINITY NAN stdin stdout
-    stderr errno linux unix M_PI EOF RAND_MAX stream cudaStream_t cudaError_t cudaGetLastError size_t
+    stderr errno linux unix M_PI EOF RAND_MAX stream cudaStream_t cudaError_t cudaGetLastError size_t chosen
     """
 )
+CUDA_NAMES |= {name for row in FUNCTIONS.values() for name in row.cuda.values()}
 # Functions of the C library that a kernel's exported symbol would clash with.
 C_LIBRARY = _words(
     """

@@ -16,6 +16,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from cuda_out.c.kernel_text import arguments, blanked, closing, kernel_extent
+from symbolic.algebra.functions import FUNCTIONS
 
 _ARRAY = re.compile(r"^[ \t]*(?:__shared__ )?(?:__align__\(\d+\) )?[\w ]+? (\w+)((?:\[\d+\])+)(?: = \{[^;]*\})?;", re.M)
 _NAMED = re.compile(r"^[ \t]*const (?:int|long long) (\w+) = ([^;]+);", re.M)
@@ -31,17 +32,26 @@ _WIDE = re.compile(r"\bconst long long \w+ = ([^;]+);")
 _LEFT = re.compile(r"\bconst int (\w+) = (\w+ - \w+ < (\d+) \? [^;]+);")
 _HOST_NUMBER = re.compile(r"(?<![\w.])(?<!- )(\d+)(?![\w.])")  # n - 2 rounds up as n - 1 does, of even numbers
 _HOST_ERROR = re.compile(r"if \([^;{}]*\) return \w+;")
+_FUNCTION = re.compile(rf"\b(chosen|{'|'.join(name for row in FUNCTIONS.values() for name in row.cuda.values())})\(")
+_ROWS = list(FUNCTIONS.values())
+_OTHER = {
+    name: other.cuda[dtype]
+    for row, other in zip(_ROWS, _ROWS[1:] + _ROWS[:1], strict=True)
+    if len(row.operands) == len(other.operands)
+    for dtype, name in row.cuda.items()
+}
 _WORD = re.compile(r"\b([A-Za-z_]\w*)\[")
 
 
 class Mutant(Struct, frozen=True):
     """A printed text with one change, said with the line (of the original) that it stands on; a `rare` one is wrong at
-    few lengths or blocks only, so that a run does not show it."""
+    few lengths or blocks only, so that a run does not show it, and a `slight` one by what rounding may be."""
 
     line: int
     change: str
     text: str
     rare: bool = False
+    slight: bool = False
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.change}"
@@ -54,7 +64,8 @@ def mutants(text: str, entry: str, sizes: Sequence[int]) -> tuple[Mutant, ...]:
         for start, end, new, change in changes:
             mutated = text[:start] + new + text[end:]
             if text[start:end] != new and mutated not in found:
-                found[mutated] = Mutant(text.count("\n", 0, start) + 1, change, mutated, rare)
+                slight = _CONSTANT.fullmatch(text[start:end]) is not None and float(text[start:end].rstrip("f")) != 0
+                found[mutated] = Mutant(text.count("\n", 0, start) + 1, change, mutated, rare, slight)
     return tuple(found.values())
 
 
@@ -147,6 +158,16 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
                 "__syncwarp(threadIdx.x & 1 ? 0xaaaaaaaau : 0x55555555u);",
                 "odd and even lanes wait apart",
             )
+    for call in _FUNCTION.finditer(body, first):
+        stop = closing(body, call.end() - 1)
+        parts = arguments(body, call.end(), stop)
+        other = _OTHER.get(call[1])
+        if other:
+            yield call.start(), call.end(), f"{other}(", f"{call[1]} is {other}"
+        if len(parts) > 1:
+            *rest, a, b = parts
+            exchanged = ", ".join(body[slice(*part)].strip() for part in (*rest, b, a))
+            yield call.end(), stop, exchanged, f"the last two arguments of {call[1]} are exchanged"
     for constant in _CONSTANT.finditer(body, first):
         value = float(constant[1])
         near = "1.0" if value == 0 else repr(value * (1 + (2.0**-22 if constant[2] else 2.0**-50)))

@@ -19,7 +19,8 @@ from typing import Final
 from msgspec import Struct
 
 from cuda_out.compile.children import Done, TooLong, refused, run_child, scratch_folder
-from cuda_out.compile.toolchain import COMPILE_SECONDS, Resources, Tool, compile_cuda, uses_local
+from cuda_out.compile.opaque import with_opaque_calls
+from cuda_out.compile.toolchain import COMPILE_SECONDS, Resources, Tool, compile_cuda, compile_to_ptx, uses_local
 from symbolic.errors import SwizzleError
 
 ARCHITECTURES: Final = ("sm_75", "sm_80", "sm_90", "sm_100")
@@ -30,7 +31,8 @@ NO_DISASSEMBLER: Final = "no instruction counts: nvdisasm is not installed (pip 
 class Report(Struct, frozen=True):
     """One kernel on one architecture, compiled without warnings; `instructions` is None without a disassembler.
 
-    `instructions` has a count for each opcode, without padding (NOP).
+    `instructions` has a count for each opcode, without padding (NOP). In `ptx` functions of mathematics are calls
+    (`cuda_out.compile.opaque`).
     """
 
     architecture: str
@@ -69,7 +71,7 @@ def report(text: str, entry: str, architectures: Sequence[str] = ARCHITECTURES) 
 
     Raises SwizzleError if there is no compiler, and CompileError on any warning.
     """
-    found, missing = [], []
+    found, missing, opaque = [], [], with_opaque_calls(text)
     for architecture in architectures:
         try:
             compiled = compile_cuda(text, architecture)
@@ -86,7 +88,7 @@ def report(text: str, entry: str, architectures: Sequence[str] = ARCHITECTURES) 
                 constant_bytes(compiled.cubin, entry),
                 uses_local(compiled.ptx),
                 instruction_counts(compiled.cubin, entry),
-                compiled.ptx,
+                compiled.ptx if opaque == text else compile_to_ptx(opaque, architecture),
             )
         )
     return tuple(found), missing

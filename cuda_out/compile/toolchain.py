@@ -78,18 +78,23 @@ def compile_cuda(
 
 
 def compile_to_ptx(text: str, arch: str = "sm_80") -> str:
-    """Compile CUDA C++ `text` to PTX only, and ignore warnings: for text that is altered on purpose."""
+    """Compile CUDA C++ `text` to PTX only, and ignore warnings: for text that is altered on purpose.
+
+    Functions that are declared only stay calls.
+    """
     _check_arch(arch)
+    separate = ["--relocatable-device-code=true"] if re.search(r'^extern "C" __device__ [^{]*;', text, re.M) else []
     match _choose("auto"):
         case "nvrtc":
-            return _run_nvrtc(text, arch, "kernel.cu", [f"--gpu-architecture={arch.replace('sm_', 'compute_')}"])[1]
+            options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", *separate]
+            return _run_nvrtc(text, arch, "kernel.cu", options)[1]
         case "nvcc":
             with scratch_folder() as scratch:
                 source = Path(scratch, "kernel.cu")
                 source.write_text(text)
                 made = Path(scratch, "kernel.ptx")
                 done = compiled(
-                    ["nvcc", "-std=c++17", f"-arch={arch}", "-w", "-ptx", "-o", str(made), str(source)], made
+                    ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *separate, "-ptx", "-o", str(made), str(source)], made
                 )
                 if done.status:
                     raise CompileError(done.log, text)

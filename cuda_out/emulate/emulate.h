@@ -26,6 +26,9 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
+inline float rsqrtf(float x) { return float(1 / sqrt(double(x))); }
+inline double rsqrt(double x) { return 1 / sqrt(x); }
+
 // ---- vector types ----------------------------------------------------------------------------------------------
 
 namespace swizzle_emulation {

@@ -34,7 +34,8 @@ FULL_MASK: Final = "0xFFFFFFFF"
 
 
 class NumbaExpressions(Struct):
-    """Prints expressions of one program. `used` are the numba types and the constants of `math` that the text names."""
+    """Prints expressions of one program. `used` are the numba types and the constants of `math` that the text names,
+    `modules` the modules whose functions it calls."""
 
     names: Mapping[str, str]
     shapes: Mapping[str, tuple[int, ...]]  # of parameters
@@ -42,6 +43,7 @@ class NumbaExpressions(Struct):
     warp_size: int
     tiles: TileText | None = None
     used: set[str] = field(default_factory=set)
+    modules: set[str] = field(default_factory=set)
 
     def type_name(self, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:
         """Return numba's name of an element type, and note that the module must import it."""
@@ -107,6 +109,8 @@ class NumbaExpressions(Struct):
                 if dtype is DType.INDEX or dtype.is_float:
                     return self._infix(op, self.print(left, facts), self.print(right, facts))
                 return CText(self.cast(self.modular(expr, facts).text, dtype, expr), PRIMARY)
+            case ir.Apply():
+                return self._apply(expr, facts)
             case ir.Compare(op=op, left=left, right=right):
                 level = PRECEDENCE[op]
                 return CText(
@@ -142,6 +146,20 @@ class NumbaExpressions(Struct):
                 raise AssertionError(f"hole {hole} is not filled: only solved programs are printed")
             case _:
                 assert_never(expr)
+
+    def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
+        row = expr.function.row
+        if not row.compares:
+            call = ", ".join(self.text(operand, facts) for operand in expr.operands)
+            name = row.numba or python_name(expr.function)
+            self.modules |= {"math", "libdevice"} & {name.partition(".")[0]}
+            name += "f" if name.startswith("libdevice.") and expr.dtype is DType.F32 else ""
+            return CText(self.cast(f"{name}({call})", expr.dtype, expr), PRIMARY)
+        a, b, then, otherwise = expr.operands
+        level = PRECEDENCE[row.compares]
+        test = f"{self.text(a, facts, level + 1)} {row.compares} {self.text(b, facts, level + 1)}"
+        yes, no = self.text(then, facts, TERNARY + 1), self.text(otherwise, facts, TERNARY)
+        return CText(f"{yes} if {test} else {no}", TERNARY, "if")
 
     def modular(self, expr: Expr, facts: Facts) -> CText:
         """Return integer data computed in 64 bits: its low bits are right, and its type is int64 or uint64."""

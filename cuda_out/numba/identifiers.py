@@ -22,8 +22,8 @@ NUMBA_TYPE: Final = {
 }
 """numba's types of values; half precision is missing, because numba does not compute with it."""
 OWN: Final = frozenset(
-    {"cuda", "inf", "nan", "stream", "checks", "name", "array", "dtype", "shape", "found", *NUMBA_TYPE.values()}
-)
+    ["cuda", "math", "libdevice", "inf", "nan", "stream", "checks", "name", "array", "dtype", "shape", "found"]
+).union(NUMBA_TYPE.values())
 
 
 def python_name(name: str) -> str:

@@ -98,11 +98,16 @@ class _Module:
         for line in "\n".join(provenance).splitlines():
             out.line(f"# {line}".rstrip())
         out.line()
+        if "math" in self.expressions.modules:
+            out.line("import math")
         constants = self.expressions.used & {"inf", "nan"}
         if constants:
             out.line(f"from math import {', '.join(sorted(constants))}")
+        if constants or "math" in self.expressions.modules:
             out.line()
         out.line(f"from numba import {', '.join(['cuda', *sorted(self.expressions.used - constants)])}")
+        if "libdevice" in self.expressions.modules:
+            out.line("from numba.cuda import libdevice")
         out.line()
         out.line()
         for op in self.operators:

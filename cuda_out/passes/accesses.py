@@ -15,7 +15,7 @@ import numpy as np
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.vectors import VectorAccess, arrays_in_memory, vector_accesses
 from symbolic.errors import Place
-from symbolic.ir.program import DeclareArray, DType, For, Load, Parameter, Program, Shuffle, Stmt, Store
+from symbolic.ir.program import DeclareArray, DType, For, FunctionName, Load, Parameter, Program, Shuffle, Stmt, Store
 from symbolic.machine.accesses import WORD, WarpAccess, bytes_of
 from symbolic.machine.machine import Machine
 from symbolic.values.data import DataVector
@@ -78,6 +78,9 @@ class _NoData:
 
     def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
         return a
+
+    def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
+        return operands[0]
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         return a

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cuda_out.ptx.kinds import KIND_OF, is_float, width
+from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.operators import of_kind
 from symbolic.algebra.terms import WIDEN, Term
-from symbolic.ir.program import DType, OperatorName
+from symbolic.ir.program import DType, FunctionName, OperatorName
 
 
 class Expected:
@@ -41,6 +42,8 @@ class Expected:
             return normal.of_kind(kind, term)
         if op.startswith(("to_", WIDEN)):
             return self._converted(kind, DType(op.rpartition("_")[2]), args[0])
+        if isinstance(op, FunctionName) and op.row.compares:
+            return self._chosen(kind, op.row.compares, args)
         parts = [self.written_out(kind, arg) for arg in args]
         match op:
             case "+":
@@ -76,10 +79,20 @@ class Expected:
                 if op == "<<":
                     return normal.shifted_left(kind, parts[0], by)
                 return normal.shifted_right(kind, parts[0], by)
+            case FunctionName():
+                return terms.apply(term_name(op.row), tuple(parts))
             case OperatorName():
                 return terms.apply(of_kind(op, kind), tuple(parts))
             case _:
                 return terms.apply(f"{op}:{kind}", tuple(parts))
+
+    def _chosen(self, kind: str, op: str, args: tuple[Term, ...]) -> Term:
+        """Return a choice between two values by a comparison of two others, which have a type of their own."""
+        normal = self.normal
+        compared = self._own_kind(args[0], "") or self._own_kind(args[1], kind)
+        a, b = (self.written_out(compared, arg) for arg in args[:2])
+        condition = normal.less(compared, a, b) if op == "<" else normal.equal(compared, a, b)
+        return normal.select(kind, condition, *(self.written_out(kind, arg) for arg in args[2:]))
 
     def _constant(self, kind: str, value: float) -> Term:
         """Return a constant as the printed text has it: rounded to its type."""
@@ -113,6 +126,7 @@ class Expected:
             return KIND_OF[self.arrays[args[0]]]
         if op.startswith(("to_", WIDEN)):
             return KIND_OF[DType(op.rpartition("_")[2])]
+        args = args[2:] if isinstance(op, FunctionName) and op.row.compares else args
         kinds = [self._own_kind(arg, "") for arg in args] if op != "const" else []
         found = [kind for kind in kinds if kind]
         return max(found, key=width) if found else default

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from cuda_out.ptx.concrete import Operation, decode
 from cuda_out.ptx.forms import SPECIAL
 from cuda_out.ptx.kinds import KINDS, Bits, Typed, typed, untyped, width
+from cuda_out.ptx.mathematics import operation_of
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
@@ -248,7 +249,7 @@ class PtxMachine:
         function = self.kernel.functions.get(called.text) if isinstance(called, Name) else None
         if function is None or not (isinstance(target, Group) and isinstance(given, Group)):
             raise NotInterpreted(str(instruction))
-        operation = self.operators.get(function.name) or applied(function)
+        operation = self.operators.get(function.name) or operation_of(function) or applied(function)
         if operation is None or len(given.items) != len(operation.sources) or len(target.items) != 1:
             raise NotInterpreted(f"{instruction}{function.refused and f' ({function.refused})'}")
         values = [self.registers.read(v, kind, at) for v, kind in zip(given.items, operation.sources, strict=True)]
@@ -294,6 +295,8 @@ def applied(function: Kernel) -> Operation | None:
 
 def is_pure(function: Kernel, callers: frozenset[str] = frozenset()) -> bool:
     """Say whether a function touches no memory but its own, no other thread, and asks not which thread it is."""
+    if operation_of(function) is not None:
+        return True
     if function.refused:
         return False
     if function.name in callers:

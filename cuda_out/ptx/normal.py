@@ -165,7 +165,15 @@ class Normal(Rings):
         return bounded or (op == f"min.s{width(kind)}" and all(self._positive(kind, a) for a in args))
 
     def less(self, kind: str, a: Term, b: Term) -> Term:
-        return self.terms.const(0) if a == b else self._predicate(f"lt.{kind}", (a, b))
+        """Return whether a value is less than another; of an integer and a number, with the number on the right."""
+        if a == b:
+            return self.terms.const(0)
+        if not is_float(kind) and self.terms.is_const(a) and not self.terms.is_const(b):
+            number, mask = int(self.terms.nodes[a][1][0]), (1 << width(kind)) - 1
+            if number & mask != (mask if kind[0] == "u" else mask >> 1):  # the greatest has no next
+                more = self.lifted(kind, number + 1 & mask)
+                return self.inverted("pred", self._predicate(f"lt.{kind}", (b, more)))
+        return self._predicate(f"lt.{kind}", (a, b))
 
     def equal(self, kind: str, a: Term, b: Term) -> Term:
         """Return whether two values are equal; of a choice between numbers, whether it is made."""
@@ -177,6 +185,7 @@ class Normal(Rings):
                 if other not in args[1:]:
                     return self.terms.const(0)
                 return args[0] if other == args[1] else self.inverted("pred", args[0])
+        kind = kind if is_float(kind) else f"b{width(kind)}"
         return self._predicate(f"eq.{kind}", tuple(sorted((a, b))))
 
     def _predicate(self, op: str, args: tuple[Term, ...]) -> Term:
@@ -202,6 +211,10 @@ class Normal(Rings):
                 return self.absolute(typed, x) if args[1] == x else self.scaled(typed, -1, self.absolute(typed, x))
             if self.scaled(typed, -1, x) == y and args in ((y, self.terms.const(0)), (self.terms.const(0), y)):
                 return self.absolute(typed, y) if args[0] == y else self.scaled(typed, -1, self.absolute(typed, y))
+        for chosen, other, join in ((a, b, self.conjunction), (b, a, self.disjunction)):  # two conditions of one choice
+            made_by, (further, *values) = self.terms.nodes[chosen][0], self.terms.nodes[chosen][1] or (0,)
+            if made_by.startswith("select.") and other == values[1 if join == self.conjunction else 0]:
+                return self.select(kind, join("pred", condition, further), *values)
         real = "f" if self.is_real(a) or self.is_real(b) else "b"
         return self.terms.apply(f"select.{real}{width(kind)}", (condition, a, b))
 
@@ -243,6 +256,7 @@ class Normal(Rings):
         if op != other or len(args) != len(others) or not self.is_real(a):
             return False
         head, fixed = op.partition(".")[0], 1 if op.startswith("select") else 0
-        if head not in ("inverse", "min", "max", "abs", "select") or args[:fixed] != others[:fixed]:
+        opaque = op.endswith(":f64")  # a function of mathematics
+        if not (opaque or head in ("inverse", "min", "max", "abs", "select")) or args[:fixed] != others[:fixed]:
             return False
         return all(self.close(x, y, tolerance) for x, y in zip(args[fixed:], others[fixed:], strict=True))

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from cuda_out.ptx.body import BodyReader
 from cuda_out.ptx.lexer import END, Token
 from cuda_out.ptx.syntax import (
+    DECLARED,
     Kernel,
     NotInterpreted,
     PtxVariable,
@@ -26,7 +27,6 @@ from cuda_out.ptx.token_reader import TokenReader
 _LINKING: Final = frozenset((".visible", ".weak", ".extern", ".common"))
 _TUNING: Final = frozenset((".minnctapersm", ".maxnctapersm", ".maxnreg"))
 """What a kernel says of itself that changes no value, each with one number."""
-_DECLARED: Final = "a function without a body"
 
 
 @lru_cache(maxsize=8)
@@ -70,9 +70,9 @@ class _Module(TokenReader):
                 if function.name not in functions:
                     self._declare(begin, function.name, names)
                     functions[function.name] = function
-                elif functions[function.name].refused == _DECLARED:
+                elif functions[function.name].refused == DECLARED:
                     functions[function.name] = function
-                elif function.refused != _DECLARED:
+                elif function.refused != DECLARED:
                     raise self.refused(begin, "a function is defined twice")
             elif self.next.text in (".global", ".const", ".shared") and linking != ".extern":
                 variable = self.variable(self.take().text[1:])
@@ -140,7 +140,7 @@ class _Module(TokenReader):
             pass
         function = Kernel(name, parameters, result=result[0] if len(result) == 1 else None)
         if self.found(";"):
-            return replace(function, refused=_DECLARED)
+            return replace(function, refused=DECLARED)
         return self._with_body(function, variables)
 
     def _with_body(self, kernel: Kernel, variables: list[PtxVariable]) -> Kernel:

@@ -83,6 +83,8 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     head, _, rest = operation.name.partition(".")
     kind = operation.result
     match head:
+        case "math" | "sqrt":
+            return normal.terms.apply(f"{rest if head == 'math' else head}:f64", v)
         case "mul" if not rest:
             return normal.multiply(kind, v[0], v[1])
         case "mul" | "mad" if rest.startswith("wide."):

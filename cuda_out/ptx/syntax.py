@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
@@ -66,6 +66,9 @@ class PtxVariable(Struct, frozen=True):
     data: bytes | None
 
 
+DECLARED: Final[str] = "a function without a body"
+
+
 class Kernel(Struct, frozen=True):
     """One `.entry`; `labels` say before which instruction they stand, `parameters` are name and type, in order.
 
@@ -86,3 +89,8 @@ class Kernel(Struct, frozen=True):
     functions: Mapping[str, Kernel] = field(default_factory=dict)
     result: tuple[str, str] | None = None
     refused: str = ""
+
+    @property
+    def declared(self) -> bool:
+        """Say whether it is a function without a body."""
+        return self.refused == DECLARED

@@ -201,6 +201,8 @@ class _Walk:
                 if operand.dtype.is_data:
                     return replace(expr, operand=self.expr(operand, scope)[0]), 0
                 return replace(expr, operand=self._fixed(operand, scope, "a number that is made data")), 0
+            case ir.Apply(operands=operands):
+                return replace(expr, operands=tuple(self.expr(operand, scope)[0] for operand in operands)), 0
             case ir.Load(array=array, indices=indices):
                 return replace(expr, indices=self._access(array, indices, scope, expr.place)), 0
             case ir.Shuffle(mask=mask, value=value, lane=lane):

@@ -30,6 +30,7 @@ from symbolic.ir.program import (
     DeclareAccumulator,
     DeclareArray,
     For,
+    FunctionName,
     Hole,
     Load,
     OperatorName,
@@ -102,6 +103,8 @@ def normal_form(node: Any, names: dict[str, int]) -> Any:
             return node.value
         case OperatorName():
             return node.law.row
+        case FunctionName():
+            return node.row.row
         case Struct():
             kind: type[Any] = type(node)
             named, unspelled = NAMES.get(kind), UNSPELLED.get(kind, frozenset())

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from cuda_out.c.mutate import Mutant, host_mutants, mutants, together
 from cuda_out.c.printer import CudaSource
+from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.emulate import EmulationError, emulate
@@ -26,6 +27,7 @@ from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.trial import Array, Arrays, first_difference
 from swizzle.commands.validator import SizesValidator
 from swizzle.solution.words import count
+from symbolic.ir.walk import functions_of
 
 
 class MutationOutcome(Struct, frozen=True):
@@ -66,14 +68,15 @@ def try_mutants(source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | 
     if not variants:
         return MutationOutcome(0, (), ())
     killed, same, unseen = 0, [], []
+    rounds = bool(functions_of(sizes[0].filled.program))  # then no numbers are exact
     text, names = together(source.text, source.entry, variants, dispatch=False)
-    ptx, validator = compile_to_ptx(text), SizesValidator(sizes, source.tiling)
+    ptx, validator = compile_to_ptx(with_opaque_calls(text)), SizesValidator(sizes, source.tiling)
     differences = _differences(source, sizes, variants, (ptx, names))
     for mutant, name, difference in zip(variants, names, differences, strict=True):
-        validation = validator.validate(ptx, name)
+        validation, told = validator.validate(ptx, name), bool(difference) or (mutant.slight and rounds)
         if validation.verdict == "equal" and not difference:
             same.append(mutant)
-        elif (validation.verdict == "different" and difference) or (mutant.rare and validation.verdict != "equal"):
+        elif (validation.verdict == "different" and told) or (mutant.rare and validation.verdict != "equal"):
             killed += 1
         else:
             said = "; ".join(validation.findings[:1]) or "equal"

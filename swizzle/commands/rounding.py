@@ -7,6 +7,7 @@ exact in any order, as for small whole numbers, the bound is 0, and results are 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -15,9 +16,10 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.specs.specification import Meaning, outputs
+from symbolic.algebra.functions import Function
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import UNWRITTEN, Term
-from symbolic.ir.program import DType, Program
+from symbolic.ir.program import DType, FunctionName, Program
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DIVISION: Final = 4
@@ -63,7 +65,12 @@ class Rounding:
 
     def spreads(self) -> bool:
         """Tell whether a NaN in an input reaches the outputs: there are no extremes, which may leave it out."""
-        return not any(op in ("min", "max") for op, _ in self.meaning.terms.nodes)
+        return not any(op in ("min", "max") or isinstance(op, FunctionName) for op, _ in self.meaning.terms.nodes)
+
+    def keeps_infinities(self) -> bool:
+        """Tell whether infinities in the inputs are infinities or no numbers in each precision: a function of
+        mathematics may be 0 in single precision and tiny in double."""
+        return not any(isinstance(op, FunctionName) and not op.row.compares for op, _ in self.meaning.terms.nodes)
 
     def divisor(self) -> int:
         """Return what all inputs should be a multiple of, so that quotients by whole constants are whole."""
@@ -130,11 +137,34 @@ def _combined(op: str, args: Any, v: list[_Node], dtype: DType, given: Mapping[s
             errors = max(n.error for n in v)
         case "abs":
             value, magnitude = abs(v[0].value), v[0].magnitude
+        case FunctionName():
+            value, errors, magnitude = _function(op.row, [(n.value, n.error) for n in v], u, tiny, dtype)
         case _:
             raise _Unknown
     if math.isnan(errors):
         errors = math.inf
     return _Node(value, errors, magnitude + errors, 0.0 if errors else unit)
+
+
+def _function(
+    row: Function, given: list[tuple[float, float]], u: float, tiny: float, dtype: DType
+) -> tuple[float, float, float]:
+    """Return a function's value, how far it may be from what CUDA gives, and its magnitude."""
+    values = [value for value, _ in given]
+    found = float(row.on_numbers(values))
+    if row.compares:
+        (a, least), (b, most), *chosen = given
+        decided = abs(a - b) > least + most or (least == most == 0)  # else rounding may choose the other one
+        error = max(error for _, error in chosen) + (0.0 if decided else abs(chosen[0][0] - chosen[1][0]))
+        return found, error, max(abs(value) for value, _ in chosen)
+    slope = 0.0
+    if row.lipschitz is not None:
+        slope = row.lipschitz * sum(error for _, error in given)
+    elif any(error for _, error in given):
+        corners = itertools.product(*((value - error, value + error) for value, error in given))
+        slope = max(abs(float(row.on_numbers(list(corner))) - found) for corner in corners)
+    units = row.ulp.get(dtype, 1.0)
+    return found, slope + 2 * units * u * (abs(found) + slope) + tiny * max(1, units), abs(found)
 
 
 def _exact(value: float) -> _Node:

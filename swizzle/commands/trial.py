@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from swizzle.commands.rounding import Rounding
 from symbolic.algebra.numbers import NUMPY_DTYPES
-from symbolic.ir.program import Binary, Const, DType, Parameter, Program
+from symbolic.ir.program import Apply, Binary, Const, DType, Parameter, Program
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Arrays: TypeAlias = Mapping[str, Array]
@@ -73,7 +73,9 @@ def trials(
 def _kinds(program: Program, rounding: Rounding | None) -> tuple[Kind, ...]:
     if not any(parameter.dtype.is_float for parameter in program.parameters):
         return KINDS[:1]
-    return KINDS[:2] if rounding is None else KINDS
+    if rounding is None:
+        return KINDS[:2]
+    return KINDS if rounding.keeps_infinities() else KINDS[:-1]
 
 
 def first_difference(
@@ -160,7 +162,7 @@ def stays_whole(program: Program) -> bool:
     """Tell whether whole data gives whole results: no division of floats, no constant with a fraction."""
     for node in _nodes(program.body):
         match node:
-            case Binary(op="/"):
+            case Binary(op="/") | Apply():
                 return False
             case Const(value=float(value)) if not value.is_integer():
                 return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, Literal, NoReturn
@@ -13,14 +14,17 @@ from typing_extensions import assert_never
 
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
+from swizzle.frontend.functions import read_function, read_where
 from swizzle.frontend.operators import BOOL, INDEX, Value
 from swizzle.frontend.resolve import MISSING, element_type
 from swizzle.frontend.scope import AccumulatorName, ArrayName
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
+from swizzle.language.mathematics import function_of
 from swizzle.language.operators import Operator, known_names
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
 from swizzle.specs.function import SequentialFunction
+from symbolic.algebra.functions import FUNCTIONS as FUNCTION_ROWS
 from symbolic.algebra.law import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
@@ -35,8 +39,8 @@ DECLARATIONS: Final[dict[str, Any]] = {
     "cuda.shared.array": cuda.shared.array,
 }
 FUNCTIONS: Final = (
-    "min, max, abs, len, f32(...) and its like, the functions of cuda, holes, accumulators, loads and stores, device "
-    "functions"
+    "min, max, abs, where, len, f32(...) and its like, the functions of math and cuda, holes, accumulators, loads and "
+    "stores, device functions"
 )
 SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_sync": ("idx", "src_lane"),
@@ -58,7 +62,13 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     place = reader.kernel.source.place(node)
     if isinstance(found, Operator):
         return _joined(reader, found.law, positional(reader, node, found.name, 2, 99), place)
+    row = function_of(found)
+    if row is not None:
+        count = len(row.operands)
+        return read_function(reader, row, positional(reader, node, ast.unparse(node.func), count, count), place)
     name, function = called(reader, node)
+    if name == "where":
+        return read_where(reader, positional(reader, node, name, 3, 3), place)
     if name in BY_SPELLING:
         return _hole(reader, BY_SPELLING[name], bind(reader, name, function, node), node)
     if name in SHUFFLES:
@@ -332,7 +342,11 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
             function,
             f"a call of {function.id}, which is not part of the kernel language",
             FUNCTIONS,
-            near(function.id, [*KERNEL_NAMES, *devices, *own]) or "write it out in arithmetic",
+            f"write math.{function.id}(...)"
+            if function.id in FUNCTION_ROWS
+            else f"the element types are {', '.join(ELEMENT_TYPES)}"
+            if re.fullmatch(r"(?:bf|[fiu]|float|u?int)\d+", function.id)
+            else near(function.id, [*KERNEL_NAMES, *devices, *own]) or "write it out in arithmetic",
         )
     reader.unknown(function)
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from symbolic.algebra.law import LAWS, find_law, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
+    Apply,
     Binary,
     BinaryOp,
     Cast,
@@ -272,6 +273,14 @@ def unary(op: UnaryOp, operand: Value, place: Place) -> Value:
 
 def compare(op: CompareOp, left: Value, right: Value, place: Place) -> Expr:
     """Build a comparison of two indices, folding constants."""
+    for side in (left, right):
+        if (dtype_of(side) or INDEX).is_data:
+            fail(
+                place,
+                f"data-dependent control: `{op}` of {describe(side)} is a condition",
+                "a condition made of thread coordinates, loop variables, constants and holes",
+                f"data cannot steer; choose between two values with where(a {op} b, x, y), which computes both",
+            )
     a = coerce(left, INDEX, f"an operand of `{op}`")
     b = coerce(right, INDEX, f"an operand of `{op}`")
     if isinstance(a, Const) and isinstance(b, Const):

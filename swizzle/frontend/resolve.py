@@ -19,6 +19,7 @@ from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
 from swizzle.language.cuda_namespace import NAMESPACES, Dim3, KernelOnly
 from swizzle.language.element_types import ElementType
+from swizzle.language.mathematics import MathNamespace
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
@@ -28,6 +29,10 @@ from symbolic.suggest import near
 from templates.holes import spellings
 
 MISSING: Final = object()
+_ELSEWHERE: Final = {
+    "atomic": "each output element is stored by one thread: reduce in an accumulator, by shuffles or in a shared array",
+}
+"""What to do where a name of numba.cuda's is not there."""
 
 
 class Launch(Struct, frozen=True):
@@ -127,7 +132,7 @@ class NameReader(Struct):
             return self.kernel.environment.get(self.spelled(node), MISSING)
         if isinstance(node, ast.Attribute):
             base = self.resolve(node.value)
-            if isinstance(base, (*NAMESPACES, ModuleType)) and node.attr[0] != "_":
+            if isinstance(base, (*NAMESPACES, MathNamespace, ModuleType)) and node.attr[0] != "_":
                 return getattr(base, node.attr, MISSING)
         return MISSING
 
@@ -154,7 +159,9 @@ class NameReader(Struct):
                 node,
                 f"{spell(node.value)} has no `{node.attr}`",
                 f"one of {', '.join(public)}" if public else "",
-                near(node.attr, public, spell(node.value) + ".") or "docs/language.md names them all",
+                _ELSEWHERE.get(node.attr)
+                or near(node.attr, public, spell(node.value) + ".")
+                or "docs/language.md names them all",
             )
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
             self.unknown(node.value)

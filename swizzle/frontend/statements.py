@@ -167,7 +167,9 @@ class StatementReader:
                 target,
                 f"{target.id} is declared and also assigned elsewhere",
                 "one meaning for each name",
-                "use another name",
+                f"add to it with {target.id}.accumulate(v), or use another name"
+                if what == "accumulator"
+                else "use another name",
             )
         assert isinstance(value, ast.Call)
         arguments = bind(reader, what, DECLARATIONS[what], value)

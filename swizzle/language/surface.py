@@ -26,6 +26,7 @@ from swizzle.language.element_types import (
     u32,
     u64,
 )
+from swizzle.language.mathematics import math, where
 from swizzle.language.operators import Operator
 from symbolic.algebra.law import LAWS
 
@@ -248,6 +249,8 @@ KERNEL_NAMES: Final[dict[str, Any]] = {
     "permute_local": permute_local,
     "accumulator": accumulator,
     "cuda": cuda,
+    "math": math,
+    "where": where,
     **{builtin.__name__: builtin for builtin in (range, len, min, max, abs)},
 }
 

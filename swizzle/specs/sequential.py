@@ -16,20 +16,21 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from swizzle.language.device_function import DeviceFunction
+from swizzle.language.mathematics import DataFunction, math, where
 from swizzle.language.operators import Operator
 from swizzle.language.surface import maximum, minimum, zeros
 from swizzle.source.kernel_source import Source
 from swizzle.specs.function import SequentialFunction
-from swizzle.specs.syntax import BUILTINS, PART, check_sequential
+from swizzle.specs.syntax import BUILTINS, NAMESPACES, PART, check_sequential
 from symbolic.algebra.law import LAWS
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
 from symbolic.lifting.builtins import HANDLED, Caller
-from symbolic.lifting.environment import Closure, KnownFunction, NameTable
+from symbolic.lifting.environment import Closure, KnownFunction, Namespace, NameTable
 from symbolic.lifting.functions import closure_with_defaults
 from symbolic.lifting.reading import TextOrigin, code_of
 from symbolic.lifting.states import PathSite
-from symbolic.lifting.values import Items, is_data, outward, shape_of
+from symbolic.lifting.values import DIRECT, Items, is_data, outward, shape_of
 
 
 class SourceText(TextOrigin, frozen=True):
@@ -53,7 +54,7 @@ class SequentialNames(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name in self._names:
             found = self._names[name]
-        elif name in BUILTINS:
+        elif name in BUILTINS or name in NAMESPACES:
             return _MEANINGS.get(name) or getattr(builtins, name)
         else:
             found = self._operators[name]
@@ -65,7 +66,9 @@ class SequentialNames(Mapping[str, Any]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*BUILTINS, *self._names, *self._operators, *extension_names("operators")]))
+        return iter(
+            dict.fromkeys([*BUILTINS, *NAMESPACES, *self._names, *self._operators, *extension_names("operators")])
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -200,7 +203,35 @@ def _refusing(function: DeviceFunction) -> Callable[[Caller, PathSite, ast.AST, 
     return call
 
 
-_MEANINGS: Final = {name: KnownFunction(name, _extreme(name)) for name in ("min", "max", "minimum", "maximum")} | {
-    "zeros": KnownFunction("zeros", _zeros)
+def _computing(name: str, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return how a function on data is called: of `count` numbers or data."""
+
+    def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        wrong = [each for each in arguments if not DIRECT[type(each)] or each is None]
+        if keywords or len(arguments) != count or wrong:
+            raise SwizzleError(
+                f"a wrong call of {name}", place=site.where(), expected=f"{count} numbers or data, without names",
+                fix="give it the elements of lists one by one" if wrong else "write the arguments in order",
+            )  # fmt: skip
+        try:
+            return function(*arguments)
+        except SwizzleError as error:
+            raise SwizzleError(error.found, place=site.where(), expected=error.expected, fix=error.fix) from None
+
+    return call
+
+
+_MATH: Final = {
+    name: KnownFunction(f"math.{name}", _computing(f"math.{name}", value, len(value.row.operands)))
+    if isinstance(value, DataFunction)
+    else value
+    for name, value in vars(math).items()
+}
+_MEANINGS: Final[dict[str, Any]] = {
+    name: KnownFunction(name, _extreme(name)) for name in ("min", "max", "minimum", "maximum")
+} | {
+    "zeros": KnownFunction("zeros", _zeros),
+    "where": KnownFunction("where", _computing("where", where, 3)),
+    "math": Namespace("math", _MATH),
 }
 """What names mean that Python does not have, or has for numbers only."""

@@ -76,9 +76,11 @@ METHODS: Final = ("append", "extend", "insert", "pop", "clear", "reverse", "copy
 """The methods of lists."""
 BUILTINS: Final = (
     "sum", "range", "len", "min", "max", "minimum", "maximum", "abs", "zip", "enumerate", "any", "all", "zeros", "list",
-    "tuple", "reversed", "map", "sorted", "divmod", "pow", "bool", "int",
+    "tuple", "reversed", "map", "sorted", "divmod", "pow", "bool", "int", "where",
 )  # fmt: skip
 """The functions that the sequential part has without defining them."""
+NAMESPACES: Final = ("math",)
+"""The names that hold others, without defining them."""
 
 
 def check_sequential(tree: ast.FunctionDef | ast.expr, source: Source) -> None:
@@ -108,6 +110,8 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
                 source.mistake(
                     node, f"a {type(value).__name__} is {part}", "ints, floats, lists and arrays", "leave it out"
                 )
+        case ast.Attribute(value=ast.Name(id="math")):
+            pass
         case ast.Attribute(attr=attribute):
             if attribute not in ("shape", *METHODS):
                 source.mistake(
@@ -128,7 +132,8 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
         case ast.Call(keywords=keywords, func=function):
             if any(keyword.arg is None for keyword in keywords):
                 source.mistake(node, "`**` in a call", fix="write the arguments one by one")
-            if isinstance(function, ast.Attribute) and function.attr not in METHODS:
+            of_math = isinstance(function, ast.Attribute) and ast.unparse(function.value) == "math"
+            if isinstance(function, ast.Attribute) and function.attr not in METHODS and not of_math:
                 source.mistake(
                     function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list", "write a loop"
                 )

@@ -11,7 +11,7 @@ from symbolic.algebra.law import wrapped
 from symbolic.algebra.numbers import Lanes, conversion
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Terms
-from symbolic.ir.program import DType
+from symbolic.ir.program import DType, FunctionName
 
 
 class Canonical:
@@ -41,6 +41,9 @@ class Canonical:
         if op == "-":
             return self.binary("+", a, self.unary("-", b, dtype), dtype)
         return self.rows(op, np.stack(np.broadcast_arrays(a, b), axis=1))
+
+    def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
+        return self.rows(function, np.stack(np.broadcast_arrays(*operands), axis=1))
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if source is DType.INDEX:

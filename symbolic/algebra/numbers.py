@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from symbolic.algebra.law import LAWS, Law, law_of
 from symbolic.algebra.terms import WIDEN
-from symbolic.ir.program import DType
+from symbolic.ir.program import DType, FunctionName
 
 Lanes = npt.NDArray[Any]
 
@@ -69,6 +69,7 @@ class Algebra(Protocol):
     def constant(self, value: Any, dtype: DType) -> Any: ...
     def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes: ...
     def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes: ...
+    def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes: ...
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes: ...
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes: ...
 
@@ -91,6 +92,10 @@ class Numbers:
         with np.errstate(all="ignore"):
             function = BINARY.get(op) or on_arrays(law_of(op))
             return np.asarray(function(a, b), NUMPY_DTYPES[dtype])
+
+    def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
+        """Return a function of data (`symbolic.algebra.functions`)."""
+        return np.asarray(function.row.on_numbers(list(operands)), NUMPY_DTYPES[dtype])
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         with np.errstate(all="ignore"):

@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from symbolic.algebra.functions import COMPARE
 from symbolic.algebra.law import Law, law_of
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
-from symbolic.ir.program import DType, OperatorName
+from symbolic.ir.program import DType, FunctionName, OperatorName
 
 PRIME = (1 << 61) - 1
 HALF = 30  # bits
 SMALL_PRIME = (1 << HALF) - 35
 
 
-class Residue(Struct, frozen=True):
+class Residue(Struct, frozen=True, eq=False):
     """A number modulo PRIME."""
 
     value: int
@@ -68,6 +69,33 @@ class Residue(Struct, frozen=True):
         seed = int.from_bytes(name.encode(), "big") % PRIME
         return Residue(pow(self.value + seed, 3, PRIME))
 
+    def apply_function(self, function: FunctionName, arguments: Sequence[Any]) -> Any:
+        """Return a function of several values, of which this is one: some fixed one, of those that mean nothing."""
+        return (chosen if function.row.compares else scattered)(function, arguments)
+
+    def __lt__(self, other: Any) -> bool:
+        return self.value < Residue.of(other).value
+
+    def __le__(self, other: Any) -> bool:
+        return self.value <= Residue.of(other).value
+
+    def __gt__(self, other: Any) -> bool:
+        return self.value > Residue.of(other).value
+
+    def __ge__(self, other: Any) -> bool:
+        return self.value >= Residue.of(other).value
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int | float) or hasattr(other, "dtype"):
+            other = Residue.of(other)
+        return isinstance(other, Residue) and self.value == other.value
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Residue:
         """Return what an operator with a law makes of two; `swapped`: the other one comes first."""
         return _apply(op, Residue.of(other), self) if swapped else _apply(op, self, Residue.of(other))
@@ -92,6 +120,15 @@ class Residues(Numbers):
             return super().binary(op, a, b, dtype)
         return _objects([_apply(op, x, y) for x, y in zip(*np.broadcast_arrays(a, b), strict=True)])
 
+    def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
+        rows = zip(*np.broadcast_arrays(*operands), strict=True)
+        if function.row.compares:
+            found = [chosen(function, row) for row in rows]
+            return _objects(found) if dtype.is_float else np.array(found, NUMPY_DTYPES[dtype])
+        if not dtype.is_float:
+            return super().apply(function, operands, dtype)
+        return _objects([scattered(function, row) for row in rows])
+
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if target.is_float and source.is_float:
             widens = ("f16", "f32", "f64").index(source.value) <= ("f16", "f32", "f64").index(target.value)
@@ -111,6 +148,22 @@ class Residues(Numbers):
         for on, value in zip(active, values, strict=True):
             total = _objects([_apply(op, x, y) if o else x for o, x, y in zip(on, total, value, strict=True)])
         return total
+
+
+def chosen(function: FunctionName, arguments: Sequence[Any]) -> Any:
+    """Return one of the last two of four values by a comparison of the first two, residues in some total order."""
+    a, b, x, y = arguments
+    if isinstance(a, Residue) or isinstance(b, Residue):
+        a, b = Residue.of(a).value, Residue.of(b).value
+    return x if COMPARE[function.row.compares](a, b) else y
+
+
+def scattered(function: FunctionName, arguments: Sequence[Any]) -> Residue:
+    """Return some fixed function of residues, another one for each name and order of the arguments."""
+    found = Residue(len(arguments))
+    for argument in arguments:
+        found = (found + Residue.of(argument)).scattered(function)
+    return found
 
 
 def _start(law: Law) -> int | float:

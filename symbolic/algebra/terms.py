@@ -22,6 +22,7 @@ from msgspec import Struct
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.law import LAWS, find_law, infix, law_of
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import FunctionName
 
 Term: TypeAlias = int
 WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
@@ -228,6 +229,8 @@ class Terms:
         if law is not None and law.commutes:
             args = tuple(sorted(args, key=self.reading_order))
         texts = [self.show(arg) for arg in args]
+        if isinstance(op, FunctionName):
+            return str(op.row.text(texts))
         if op == "~":
             return f"~{texts[0]}"
         if not infix(op) or not (find_law(op) or len(op) <= 2):
@@ -246,6 +249,12 @@ class Terms:
                 return (1, *args)
             case _:
                 return (2, op, sorted(self.reading_order(arg) for arg in args if isinstance(arg, int)))
+
+
+_OPAQUE = (
+    "choose between values with swizzle.where(a < b, x, y), or swizzle.minimum(a, b) and swizzle.maximum(a, b); "
+    "branch and index on integers only"
+)
 
 
 def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
@@ -280,6 +289,68 @@ def binary(terms: Terms, op: str, a: Term, b: Term) -> Term:
     if op == "-":
         return terms.apply("+", (a, terms.apply("*", (terms.const(-1), b))))
     return terms.apply(op, (a, b))
+
+
+class Comparison:
+    """A comparison of data in a specification, for `where`: it has no truth value. `a < b & c < d` and `~` combine."""
+
+    __slots__ = ("op", "sides")
+
+    def __init__(self, op: str, sides: tuple[Any, Any]) -> None:
+        self.op, self.sides = op, sides
+
+    def choose(self, where: Callable[[str, Any, Any, Any, Any], Any], then: Any, otherwise: Any) -> Any:
+        """Return the choice between two values; `where` is one by a comparison of two."""
+        a, b = self.sides
+        match self.op:
+            case "&":
+                return pick(where, a, pick(where, b, then, otherwise), otherwise)
+            case "|":
+                return pick(where, a, then, pick(where, b, then, otherwise))
+            case "~":
+                return pick(where, a, otherwise, then)
+            case _:
+                return where(self.op, a, b, then, otherwise)
+
+    def __and__(self, other: Any) -> Comparison:
+        return Comparison("&", (self, other))
+
+    def __or__(self, other: Any) -> Comparison:
+        return Comparison("|", (self, other))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> Comparison:
+        return Comparison("~", (self, None))
+
+    def __bool__(self) -> bool:
+        raise self._refuse("compares")
+
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Datum:
+        """Refuse the comparison as an operand."""
+        raise self._refuse("computes with a comparison of")
+
+    def _refuse(self, what: str) -> SwizzleError:
+        side: Any = self
+        while isinstance(side, Comparison):
+            side = next(each for each in side.sides if isinstance(each, Datum | Comparison))
+        found: SwizzleError = side.refused(what)
+        return found
+
+
+def pick(where: Callable[[str, Any, Any, Any, Any], Any], condition: Any, then: Any, otherwise: Any) -> Any:
+    """Return one of two values by a condition, a comparison of data among them."""
+    if isinstance(condition, Comparison):
+        return condition.choose(where, then, otherwise)
+    return then if condition else otherwise
+
+
+def _comparison(op: str) -> Callable[[Datum, Any], Any]:
+    def method(self: Datum, other: Any) -> Any:
+        right = self.lift(other)
+        return NotImplemented if right is None else Comparison(op, (self, right))
+
+    return method
 
 
 class Datum:
@@ -375,37 +446,39 @@ class Datum:
     def __invert__(self) -> Datum:
         return Datum(self.terms, self.terms.apply("~", (self.term,)))
 
-    def _refuse(self, what: str) -> SwizzleError:
+    def refused(self, what: str, fix: str = _OPAQUE) -> SwizzleError:
         return SwizzleError(
             f"the specification {what} the data value {self.terms.show(self.term)}",
             expected="a specification that treats data as opaque: only arithmetic on it",
-            fix="use swizzle.minimum(a, b) and swizzle.maximum(a, b) for data; branch and index on integers only",
+            fix=fix,
         )
 
     def __bool__(self) -> bool:
-        raise self._refuse("takes the truth value of")
+        raise self.refused("takes the truth value of")
 
-    def __eq__(self, other: object) -> Any:
-        raise self._refuse("compares")
-
-    def __lt__(self, other: object) -> Any:
-        raise self._refuse("compares")
-
-    __le__ = __gt__ = __ge__ = __ne__ = __lt__
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
 
     def __index__(self) -> int:
-        raise self._refuse("indexes with")
+        raise self.refused("indexes with")
 
     def __int__(self) -> int:
-        raise self._refuse("converts to an integer")
+        raise self.refused("converts to an integer")
 
     def __float__(self) -> float:
-        raise self._refuse("converts to a float")
+        raise self.refused("converts to a float", "write `from swizzle import math`, whose functions take data")
 
     def __iter__(self) -> Iterator[Any]:
-        raise self._refuse("iterates over")
+        raise self.refused("iterates over")
 
     __hash__ = None  # type: ignore[assignment]
+
+    def apply_function(self, function: str, arguments: Sequence[Any]) -> Datum:
+        """Return a function of several values, of which this is one."""
+        lifted = [self.lift(value) for value in arguments]
+        if any(value is None for value in lifted):
+            raise TypeError(f"{function} of what is no number")
+        return Datum(self.terms, self.terms.apply(function, [value.term for value in lifted if value is not None]))
 
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Datum:
         """Return `op(self, other)` for an operator without Python syntax, as min; `swapped`: `op(other, self)`."""

@@ -69,6 +69,26 @@ class OperatorName(str):
     __hash__ = str.__hash__
 
 
+class FunctionName(str):
+    """The name of a function on data, with its row, a `symbolic.algebra.functions.Function`."""
+
+    __slots__ = ("row",)
+    row: Any
+
+    def __new__(cls, name: str, row: Any) -> FunctionName:
+        made = super().__new__(cls, name)
+        made.row = row
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionName) and (self.row is other.row or self.row == other.row)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
 BinaryOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"] | OperatorName
 ReductionOp: TypeAlias = Literal["+", "*", "min", "max", "&", "|", "^"] | OperatorName
 """A name of `symbolic.algebra.law.LAWS`, or a user's operator."""
@@ -118,6 +138,15 @@ class Binary(Struct, frozen=True):
     op: BinaryOp
     left: Expr
     right: Expr
+    dtype: DType
+    place: Place
+
+
+class Apply(Struct, frozen=True):
+    """A function of data: `math.exp(v)`, `where(a < b, x, y)`. All operands are evaluated."""
+
+    function: FunctionName
+    operands: tuple[Expr, ...]
     dtype: DType
     place: Place
 
@@ -209,6 +238,7 @@ Expr: TypeAlias = (
     | Coordinate
     | Unary
     | Binary
+    | Apply
     | Compare
     | Logic
     | Select

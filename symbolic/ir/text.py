@@ -6,6 +6,7 @@ from typing_extensions import assert_never
 
 from symbolic.ir.program import (
     AccumulatorValue,
+    Apply,
     Binary,
     Cast,
     Compare,
@@ -66,6 +67,8 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
                 chained = isinstance(left, Binary) and left.op == op
                 return f"{at_least(level if chained else _ARITHMETIC, left)} {op} {at_least(_ARITHMETIC, right)}", level
             return f"{at_least(level, left)} {op} {at_least(level + 1, right)}", level
+        case Apply(function, operands):
+            return function.row.text([python_text(each, program) for each in operands]), _ATOM
         case Compare(op, left, right):
             return f"{at_least(_COMPARE + 1, left)} {op} {at_least(_COMPARE + 1, right)}", _COMPARE
         case Logic(op, left, right):

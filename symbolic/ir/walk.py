@@ -26,6 +26,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (operand,)
         case ir.Binary(left=left, right=right) | ir.Compare(left=left, right=right) | ir.Logic(left=left, right=right):
             return (left, right)
+        case ir.Apply(operands=operands):
+            return operands
         case ir.Select(condition, then, otherwise):
             return (condition, then, otherwise)
         case ir.Load(indices=indices) | ir.AccumulatorValue(indices=indices):
@@ -49,6 +51,8 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(expr, operand=new[0])
         case ir.Binary() | ir.Compare() | ir.Logic():
             return replace(expr, left=new[0], right=new[1])
+        case ir.Apply():
+            return replace(expr, operands=new)
         case ir.Select():
             return replace(expr, condition=new[0], then=new[1], otherwise=new[2])
         case ir.Load() | ir.AccumulatorValue():
@@ -118,6 +122,20 @@ def operators_of(program: Program) -> tuple[tuple[ir.OperatorName, ir.DType], ..
             for part in subexpressions(expr):
                 if isinstance(part, ir.Binary):
                     note(part.op, part.dtype)
+    return tuple(found)
+
+
+def functions_of(program: Program) -> tuple[tuple[ir.FunctionName, ir.DType], ...]:
+    """Return the functions on data of a program, each with the types of its results there, in order."""
+    found: dict[tuple[ir.FunctionName, ir.DType], None] = {}
+    for stmt in statements(program.body):
+        expressions = list(own_expressions(stmt))
+        if isinstance(stmt, ir.DeclareAccumulator):
+            expressions += [stmt.final.body] if stmt.final else []
+        for expr in expressions:
+            for part in subexpressions(expr):
+                if isinstance(part, ir.Apply):
+                    found[part.function, part.dtype] = None
     return tuple(found)
 
 
@@ -277,6 +295,8 @@ def spelling(expr: Expr) -> tuple[object, ...]:
             own = (name, axis)
         case ir.Unary(op=op) | ir.Binary(op=op) | ir.Compare(op=op) | ir.Logic(op=op):
             own = (op,)
+        case ir.Apply(function=function):
+            own = (function,)
         case ir.Select() | ir.Cast():
             own = ()
         case ir.Load(array=name) | ir.AccumulatorValue(accumulator=name):

@@ -101,6 +101,13 @@ class KnownFunction(Struct, frozen=True, eq=False):
     call: Callable[[Any, Any, ast.AST, list[Any], dict[str, Any]], Any]
 
 
+class Namespace(Struct, frozen=True, eq=False):
+    """A name that holds others: `math.exp`. What it has is `KnownFunction`, or a number."""
+
+    name: str
+    members: Mapping[str, Any]
+
+
 class NameTable(Struct, frozen=True, eq=False):
     """What names mean by a table, for a text that may be a stranger's; no name ever means something else later.
 

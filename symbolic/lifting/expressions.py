@@ -21,7 +21,7 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, sequences
 from symbolic.lifting.budget import BITS, ROUND, Budget
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Closure
+from symbolic.lifting.environment import Closure, Namespace
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import for_all, spread
 from symbolic.lifting.sharing import Sharing
@@ -193,7 +193,19 @@ class Expressions(ABC):
     def _compared(self, node: ast.Compare, state: State) -> Guard:
         """Return the guard of one comparison."""
         self.budget.left -= 1
-        kind, a, b = type(node.ops[0]), self.value(node.left, state), self.value(node.comparators[0], state)
+        return self._related(node, self.value(node.left, state), self.value(node.comparators[0], state), state)
+
+    def _comparison(self, node: ast.Compare, state: State) -> Any:
+        """Return a comparison as a value: of data it is data, for a `where`."""
+        if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
+            return self._truth_value(node, state)
+        a, b = self.value(node.left, state), self.value(node.comparators[0], state)
+        if DIRECT[type(a)] and DIRECT[type(b)] and (is_data(type(a)) or is_data(type(b))):
+            return _COMPARE[type(node.ops[0])](a, b)
+        return truth_value(conditions(), self._related(node, a, b, state))
+
+    def _related(self, node: ast.Compare, a: Any, b: Any, state: State) -> Guard:
+        kind = type(node.ops[0])
         try:
             if DIRECT[type(a)] and DIRECT[type(b)]:
                 found = None
@@ -381,6 +393,13 @@ class Expressions(ABC):
                 return getattr(each, name)
             if isinstance(each, Items | Union):
                 site.fail(f"AttributeError: {said(each)} has no `.{name}`")
+            if isinstance(each, Namespace):
+                if name not in each.members:
+                    raise self.error(
+                        node, f"{each.name} has no `{name}`", f"one of {', '.join(each.members)}",
+                        near(name, each.members, f"{each.name}."),
+                    )  # fmt: skip
+                return each.members[name]
             known = getattr(type(each), name, None)
             if is_record(each) and isinstance(known, property) and isinstance(known.fget, FunctionType):
                 return self.call(site, node, MethodType(known.fget, each))
@@ -594,7 +613,7 @@ _HANDLERS: Final[dict[type[ast.AST], Callable[[Expressions, Any, State], Any]]] 
     ast.UnaryOp: Expressions._unary,
     ast.BinOp: Expressions._binary,
     ast.BoolOp: Expressions._bool_op,
-    ast.Compare: Expressions._truth_value,
+    ast.Compare: Expressions._comparison,
     ast.IfExp: Expressions._if_expression,
     ast.Tuple: Expressions._sequence,
     ast.List: Expressions._sequence,

@@ -349,7 +349,7 @@ def truth(site: PathSite, value: Any) -> Guard:
         raise SwizzleError(
             f"data-dependent control: this condition is {kind_of(value)}", place=site.where(),
             expected="a condition on ints: sizes, loop variables and constants",
-            fix="a specification computes with data; it does not branch on it",
+            fix="a specification does not branch on data: choose between two values with where(a < b, x, y)",
         )  # fmt: skip
     return TRUE if attempt(site, bool, value) else FALSE
 

@@ -21,6 +21,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.functions import defined_with
 from symbolic.algebra.numbers import Algebra, conversion
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
@@ -28,6 +29,7 @@ from symbolic.ir.layout import cell_name, extend, extend_lanes
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
+    Apply,
     Assign,
     Barrier,
     Binary,
@@ -40,6 +42,7 @@ from symbolic.ir.program import (
     DType,
     Expr,
     For,
+    FunctionName,
     HoleCall,
     If,
     Load,
@@ -381,6 +384,10 @@ class Machine:
                 return self._data(op, node, self.value(operand, mask))
             case Binary():
                 return self._binary(node, mask)
+            case Apply(function, operands):
+                values = [self.value(operand, mask) for operand in operands]
+                found = defined_with(partial(self._built, node), function.row, values)
+                return found  # type: ignore[no-any-return]
             case Compare(op, left, right):
                 return lift(*COMPARE[op], self.index(left, mask), self.index(right, mask))
             case Logic(op, left, right):
@@ -437,7 +444,15 @@ class Machine:
             right = np.where(wrong, 1, right)
         return lift(scalar, lanes, left, right)
 
-    def _data(self, op: str, node: Unary | Binary, *operands: Value) -> DataVector:
+    def _built(self, node: Apply, op: str, *operands: Any) -> DataVector:
+        """Apply an operator, or a function that nothing defines."""
+        if not isinstance(op, FunctionName):
+            return self._data(op, node, *operands)
+        if all(isinstance(o, np.ndarray) for o in operands):
+            return self.algebra.apply(op, operands, node.dtype)
+        return Mapped(self._canonical().terms, op, operands, node.place)
+
+    def _data(self, op: str, node: Unary | Binary | Apply, *operands: Value) -> DataVector:
         data: Any = operands
         if all(isinstance(o, np.ndarray) for o in operands):
             if len(operands) == 1:

@@ -16,6 +16,7 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
+from symbolic.algebra.functions import defined_with
 from symbolic.ir import program as ir
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.ir.program import DType, Expr, Program, Stmt
@@ -345,6 +346,14 @@ class Forward:
 
                     return Lazy(lambda t: combine(safe, a(t), b(t)))
                 return Lazy(lambda t: combine(scalar, a(t), b(t)))
+            case ir.Apply(function, operands):
+                values = [self._value(operand, mask) for operand in operands]
+
+                def built(op: str, *of: Lazy) -> Lazy:
+                    return Lazy(lambda t: self.values.apply(op, [one(t) for one in of], node.dtype))
+
+                made: Lazy = defined_with(built, function.row, values)
+                return made
             case ir.Compare(op, left, right):
                 return self._steered(COMPARE[op][0], left, right, mask)
             case ir.Logic(op, left, right):

@@ -21,7 +21,7 @@ from pysmt.fnode import FNode
 from symbolic.algebra.law import find_law, law_of
 from symbolic.algebra.numbers import conversion
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms, binary, unary
-from symbolic.ir.program import DeclareAccumulator, DType
+from symbolic.ir.program import DeclareAccumulator, DType, FunctionName
 from symbolic.second.forward import NotCovered, both, exactly, is_odd, no, some_of
 
 MOST_PRODUCTS = 50_000
@@ -101,6 +101,8 @@ class TermValues:
 
     def _apply(self, op: str, keys: tuple[Any, ...]) -> Any:
         if all(isinstance(key, int) for key in keys):
+            if isinstance(op, FunctionName):
+                return self.terms.apply(op, keys)
             return unary(self.terms, op, keys[0]) if len(keys) == 1 else binary(self.terms, op, keys[0], keys[1])
         if op == "-":
             negative = self._apply("*", (self.terms.const(-1), keys[-1]))

@@ -38,7 +38,7 @@ class Data(ABC):
         self._by_items: dict[int, bool] = {}
         self._natural: dict[int, bool] = {}
         self._reduced_by: dict[int, frozenset[str]] = {}
-        self._sizes: dict[tuple[int, bool], tuple[int, int]] = {}
+        self._sizes: dict[tuple[int, str, bool], tuple[int, int]] = {}
 
     def equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         """Return the guard under which thread t's value is `term`, built once per encoding."""
@@ -119,7 +119,7 @@ class Data(ABC):
 
     def sizes(self, terms: Terms, t: int, size: Size) -> tuple[int, int]:
         """Return how many items thread t's value has at least and at most, whatever the holes are."""
-        key = t, size.by_coefficients
+        key = t, size.op, size.by_coefficients
         if key not in self._sizes:
             self._sizes[key] = self._find_sizes(terms, t, size)
         return self._sizes[key]

@@ -10,9 +10,10 @@ from typing import Any
 
 from symbolic.algebra.law import Law, find_law
 from symbolic.algebra.tally import Held, Is, Size, Tally, Unwritten
-from symbolic.algebra.terms import WIDEN, Term, Terms
+from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms
 from symbolic.algebra.undo import undo
 from symbolic.errors import Place
+from symbolic.ir.program import FunctionName
 from symbolic.values.contents import held_whole, is_reduction
 from symbolic.values.data import (
     EXPANSION_LIMIT,
@@ -73,7 +74,8 @@ class Mapped(Data):
         return True
 
     def need(self, t: int, term: Term) -> Need | None:
-        ways, (_, positions) = list(self._combinations(t, term)), self._sets(t)
+        ways = list(self._combinations(t, term))
+        positions = [i for i, operand in enumerate(self.operands) if possible(operand, t) is None]
         if len(ways) != 1 or not positions:
             return None
         operand = self.operands[positions[0]]
@@ -245,6 +247,11 @@ class Mapped(Data):
 
     def _combinations(self, t: int, term: Term) -> Iterator[tuple[Term, ...]]:
         """Yield the operands' values that give a term."""
+        if isinstance(self.op, FunctionName) and term != UNWRITTEN:  # equal arguments are all that is known of it
+            made_by, arguments = self.terms.nodes[term]
+            if made_by == self.op:
+                yield arguments
+            return
         sets, positions = self._sets(t)
         for chosen in itertools.product(*(sorted(s) for s in sets if s is not None)):
             if positions:

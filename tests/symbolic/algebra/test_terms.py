@@ -80,7 +80,17 @@ def test_arrays_index_like_numpy() -> None:
 
 
 @pytest.mark.parametrize(
-    "use", [bool, int, float, iter, lambda d: d == d, lambda d: d < 1, lambda d: [1, 2][d], lambda d: sum([d], d) and 1]
+    "use",
+    [
+        bool,
+        int,
+        float,
+        iter,
+        lambda d: bool(d == d),
+        lambda d: bool(d < 1),
+        lambda d: [1, 2][d],
+        lambda d: sum([d], d) and 1,
+    ],
 )
 def test_data_refuses_to_steer(use) -> None:  # type: ignore[no-untyped-def]
     """A specification that branches, compares or indexes on data is told so."""

@@ -1,0 +1,36 @@
+"""Functions of mathematics in PTX: calls of functions that are declared only (`cuda_out.compile.opaque`)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from cuda_out.compile.opaque import PREFIX, SPELLED
+from cuda_out.ptx.concrete import Operation
+from cuda_out.ptx.kinds import KIND_OF, KINDS, width
+from cuda_out.ptx.syntax import Kernel
+from symbolic.algebra.functions import Function
+
+
+def term_name(row: Function) -> str:
+    """Return the operator of a function in written-out terms. Floats are real numbers, so it is one for all types."""
+    return f"{row.symbol}:f64"
+
+
+def operation_of(function: Kernel) -> Operation | None:
+    """Return the function of mathematics that a function of a module stands for: one without a body."""
+    if not function.declared or not function.name.startswith(PREFIX):
+        return None
+    found = SPELLED.get(function.name.removeprefix(PREFIX))
+    if found is None or function.result is None:
+        return None
+    row, dtype = found
+    kind = KIND_OF[dtype]
+    given = [kind for _, kind in function.parameters]
+    if [width(each) for each in (*given, function.result[1])] != [width(kind)] * (len(row.operands) + 1):
+        return None
+    return Operation(f"math.{row.symbol}", (kind,) * len(given), kind, partial(_numbers, row, KINDS[kind]))
+
+
+def _numbers(row: Function, kind: type, *values: Any) -> Any:
+    return row.on_numbers(list(values)).astype(kind)

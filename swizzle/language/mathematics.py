@@ -1,0 +1,82 @@
+"""The functions of mathematics on data, `math.exp` and its like, and `where`: for kernels and specifications.
+
+In a specification they take numbers, NumPy's arrays and symbolic data. To the proof, a function means nothing but that
+equal arguments give equal values (`symbolic.algebra.functions`). In a kernel, Python's own `math.exp` and `numpy.exp`
+are read as these.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Final
+
+from symbolic.algebra.functions import FUNCTIONS, Function, applied
+from symbolic.algebra.functions import where as where_row
+from symbolic.algebra.terms import pick
+from symbolic.errors import SwizzleError
+
+
+class DataFunction:
+    """A function on data: `math.exp`. Call it in a kernel, or in a specification on numbers or data."""
+
+    def __init__(self, row: Function) -> None:
+        self.row = row
+        self.__name__ = row.symbol
+        of = ", ".join(row.operands)
+        self.__doc__ = f"{row.symbol}({of}) of float data, f32 or f64."
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Apply the function to numbers, NumPy's arrays or data."""
+        if len(arguments) != len(self.row.operands):
+            raise SwizzleError(
+                f"{self.row.symbol} with {len(arguments)} argument{'s' * (len(arguments) != 1)}",
+                expected=f"{self.row.symbol}({', '.join(self.row.operands)})",
+            )
+        return applied(self.row, list(arguments))
+
+    def __repr__(self) -> str:
+        return f"math.{self.row.symbol}"
+
+
+class MathNamespace(SimpleNamespace):
+    """The functions of mathematics on data, and the constants of Python's `math`."""
+
+
+def _namespace() -> MathNamespace:
+    import math as python_math
+
+    constants = {name: getattr(python_math, name) for name in ("pi", "e", "tau", "inf")}
+    return MathNamespace(**{name: DataFunction(row) for name, row in FUNCTIONS.items()}, **constants)
+
+
+math: Final[Any] = _namespace()
+
+
+def where(condition: Any, then: Any, otherwise: Any) -> Any:
+    """Return `then` where the condition holds, else `otherwise`; the condition may compare data: `where(a < b, a, b)`.
+
+    Both values are computed. Conditions are combined with `&`, `|` and `~`, in a kernel also with `and`, `or`, `not`.
+    """
+    if hasattr(condition, "dtype") and getattr(condition, "ndim", False):
+        import numpy
+
+        return numpy.where(condition, then, otherwise)
+    return pick(_where, condition, then, otherwise)
+
+
+def _where(op: str, a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+    return applied(where_row(op), [a, b, then, otherwise])
+
+
+_OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}
+"""NumPy's names."""
+
+
+def function_of(found: object) -> Function | None:
+    """Return the function on data that an object stands for, which may be Python's or NumPy's; None for others."""
+    if isinstance(found, DataFunction):
+        return found.row
+    if getattr(found, "__module__", None) == "math" or type(found).__name__ == "ufunc":
+        name = str(getattr(found, "__name__", ""))
+        return FUNCTIONS.get(_OTHERS.get(name, name))
+    return None

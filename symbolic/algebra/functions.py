@@ -1,0 +1,201 @@
+"""Functions on data that mean nothing to a proof: one row each, which every printer and every interpreter reads.
+
+All that a proof knows of `math.exp` is that equal arguments give equal values. A row says how the function is called
+in sketches, CUDA and numba, what it is on NumPy's numbers, and how far CUDA's is from it at most; there is no second
+table. `where(a < b, x, y)` is such a function too, of four arguments. A row may be `defined`: what it means is then
+written with other operators and rows, which is what a proof sees, and it keeps its own spelling in printed text.
+
+A user's function (`own`) is a row that is in no table: its name carries it (`symbolic.ir.program.FunctionName`).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from symbolic.ir.program import DType, FunctionName
+
+FLOATS: Final = frozenset({DType.F32, DType.F64})
+Build = Callable[..., Any]
+"""Makes a value of an operator (`"+"`), or of a function, and of its operands."""
+
+
+class Function(Struct, frozen=True):
+    """A function on data. All arguments of a function of mathematics have the type of the result.
+
+    `numpy` is NumPy's name of the function, or a function on arrays, of double precision. `cuda` is its name for each
+    type, `numba` that for numba.cuda. `ulp` are the largest errors of `cuda` in units of the last place, from the CUDA
+    C++ Programming Guide (Mathematical Functions). `lipschitz` bounds the slope; None where the function is monotone in
+    each argument. `compares` is the comparison of a `where`. `shown` is how texts write a call, '' for
+    `math.name(a, b)`. `body` is the C++ text of a user's own function, of the parameters `operands`.
+    """
+
+    symbol: str
+    operands: tuple[str, ...]
+    numpy: str | Callable[..., Any] = ""
+    cuda: Mapping[DType, str] = field(default_factory=dict)
+    numba: str = ""
+    ulp: Mapping[DType, float] = field(default_factory=dict)
+    lipschitz: float | None = None
+    defined: Callable[..., Any] | None = None
+    compares: str = ""
+    shown: str = ""
+    types: frozenset[DType] = FLOATS
+    own: bool = False
+    body: str = ""
+    python: str = ""
+
+    @property
+    def name(self) -> FunctionName:
+        """The function as programs and terms hold it."""
+        return _name(self.symbol) if not self.own else FunctionName(self.symbol, self)
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What terms, and so answers, depend on."""
+        return "function", self.symbol
+
+    def takes(self, dtype: DType) -> bool:
+        """Say whether the function has a meaning for data of this type."""
+        return dtype in self.types
+
+    def text(self, arguments: list[str]) -> str:
+        """Return a call as texts show it."""
+        return (self.shown or f"{'' if self.own else 'math.'}{self.symbol}({{}})").format(
+            *(arguments if self.shown else [", ".join(arguments)])
+        )
+
+    def on_numbers(self, arguments: list[Any]) -> Any:
+        """Return the function of NumPy numbers or arrays, computed in double precision unless it only chooses."""
+        import numpy as np
+
+        if self.compares:
+            condition = COMPARE[self.compares](*arguments[:2])
+            if np.ndim(condition):
+                return np.where(condition, *arguments[2:])
+            return arguments[2] if condition else arguments[3]
+        function: Any = getattr(np, self.numpy) if isinstance(self.numpy, str) else self.numpy
+        with np.errstate(all="ignore"):
+            kind = np.result_type(*(a if hasattr(a, "dtype") else np.float64(a) for a in arguments))
+            found = function(*(np.asarray(a, np.float64) for a in arguments))
+            return np.asarray(found).astype(kind if kind.kind == "f" else np.float64)[()]
+
+
+COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def _less(swap: bool, exchange: bool) -> Callable[..., Any]:
+    def defined(build: Build, a: Any, b: Any, x: Any, y: Any) -> Any:
+        (a, b), (x, y) = (b, a) if swap else (a, b), (y, x) if exchange else (x, y)
+        return build(where("<").name, a, b, x, y)
+
+    return defined
+
+
+def _unequal(build: Build, a: Any, b: Any, x: Any, y: Any) -> Any:
+    return build(where("==").name, a, b, y, x)
+
+
+def _fused(build: Build, a: Any, b: Any, c: Any) -> Any:
+    return build("+", build("*", a, b), c)
+
+
+def _each(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    """Return a function of numbers on arrays."""
+
+    def on_arrays(x: Any) -> Any:
+        import numpy as np
+
+        return np.vectorize(function, otypes=[np.float64])(x)
+
+    return on_arrays
+
+
+def _row(
+    symbol: str, numpy: Any, single: float, double: float, lipschitz: float | None = None, operands: str = "x",
+    numba: str = "", defined: Any = None,
+) -> Function:  # fmt: skip
+    """A function of mathematics: CUDA's has its name in double precision, and an f behind it in single."""
+    return Function(
+        symbol, tuple(operands.split()), numpy, {DType.F32: f"{symbol}f", DType.F64: symbol},
+        numba or f"math.{symbol}", {DType.F32: single, DType.F64: double}, lipschitz, defined,
+    )  # fmt: skip
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    row.symbol: row
+    for row in (
+        _row("exp", "exp", 2, 1),
+        _row("exp2", "exp2", 2, 1, numba="libdevice.exp2"),
+        _row("expm1", "expm1", 1, 1),
+        _row("log", "log", 1, 1),
+        _row("log2", "log2", 1, 1),
+        _row("log10", "log10", 2, 1),
+        _row("log1p", "log1p", 1, 1),
+        _row("sqrt", "sqrt", 0.5, 0.5),
+        _row("rsqrt", lambda x: 1 / x**0.5, 2, 1, numba="libdevice.rsqrt"),
+        _row("sin", "sin", 2, 2, 1),
+        _row("cos", "cos", 2, 2, 1),
+        _row("asin", "arcsin", 2, 2),
+        _row("acos", "arccos", 2, 2),
+        _row("atan", "arctan", 2, 2),
+        _row("sinh", "sinh", 3, 2),
+        _row("tanh", "tanh", 2, 2),
+        _row("erf", _each(math.erf), 2, 2),
+        _row("erfc", _each(math.erfc), 4, 5),
+        _row("pow", "power", 4, 2, operands="x y"),
+        _row("fma", lambda a, b, c: a * b + c, 0.5, 0.5, operands="a b c", numba="cuda.fma", defined=_fused),
+    )
+}
+"""The functions of mathematics, as `math.exp` and its like."""
+
+_WHERE: Final = {
+    op: Function(
+        f"where{op}", ("a", "b", "x", "y"), compares=op, shown=f"where({{0}} {op} {{1}}, {{2}}, {{3}})",
+        types=frozenset(dtype for dtype in DType if dtype.is_data), defined=defined,
+    )
+    for op, defined in {
+        "<": None, "==": None, ">": _less(True, False), "<=": _less(True, True), ">=": _less(False, True),
+        "!=": _unequal,
+    }.items()
+}  # fmt: skip
+
+
+def where(op: str) -> Function:
+    """Return the choice between two values by a comparison of two others. Numbers are totally ordered to a proof, as
+    floats are real numbers: all that it knows is `<` and `==`."""
+    return _WHERE[op]
+
+
+@cache
+def _name(symbol: str) -> FunctionName:
+    row = FUNCTIONS.get(symbol) or next(row for row in _WHERE.values() if row.symbol == symbol)
+    return FunctionName(symbol, row)
+
+
+def applied(row: Function, arguments: list[Any]) -> Any:
+    """Return a function of values of a specification: numbers, NumPy's arrays, or symbolic data."""
+    for value in arguments:
+        if hasattr(value, "apply_function"):
+            return defined_with(_on_values, row, arguments)
+    return row.on_numbers(arguments)
+
+
+def defined_with(build: Build, row: Function, arguments: Any) -> Any:
+    """Return what `build` makes of a function: of what defines it, where something does."""
+    return build(row.name, *arguments) if row.defined is None else row.defined(build, *arguments)
+
+
+def _on_values(op: str, *arguments: Any) -> Any:
+    if isinstance(op, FunctionName):
+        symbolic = next(value for value in arguments if hasattr(value, "apply_function"))
+        return symbolic.apply_function(op, arguments)
+    a, b = arguments
+    return a + b if op == "+" else a * b
