@@ -75,6 +75,27 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("load_dimensions", "load_one_offset", "load_rounds_in_a_dimension", "load_shfl_lambda", "permute_shared"),
         *("permute_without_lambda",),
     ),
+    "Functions of mathematics, and choices by data": (
+        "math_misspelled",
+        "math_arguments",
+        "math_of_an_index",
+        "math_of_integers",
+        "math_of_halves",
+        "math_mixes_types",
+        "where_chooses_an_index",
+        "where_of_data_alone",
+        "where_mixes_types",
+        "choice_by_data",
+        "comparison_of_data_alone",
+        "spec_math_misspelled",
+        "spec_math_arguments",
+        "spec_branches_on_a_choice",
+        "python_math_in_a_specification",
+        "accumulator_plus_equals",
+        "type_of_numpy",
+        "type_of_eight_bits",
+        "atomic_addition",
+    ),
 }
 
 HEAD: Final = """\

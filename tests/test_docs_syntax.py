@@ -17,6 +17,7 @@ from swizzle.sketches.swz_file import ROLES, read_swz
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import Source, parse
 from swizzle.specs.syntax import BUILTINS, EXPRESSIONS, METHODS, STATEMENTS, check_sequential
+from symbolic.algebra.functions import FUNCTIONS
 from symbolic.ir.spelling import BINARY_OPS
 from symbolic.lifting.operations import ARITHMETIC
 from tests.grammar import Grammar
@@ -103,6 +104,7 @@ def test_the_words_are_the_front_end_s() -> None:
     assert GRAMMAR.texts("hole") - {"?", "(", ")"} == set(HOLES)
     assert GRAMMAR.texts("helper") == {*LOAD_STORE, "permute_local"}
     assert GRAMMAR.texts("builtin") == set(BUILTINS)
+    assert GRAMMAR.texts("mathematics") == set(FUNCTIONS)
     assert GRAMMAR.texts("method") == set(METHODS)
     assert GRAMMAR.texts("option") - {"="} == set(OPTIONS)
     assert len(GRAMMAR.texts("kernel_operator")) == len(BINARY_OPS) + 1  # and `**` of constants

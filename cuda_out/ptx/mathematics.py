@@ -9,10 +9,10 @@ from cuda_out.compile.opaque import PREFIX, SPELLED
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import KIND_OF, KINDS, width
 from cuda_out.ptx.syntax import Kernel
-from symbolic.algebra.functions import Function
+from symbolic.algebra.functions import FunctionRow
 
 
-def term_name(row: Function) -> str:
+def term_name(row: FunctionRow) -> str:
     """Return the operator of a function in written-out terms. Floats are real numbers, so it is one for all types."""
     return f"{row.symbol}:f64"
 
@@ -32,5 +32,5 @@ def operation_of(function: Kernel) -> Operation | None:
     return Operation(f"math.{row.symbol}", (kind,) * len(given), kind, partial(_numbers, row, KINDS[kind]))
 
 
-def _numbers(row: Function, kind: type, *values: Any) -> Any:
+def _numbers(row: FunctionRow, kind: type, *values: Any) -> Any:
     return row.on_numbers(list(values)).astype(kind)

@@ -203,20 +203,30 @@ class Normal(Rings):
             condition, a, b = self.inverted("pred", condition), b, a
         op, args = self.terms.nodes[condition]
         if op.startswith("lt.") and width(op[3:]) == width(kind):
-            typed = op[3:]
-            x, y = (self.of_kind(typed, v) for v in (a, b))
-            if (x, y) in (args, args[::-1]):
-                return self.extreme("min" if (x, y) == args else "max", typed, x, y)
-            if self.scaled(typed, -1, x) == y and args in ((x, self.terms.const(0)), (self.terms.const(0), x)):
-                return self.absolute(typed, x) if args[1] == x else self.scaled(typed, -1, self.absolute(typed, x))
-            if self.scaled(typed, -1, x) == y and args in ((y, self.terms.const(0)), (self.terms.const(0), y)):
-                return self.absolute(typed, y) if args[0] == y else self.scaled(typed, -1, self.absolute(typed, y))
+            found = self._extreme_or_absolute(op[3:], args, a, b)
+            if found is None and self.terms.is_const(args[1]) and not is_float(op[3:]):  # x < 5 is not 4 < x
+                less = self.lifted(op[3:], int(self.terms.nodes[args[1]][1][0]) - 1 & (1 << width(kind)) - 1)
+                found = self._extreme_or_absolute(op[3:], (less, args[0]), b, a)
+            if found is not None:
+                return found
         for chosen, other, join in ((a, b, self.conjunction), (b, a, self.disjunction)):  # two conditions of one choice
             made_by, (further, *values) = self.terms.nodes[chosen][0], self.terms.nodes[chosen][1] or (0,)
             if made_by.startswith("select.") and other == values[1 if join == self.conjunction else 0]:
                 return self.select(kind, join("pred", condition, further), *values)
         real = "f" if self.is_real(a) or self.is_real(b) else "b"
         return self.terms.apply(f"select.{real}{width(kind)}", (condition, a, b))
+
+    def _extreme_or_absolute(self, kind: str, sides: tuple[Term, ...], a: Term, b: Term) -> Term | None:
+        """Return min, max or abs if `a` where the first side is less, else `b`, is one of them."""
+        x, y = (self.of_kind(kind, v) for v in (a, b))
+        zero = self.terms.const(0)
+        if (x, y) in (sides, sides[::-1]):
+            return self.extreme("min" if (x, y) == sides else "max", kind, x, y)
+        if self.scaled(kind, -1, x) == y and sides in ((x, zero), (zero, x)):
+            return self.absolute(kind, x) if sides[1] == x else self.scaled(kind, -1, self.absolute(kind, x))
+        if self.scaled(kind, -1, x) == y and sides in ((y, zero), (zero, y)):
+            return self.absolute(kind, y) if sides[0] == y else self.scaled(kind, -1, self.absolute(kind, y))
+        return None
 
     def absolute(self, kind: str, a: Term) -> Term:
         """Return |a|; of `a` and `-a` one stands for both."""

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.specs.specification import Meaning, outputs
-from symbolic.algebra.functions import Function
+from symbolic.algebra.functions import FunctionRow
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import UNWRITTEN, Term
 from symbolic.ir.program import DType, FunctionName, Program
@@ -147,7 +147,7 @@ def _combined(op: str, args: Any, v: list[_Node], dtype: DType, given: Mapping[s
 
 
 def _function(
-    row: Function, given: list[tuple[float, float]], u: float, tiny: float, dtype: DType
+    row: FunctionRow, given: list[tuple[float, float]], u: float, tiny: float, dtype: DType
 ) -> tuple[float, float, float]:
     """Return a function's value, how far it may be from what CUDA gives, and its magnitude."""
     values = [value for value, _ in given]

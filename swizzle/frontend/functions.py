@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
-from symbolic.algebra.functions import Function, where
+from symbolic.algebra.functions import FunctionRow, where
 from symbolic.errors import Place
 from symbolic.ir.program import Apply, Const, DType, Expr
 from symbolic.ir.spelling import COMPARE_OPS
@@ -19,7 +19,7 @@ from symbolic.ir.spelling import COMPARE_OPS
 _BITS: Final = {ast.BitAnd: ast.And, ast.BitOr: ast.Or}
 
 
-def read_function(reader: ExpressionReader, row: Function, nodes: Sequence[ast.expr], place: Place) -> Value:
+def read_function(reader: ExpressionReader, row: FunctionRow, nodes: Sequence[ast.expr], place: Place) -> Value:
     """Read a call of a function; its operands and its result have one type. Of numbers it is a number."""
     values = [reader.value(node) for node in nodes]
     name = row.text(["..."])

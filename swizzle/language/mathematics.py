@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Final
 
-from symbolic.algebra.functions import FUNCTIONS, Function, applied
+from symbolic.algebra.functions import FUNCTIONS, FunctionRow, applied
 from symbolic.algebra.functions import where as where_row
 from symbolic.algebra.terms import pick
 from symbolic.errors import SwizzleError
@@ -19,7 +19,7 @@ from symbolic.errors import SwizzleError
 class DataFunction:
     """A function on data: `math.exp`. Call it in a kernel, or in a specification on numbers or data."""
 
-    def __init__(self, row: Function) -> None:
+    def __init__(self, row: FunctionRow) -> None:
         self.row = row
         self.__name__ = row.symbol
         of = ", ".join(row.operands)
@@ -72,7 +72,7 @@ _OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": 
 """NumPy's names."""
 
 
-def function_of(found: object) -> Function | None:
+def function_of(found: object) -> FunctionRow | None:
     """Return the function on data that an object stands for, which may be Python's or NumPy's; None for others."""
     if isinstance(found, DataFunction):
         return found.row

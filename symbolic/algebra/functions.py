@@ -25,7 +25,7 @@ Build = Callable[..., Any]
 """Makes a value of an operator (`"+"`), or of a function, and of its operands."""
 
 
-class Function(Struct, frozen=True):
+class FunctionRow(Struct, frozen=True):
     """A function on data. All arguments of a function of mathematics have the type of the result.
 
     `numpy` is NumPy's name of the function, or a function on arrays, of double precision. `cuda` is its name for each
@@ -121,15 +121,15 @@ def _each(function: Callable[[float], float]) -> Callable[[Any], Any]:
 def _row(
     symbol: str, numpy: Any, single: float, double: float, lipschitz: float | None = None, operands: str = "x",
     numba: str = "", defined: Any = None,
-) -> Function:  # fmt: skip
+) -> FunctionRow:  # fmt: skip
     """A function of mathematics: CUDA's has its name in double precision, and an f behind it in single."""
-    return Function(
+    return FunctionRow(
         symbol, tuple(operands.split()), numpy, {DType.F32: f"{symbol}f", DType.F64: symbol},
         numba or f"math.{symbol}", {DType.F32: single, DType.F64: double}, lipschitz, defined,
     )  # fmt: skip
 
 
-FUNCTIONS: Final[dict[str, Function]] = {
+FUNCTIONS: Final[dict[str, FunctionRow]] = {
     row.symbol: row
     for row in (
         _row("exp", "exp", 2, 1),
@@ -157,7 +157,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 """The functions of mathematics, as `math.exp` and its like."""
 
 _WHERE: Final = {
-    op: Function(
+    op: FunctionRow(
         f"where{op}", ("a", "b", "x", "y"), compares=op, shown=f"where({{0}} {op} {{1}}, {{2}}, {{3}})",
         types=frozenset(dtype for dtype in DType if dtype.is_data), defined=defined,
     )
@@ -168,7 +168,7 @@ _WHERE: Final = {
 }  # fmt: skip
 
 
-def where(op: str) -> Function:
+def where(op: str) -> FunctionRow:
     """Return the choice between two values by a comparison of two others. Numbers are totally ordered to a proof, as
     floats are real numbers: all that it knows is `<` and `==`."""
     return _WHERE[op]
@@ -180,7 +180,7 @@ def _name(symbol: str) -> FunctionName:
     return FunctionName(symbol, row)
 
 
-def applied(row: Function, arguments: list[Any]) -> Any:
+def applied(row: FunctionRow, arguments: list[Any]) -> Any:
     """Return a function of values of a specification: numbers, NumPy's arrays, or symbolic data."""
     for value in arguments:
         if hasattr(value, "apply_function"):
@@ -188,7 +188,7 @@ def applied(row: Function, arguments: list[Any]) -> Any:
     return row.on_numbers(arguments)
 
 
-def defined_with(build: Build, row: Function, arguments: Any) -> Any:
+def defined_with(build: Build, row: FunctionRow, arguments: Any) -> Any:
     """Return what `build` makes of a function: of what defines it, where something does."""
     return build(row.name, *arguments) if row.defined is None else row.defined(build, *arguments)
 

@@ -291,7 +291,7 @@ def binary(terms: Terms, op: str, a: Term, b: Term) -> Term:
     return terms.apply(op, (a, b))
 
 
-class Comparison:
+class DataComparison:
     """A comparison of data in a specification, for `where`: it has no truth value. `a < b & c < d` and `~` combine."""
 
     __slots__ = ("op", "sides")
@@ -312,16 +312,16 @@ class Comparison:
             case _:
                 return where(self.op, a, b, then, otherwise)
 
-    def __and__(self, other: Any) -> Comparison:
-        return Comparison("&", (self, other))
+    def __and__(self, other: Any) -> DataComparison:
+        return DataComparison("&", (self, other))
 
-    def __or__(self, other: Any) -> Comparison:
-        return Comparison("|", (self, other))
+    def __or__(self, other: Any) -> DataComparison:
+        return DataComparison("|", (self, other))
 
     __rand__, __ror__ = __and__, __or__
 
-    def __invert__(self) -> Comparison:
-        return Comparison("~", (self, None))
+    def __invert__(self) -> DataComparison:
+        return DataComparison("~", (self, None))
 
     def __bool__(self) -> bool:
         raise self._refuse("compares")
@@ -332,15 +332,15 @@ class Comparison:
 
     def _refuse(self, what: str) -> SwizzleError:
         side: Any = self
-        while isinstance(side, Comparison):
-            side = next(each for each in side.sides if isinstance(each, Datum | Comparison))
+        while isinstance(side, DataComparison):
+            side = next(each for each in side.sides if isinstance(each, Datum | DataComparison))
         found: SwizzleError = side.refused(what)
         return found
 
 
 def pick(where: Callable[[str, Any, Any, Any, Any], Any], condition: Any, then: Any, otherwise: Any) -> Any:
     """Return one of two values by a condition, a comparison of data among them."""
-    if isinstance(condition, Comparison):
+    if isinstance(condition, DataComparison):
         return condition.choose(where, then, otherwise)
     return then if condition else otherwise
 
@@ -348,7 +348,7 @@ def pick(where: Callable[[str, Any, Any, Any, Any], Any], condition: Any, then: 
 def _comparison(op: str) -> Callable[[Datum, Any], Any]:
     def method(self: Datum, other: Any) -> Any:
         right = self.lift(other)
-        return NotImplemented if right is None else Comparison(op, (self, right))
+        return NotImplemented if right is None else DataComparison(op, (self, right))
 
     return method
 

@@ -70,7 +70,7 @@ class OperatorName(str):
 
 
 class FunctionName(str):
-    """The name of a function on data, with its row, a `symbolic.algebra.functions.Function`."""
+    """The name of a function on data, with its row, a `symbolic.algebra.functions.FunctionRow`."""
 
     __slots__ = ("row",)
     row: Any
