@@ -204,8 +204,7 @@ class Normal(Rings):
         op, args = self.terms.nodes[condition]
         if op.startswith("lt.") and width(op[3:]) == width(kind):
             found = self._extreme_or_absolute(op[3:], args, a, b)
-            if found is None and self.terms.is_const(args[1]) and not is_float(op[3:]):  # x < 5 is not 4 < x
-                less = self.lifted(op[3:], int(self.terms.nodes[args[1]][1][0]) - 1 & (1 << width(kind)) - 1)
+            if found is None and (less := self._next_below(op[3:], args[1])) is not None:  # x < 5 is not 4 < x
                 found = self._extreme_or_absolute(op[3:], (less, args[0]), b, a)
             if found is not None:
                 return found
@@ -215,6 +214,14 @@ class Normal(Rings):
                 return self.select(kind, join("pred", condition, further), *values)
         real = "f" if self.is_real(a) or self.is_real(b) else "b"
         return self.terms.apply(f"select.{real}{width(kind)}", (condition, a, b))
+
+    def _next_below(self, kind: str, term: Term) -> Term | None:
+        """Return the number before an integer constant; None where there is none."""
+        if is_float(kind) or not self.terms.is_const(term):
+            return None
+        mask = (1 << width(kind)) - 1
+        bits = int(self.terms.nodes[term][1][0]) & mask
+        return None if bits == (0 if kind[0] == "u" else mask ^ mask >> 1) else self.lifted(kind, bits - 1)
 
     def _extreme_or_absolute(self, kind: str, sides: tuple[Term, ...], a: Term, b: Term) -> Term | None:
         """Return min, max or abs if `a` where the first side is less, else `b`, is one of them."""

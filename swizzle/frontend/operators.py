@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from symbolic.algebra.law import LAWS, find_law, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
-    Apply,
     Binary,
     BinaryOp,
     Cast,

@@ -157,3 +157,25 @@ def test_selects_that_are_extremes() -> None:
         assert n.select(kind, n.less(kind, a, zero), minus, a) == n.absolute(kind, a) == n.absolute(kind, minus)
         assert n.select(kind, n.less(kind, zero, a), minus, a) == n.scaled(kind, -1, n.absolute(kind, a))
         assert n.select(kind, below, a, zero) not in (a, zero)
+
+
+@pytest.mark.parametrize("kind", ["s32", "u32", "s64", "u64"])
+def test_comparisons_with_numbers_have_one_form(kind: str) -> None:
+    """`4 < x` is not `x < 5`; at the least and the greatest number there is no next one."""
+    terms = Terms()
+    n = Normal(terms, {"x": kind})
+    x = terms.atom("x", 0)
+    least, greatest = (
+        (0, (1 << int(kind[1:])) - 1) if kind[0] == "u" else (-(1 << int(kind[1:]) - 1), (1 << int(kind[1:]) - 1) - 1)
+    )
+    assert n.less(kind, n.lifted(kind, 4), x) == n.inverted("pred", n.less(kind, x, n.lifted(kind, 5)))
+    assert n.select(kind, n.less(kind, n.lifted(kind, 4), x), n.lifted(kind, 4), x) == n.extreme(
+        "min", kind, n.lifted(kind, 4), x
+    )
+    mask = (1 << int(kind[1:])) - 1
+    for number in (least, greatest):
+        one = n.lifted(kind, number & mask)
+        assert n.select(kind, n.less(kind, x, one), x, one) == n.extreme("min", kind, x, one)
+        assert n.select(kind, n.less(kind, one, x), one, x) == n.extreme("min", kind, x, one)
+        other = n.lifted(kind, number - 1 & mask) if number == least else n.lifted(kind, number + 1 & mask)
+        assert n.select(kind, n.less(kind, x, one), other, x) != n.extreme("max", kind, x, other)
