@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -310,3 +311,18 @@ def test_a_bad_house_is_found(sources: dict[str, str]) -> None:
 def test_a_good_house_is_not_blamed(sources: dict[str, str]) -> None:
     """The arrows that the house is built on are free."""
     assert House.of(sources).violations() == []
+
+
+def test_design_and_contributing_name_files_that_are_there() -> None:
+    """Each path in backticks that ends in `.py` is a file, by its whole name or by its last part."""
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    known = {ending for file in files for ending in _endings(file)}
+    for page in ("docs/design.md", "docs/contributing.md", "bench/README.md"):
+        named = re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text(encoding="utf-8"))
+        assert named, f"{page} names no files"
+        assert not [name for name in named if name not in known], page
+
+
+def _endings(file: str) -> list[str]:
+    parts = file.split("/")
+    return ["/".join(parts[first:]) for first in range(len(parts))]

@@ -21,7 +21,7 @@ from cuda_out.c.identifiers import c_name
 from cuda_out.c.types import C_TYPE, is_unsigned, literal
 from cuda_out.c.width import is_wide
 from cuda_out.tiling.text import TileText
-from symbolic.algebra.law import infix
+from symbolic.algebra.operator_laws import infix
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr
 

@@ -29,7 +29,7 @@ from cuda_out.c.width import is_wide, wide_names
 from cuda_out.passes.vectors import vector_accesses
 from cuda_out.tiling.text import tile_text
 from cuda_out.tiling.tiling import Tiling
-from symbolic.algebra.law import law_of
+from symbolic.algebra.operator_laws import law_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Program, ReductionOp, Stmt

@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Mapping
 
-from symbolic.algebra.law import limits
+from symbolic.algebra.operator_laws import limits
 from symbolic.ir.program import DType
 
 C_TYPE: Mapping[DType, str] = {

@@ -3,7 +3,7 @@
 A keeper, a shell in a session of its own, waits for the end of a pipe that only this process holds open. Whatever ends
 this process, SIGKILL included, the keeper then kills what still runs and removes the folder of all scratch files.
 
-Within `confined()` every process is in a sandbox (`sandbox.py`), or there is none: so a stranger's text is compiled and
+Within `confined()` a process runs in a sandbox (`sandbox.py`) or is not started; so a stranger's text is compiled and
 run.
 """
 

@@ -19,7 +19,7 @@ from cuda_out.c.expressions import CText
 from cuda_out.c.types import is_unsigned
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.tiling.text import TileText
-from symbolic.algebra.law import infix, law_of, limits
+from symbolic.algebra.operator_laws import infix, law_of, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr

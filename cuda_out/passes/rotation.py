@@ -1,8 +1,8 @@
 """Recognise a rotation in an index: each thread uses the same elements, rotated by an amount of its own.
 
 An index is seen as a function of the loop variables (*iterations*) and of everything else (*threads*). It is a rotation
-if the elements form windows of `size` neighbours, and there are a fixed `place` for each iteration and an `amount` for
-each thread such that
+if the elements form windows of `size` neighbours, each iteration has a `place`, the same for all threads, and each
+thread an `amount`, the same in all iterations, such that
 
     index == start + place // size * size + (place + amount) % size        (or `place ^ amount`: an exchange)
 

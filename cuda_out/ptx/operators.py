@@ -21,7 +21,7 @@ from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.polynomials import signed
 from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
 from symbolic.algebra.counterexample import columns, first_difference
-from symbolic.algebra.law import Law
+from symbolic.algebra.operator_laws import Law
 from symbolic.ir.program import DType, OperatorName
 
 

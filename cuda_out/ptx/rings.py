@@ -24,7 +24,7 @@ from cuda_out.ptx.polynomials import (
 )
 from cuda_out.ptx.ranges import TermRanges
 from symbolic.algebra.exact import exact, number
-from symbolic.algebra.law import find_law
+from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.terms import Term, Terms
 
 LIMIT: Final = 4096

@@ -20,7 +20,7 @@ from msgspec import Struct
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
 from swizzle.specs.specification import Meaning
-from symbolic.algebra.law import find_law
+from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
 from symbolic.ir.program import (

@@ -10,8 +10,8 @@ from typing import Literal, TextIO
 from msgspec import Struct, field
 
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.console import shown_progress
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.progress import shown_progress
 from swizzle.commands.target import load_all, load_one
 from swizzle.explain.explain import explain as explained
 from swizzle.solution.solution import Limits, SolverChoice, SpaceName

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from cuda_out.compile.launch import gpu_available
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.compare import compare, on_cpu, on_gpu
-from swizzle.commands.console import wants_colour
+from swizzle.commands.progress import wants_colour
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import FilledKernel, load_kernel

@@ -10,8 +10,8 @@ from typing import Any, Literal, TextIO
 from msgspec import Struct, field
 
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.console import wants_colour
 from swizzle.commands.exit_status import DONE
+from swizzle.commands.progress import wants_colour
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import load_one
 from swizzle.show.picture import Picture, drawable, picture_of

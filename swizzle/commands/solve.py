@@ -15,8 +15,8 @@ from typing_extensions import assert_never
 
 from swizzle.cache.solve import solve as remember
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.console import shown_progress, wants_colour
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.progress import shown_progress, wants_colour
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of

@@ -1,4 +1,4 @@
-"""What cannot be produced, what forbids it, and why: a smallest conflict of outputs, holes and rules."""
+"""Which outputs no filling makes right, and a smallest set of holes and rules that rules them out."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from swizzle.explain.part_names import PartNames, atoms_of, listing
 from swizzle.problem.problem import Output, Problem
-from symbolic.algebra.law import law_of
+from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.machine.accumulators import Reduced

@@ -12,7 +12,7 @@ from swizzle.frontend.resolve import element_type
 from swizzle.frontend.scope import AccumulatorName
 from swizzle.language.operators import SPELLINGS, Operator, find_operator, known_names
 from swizzle.language.parameters import given_operators
-from symbolic.algebra.law import Law, law_of
+from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import (
     Accumulate,
     Binary,

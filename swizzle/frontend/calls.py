@@ -25,7 +25,7 @@ from swizzle.language.operators import Operator, known_names
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
 from swizzle.specs.function import SequentialFunction
 from symbolic.algebra.functions import FUNCTIONS as FUNCTION_ROWS
-from symbolic.algebra.law import LAWS, Law
+from symbolic.algebra.operator_laws import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
 from symbolic.ir.walk import subexpressions

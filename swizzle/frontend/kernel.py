@@ -1,8 +1,8 @@
 """The front end: a kernel's source text becomes a `Program` (paper, sections 3 and 6.1).
 
 The text is parsed once. `statements` reads the statements in order, `expressions` the expressions in them;
-`load_store` and `permute_local` lower the helpers. What is outside the language raises one `SwizzleError` with its
-place.
+`load_store` and `permute_local` lower the calls of `warp_load`, `block_store` and their like. What is outside the
+language raises one `SwizzleError` with its place.
 """
 
 from __future__ import annotations

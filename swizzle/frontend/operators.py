@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from symbolic.algebra.law import LAWS, find_law, limits
+from symbolic.algebra.operator_laws import LAWS, find_law, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
     Binary,

@@ -18,7 +18,7 @@ from typing import Any, Final, get_args
 from msgspec import Struct
 
 from swizzle.language.element_types import ElementType, caller_place, i32, i64, u32, u64
-from symbolic.algebra.law import LAWS, Law, Order
+from symbolic.algebra.operator_laws import LAWS, Law, Order
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import DType

@@ -28,7 +28,7 @@ from swizzle.language.element_types import (
 )
 from swizzle.language.mathematics import math, where
 from swizzle.language.operators import Operator
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.operator_laws import LAWS
 
 # ---- holes -----------------------------------------------------------------------------------------------------
 

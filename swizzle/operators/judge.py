@@ -22,7 +22,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.find import Found
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.proof import Proofs, Prover
-from symbolic.algebra.law import Law
+from symbolic.algebra.operator_laws import Law
 from symbolic.core.obligations import obligations
 from symbolic.core.values import bitvector, boolean, integer
 from symbolic.errors import SwizzleError

@@ -19,7 +19,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.invariants import inductive
 from swizzle.operators.loop import BOOL
 from swizzle.operators.samples import random_parts, random_rows
-from symbolic.algebra.law import limits
+from symbolic.algebra.operator_laws import limits
 from symbolic.expressions.expression import (
     GREATEST,
     LEAST,

@@ -17,7 +17,7 @@ from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
 from symbolic.algebra.accumulation import Question
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.law import find_law
+from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.tally import Constant, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms

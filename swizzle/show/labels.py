@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from symbolic.algebra.law import LAWS, find_law
+from symbolic.algebra.operator_laws import LAWS, find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name, unflattened
 from symbolic.ir.program import DeclareArray, Program

@@ -60,18 +60,18 @@ class SwzReader:
     sequential: NameTable = field(init=False)
 
     def __post_init__(self) -> None:
-        from swizzle.specs.sequential import names_of
+        from swizzle.specs.swz_names import names_of
 
         self.operators = OperatorNames(self.parameters.operators)
         self.sequential = names_of(self.names, self.operators)
 
     def _evaluate(self, node: ast.expr) -> Any:
-        from swizzle.specs.sequential import evaluate
+        from swizzle.specs.swz_names import evaluate
 
         return evaluate(node, self.source, self.sequential)
 
     def _define(self, node: ast.FunctionDef) -> SequentialFunction:
-        from swizzle.specs.sequential import define
+        from swizzle.specs.swz_names import define
 
         return define(node, self.source, self.sequential)
 

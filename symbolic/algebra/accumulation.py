@@ -1,8 +1,8 @@
 """The items of a reduction: the questions that the machine asks about them, for every order of an operator.
 
-A reduction is a bag, a set, ... of items (`symbolic.algebra.law.Order`). There is one class for each order; it says
-what counts as an item and how often, when guarded contributions make up a wanted term, and how one operand is taken
-off a term. Guards are literals of clauses, as ints; their meaning is not needed here.
+A reduction is a bag, a set, ... of items (`symbolic.algebra.operator_laws.Order`). There is one class for each
+order; it says what counts as an item and how often, when guarded contributions make up a wanted term, and how one
+operand is taken off a term. Guards are literals of clauses, as ints; their meaning is not needed here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from symbolic.algebra.law import law_of
+from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.tally import Tally
 from symbolic.algebra.terms import Term, Terms
 

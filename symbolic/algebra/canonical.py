@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.algebra.law import wrapped
 from symbolic.algebra.numbers import Lanes, conversion
+from symbolic.algebra.operator_laws import wrapped
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Terms
 from symbolic.ir.program import DType, FunctionName

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from symbolic.algebra.law import Law, limits
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, on_arrays
+from symbolic.algebra.operator_laws import Law, limits
 from symbolic.ir.program import DType
 
 PAIRS: Final = 200

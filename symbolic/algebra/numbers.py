@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.algebra.law import LAWS, Law, law_of
+from symbolic.algebra.operator_laws import LAWS, Law, law_of
 from symbolic.algebra.terms import WIDEN
 from symbolic.ir.program import DType, FunctionName
 

@@ -8,8 +8,8 @@ from typing import Final
 from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.bag import Bag
 from symbolic.algebra.distinct import Distinct
-from symbolic.algebra.law import Order, law_of
 from symbolic.algebra.linear import Linear
+from symbolic.algebra.operator_laws import Order, law_of
 from symbolic.algebra.parity import Parity
 from symbolic.algebra.sequence import Ordered
 from symbolic.algebra.terms import Terms

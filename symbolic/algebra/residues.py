@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import Struct
 
 from symbolic.algebra.functions import COMPARE
-from symbolic.algebra.law import Law, law_of
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
+from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
 PRIME = (1 << 61) - 1

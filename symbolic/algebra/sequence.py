@@ -26,7 +26,7 @@ class Ordered(Accumulation):
     def word(self, term: Term) -> Word:
         """Return the items of a term in their order.
 
-        >>> from symbolic.algebra.law import Law
+        >>> from symbolic.algebra.operator_laws import Law
         >>> terms, first = Terms(), Law("first", lambda a, b: a, "sequence", own=True)
         >>> a, b = terms.atom("x", 0), terms.atom("x", 1)
         >>> ab = terms.apply(first.name, (a, b))

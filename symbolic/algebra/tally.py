@@ -3,7 +3,8 @@
 Values that came through several holes one after the other may be too many to be told apart: a sum after five shuffles
 is one of billions. How often it holds one item has few answers, and each step of the way makes the answer of its
 operands': a sum adds them up, a select or a shuffle chooses one. There is one class of such questions for each order
-(`symbolic.algebra.law.Order`), in the order's own file, and one here for the question whether a value is one term.
+(`symbolic.algebra.operator_laws.Order`), in the order's own file, and one here for the question whether a value is one
+term.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from symbolic.algebra.exact import folded
-from symbolic.algebra.law import law_of
+from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 
 TRUE, FALSE = 1, -1

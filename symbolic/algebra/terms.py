@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from symbolic.algebra.exact import content, folded, is_finite, over
-from symbolic.algebra.law import LAWS, find_law, infix, law_of
+from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import FunctionName
 

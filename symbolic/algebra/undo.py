@@ -6,7 +6,7 @@ accumulator, whose values are too many to be tried one by one.
 
 from __future__ import annotations
 
-from symbolic.algebra.law import find_law
+from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 

@@ -49,8 +49,8 @@ CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 
 class OperatorName(str):
-    """The name of a user's operator, with its law, a `symbolic.algebra.law.Law`: so an operator travels with whatever
-    mentions it. Two of one name are the same operator only if their laws are equal."""
+    """The name of a user's operator, with its law, a `symbolic.algebra.operator_laws.Law`: so an operator travels with
+    whatever mentions it. Two of one name are the same operator only if their laws are equal."""
 
     __slots__ = ("law",)
     law: Any
@@ -91,7 +91,7 @@ class FunctionName(str):
 
 BinaryOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"] | OperatorName
 ReductionOp: TypeAlias = Literal["+", "*", "min", "max", "&", "|", "^"] | OperatorName
-"""A name of `symbolic.algebra.law.LAWS`, or a user's operator."""
+"""A name of `symbolic.algebra.operator_laws.LAWS`, or a user's operator."""
 
 
 class Const(Struct, frozen=True):

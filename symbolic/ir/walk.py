@@ -1,6 +1,7 @@
-"""Walk and rebuild the program: children of an expression, expressions of a statement, names, equality of meaning.
+"""Walk and rebuild the program: children of an expression, expressions of a statement, names, equality of spelling.
 
-Every pass and the printer stand on these few functions, so that a new construct of the language is added here once.
+Every pass and the printer stand on these few functions, so that how to walk a new construct is said once, here;
+docs/contributing.md lists what else must know it.
 """
 
 from __future__ import annotations

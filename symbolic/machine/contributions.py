@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from symbolic.algebra.accumulation import Accumulation, Offer, Use
-from symbolic.algebra.law import law_of
+from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place

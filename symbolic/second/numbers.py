@@ -16,8 +16,8 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import REAL, BVType
 
-from symbolic.algebra.law import find_law, law_of
 from symbolic.algebra.numbers import conversion
+from symbolic.algebra.operator_laws import find_law, law_of
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import DeclareAccumulator, DType
 from symbolic.second.forward import Cases, NotCovered, both, no, some_of

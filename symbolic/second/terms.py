@@ -18,8 +18,8 @@ from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
-from symbolic.algebra.law import find_law, law_of
 from symbolic.algebra.numbers import conversion
+from symbolic.algebra.operator_laws import find_law, law_of
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms, binary, unary
 from symbolic.ir.program import DeclareAccumulator, DType, FunctionName
 from symbolic.second.forward import NotCovered, both, exactly, is_odd, no, some_of

@@ -5,11 +5,12 @@ is fixed by clauses kept here, which reach a solver in batches (`symbolic.solve.
 is a flat conjunction of clauses and no engine has to normalise it again.
 
 A conjunction is a *cube*, which stays open until a clause needs its name: a conjunction of cubes is one cube of all
-their parts, and under a negation it is spelt out. So what lies between the holes' choices and a requirement leaves no
-trace in the clauses.
+their parts, and under a negation it is spelt out. So a conjunction between the holes' choices and
+a requirement adds no variables or clauses until it is named.
 
-Invariant: every literal but TRUE and FALSE is a choice, an open cube, or defined by clauses in both directions, except
-where a docstring says one direction; simplification happens while a guard is built (constants, repeats, complements).
+Invariant: every literal but TRUE and FALSE is a choice, an open cube, or equivalent, by its clauses, to what it stands
+for; where only one implication is kept, the function's docstring says so. Guards are simplified while they are built
+(constants, repeats, complements).
 """
 
 from __future__ import annotations

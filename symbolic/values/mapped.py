@@ -8,7 +8,7 @@ from functools import cached_property, partial, reduce
 from math import prod
 from typing import Any
 
-from symbolic.algebra.law import Law, find_law
+from symbolic.algebra.operator_laws import Law, find_law
 from symbolic.algebra.tally import Held, Is, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms
 from symbolic.algebra.undo import undo

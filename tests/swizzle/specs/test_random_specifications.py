@@ -12,7 +12,7 @@ import pytest
 from swizzle import SwizzleError, maximum, minimum, zeros
 from swizzle.source.kernel_source import Source, split_lines
 from swizzle.specs.function import SequentialFunction
-from swizzle.specs.sequential import define, names_of
+from swizzle.specs.swz_names import define, names_of
 from symbolic.algebra.terms import Datum, SymbolicArray, Terms
 from tests.swizzle.specs.random_specifications import SHAPES, Writer
 

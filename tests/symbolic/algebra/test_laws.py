@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.law import LAWS
 from symbolic.algebra.numbers import NUMPY_DTYPES, Numbers
+from symbolic.algebra.operator_laws import LAWS
 from symbolic.algebra.residues import PRIME, Residue, Residues
 from symbolic.algebra.terms import UNWRITTEN, Datum, Terms
 from symbolic.ir.program import DType

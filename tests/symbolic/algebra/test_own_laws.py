@@ -11,8 +11,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from symbolic.algebra.law import Law, find_law, law_of
 from symbolic.algebra.numbers import Numbers
+from symbolic.algebra.operator_laws import Law, find_law, law_of
 from symbolic.algebra.residues import Residue
 from symbolic.algebra.terms import Terms
 from symbolic.algebra.undo import undo

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from symbolic.algebra.law import Law
+from symbolic.algebra.operator_laws import Law
 from symbolic.algebra.sequence import Ordered, Pair, Projection
 from symbolic.algebra.tally import FALSE, TRUE
 from symbolic.algebra.terms import Terms

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from symbolic.algebra.bag import Times
-from symbolic.algebra.law import Law, law_of
+from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.algebra.parity import Odd
 from symbolic.algebra.sequence import Pair, Projection
 from symbolic.algebra.tally import (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.operator_laws import LAWS
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.algebra.undo import undo
 

@@ -22,7 +22,7 @@ from swizzle.language.surface import maximum, minimum, zeros
 from swizzle.source.kernel_source import Source
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.syntax import BUILTINS, NAMESPACES, PART, check_sequential
-from symbolic.algebra.law import LAWS
+from symbolic.algebra.operator_laws import LAWS
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
 from symbolic.lifting.builtins import HANDLED, Caller

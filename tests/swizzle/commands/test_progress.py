@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from swizzle.commands import console
-from swizzle.commands.console import headline, shown_progress, wants_colour
+from swizzle.commands import progress
+from swizzle.commands.progress import headline, shown_progress, wants_colour
 from swizzle.solution.solution import Progress
 
 
@@ -55,11 +55,11 @@ def test_the_view_waits_for_a_search_that_takes_long(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "120")
     quick, slow = Terminal(), Terminal()
-    monkeypatch.setattr(console, "BLINK", 60.0)
+    monkeypatch.setattr(progress, "BLINK", 60.0)
     with shown_progress("conv1d", quick, quiet=False) as listener:
         listener(LOWERING)
     assert quick.getvalue() == ""
-    monkeypatch.setattr(console, "BLINK", 0.0)
+    monkeypatch.setattr(progress, "BLINK", 0.0)
     with shown_progress("conv1d", slow, quiet=False) as listener:
         listener(LOWERING)
         while "best 5 accumulates" not in slow.getvalue():
@@ -69,7 +69,7 @@ def test_the_view_waits_for_a_search_that_takes_long(monkeypatch: pytest.MonkeyP
 
 def test_the_view_counts_candidates() -> None:
     """One for each counterexample, of every space, and one for each solution that was cheaper."""
-    view = console.View("conv1d", io.StringIO())
+    view = progress.View("conv1d", io.StringIO())
     assert view.lines()[0] == "reading the sketch"
     seen = [(0, None), (1, None), (3, None), (3, 6), (4, 6), (4, 5), (0, 5), (2, 5)]
     tried = []

@@ -16,7 +16,7 @@ from swizzle import SwizzleError, maximum, minimum, zeros
 from swizzle.commands.cli import execute
 from swizzle.source.kernel_source import Source, split_lines
 from swizzle.specs.function import SequentialFunction
-from swizzle.specs.sequential import define, names_of
+from swizzle.specs.swz_names import define, names_of
 from symbolic.lifting import budget
 from symbolic.lifting.values import Items
 from symbolic.limits import OutOfTime, limited

@@ -1,8 +1,8 @@
 """The associative operators on data, most of which also commute: one row each, which every other module reads.
 
 A row says what the operator does to numbers (fold, identity, absorber, inverse, the NumPy function), in which sense
-its items may be counted (the order), and how it is spelt: in sketches, in printed text, in labels. There is no second
-table of operators; what has no row here (`-`, `/`, `//`, `%`, shifts) is a binary operator without laws.
+its items may be counted (the order), and how it is spelt: in sketches, in printed text, in labels. What
+has no row here (`-`, `/`, `//`, `%`, shifts) is a binary operator without laws.
 A user's operator is a row that is in no table: its name carries it (`symbolic.ir.program.OperatorName`).
 """
 
