@@ -196,3 +196,12 @@ def test_every_family_is_where_a_hole_names_it() -> None:
         assert tuple(kind.spaces) == SPACES
         for names in kind.spaces.values():
             assert all(FAMILIES[name].kind == kind.kind for name in names)
+
+
+def test_a_comparison_of_arguments_reads_better_than_one_with_a_number() -> None:
+    """Where one of them is always the same, both are the same function."""
+    points = [(v, 4) for v in range(8)]
+    made = Cond(2, points, "2")
+    for right, words in ((lambda v: v < 4, "keep when lane < k"), (lambda v: v <= 4, "keep when lane <= k")):
+        choice = made.simplest(points, [right(v) for v, _ in points])
+        assert choice is not None and made.words(choice, ("lane", "k")) == words

@@ -150,6 +150,25 @@ def test_all_solutions_of_the_last_space_are_those_of_the_ones_before_too(monkey
     )
 
 
+def test_what_is_read_in_a_branch_of_a_hole_was_written() -> None:
+    """Nothing is made of the value; that lanes 2 and 3 must not read their cells is the rule alone."""
+    body = """
+i = cuda.laneid
+tile = cuda.shared.array(4, i32)
+if i < 2:
+    tile[i] = x[i]
+cuda.syncthreads()
+held = cuda.local.array(1, i32)
+if ?sw_cond(i):
+    held[0] = tile[i]
+y[i] = x[i]
+"""
+    sketch = kernel(body, spec="[v for v in x]", arguments="x=i32[4], y=i32.out[4]", block=4)
+    found = solve(sketch, Limits(space="2", all_solutions=True))
+    tables = {tuple(next(iter(s.tables().values())).values.tolist()) for s in found.solutions}
+    assert tables == {(a, b, False, False) for a in (False, True) for b in (False, True)}
+
+
 @pytest.mark.parametrize("solver", ["z3", "cvc5", "cadical", "glucose", "portfolio"])
 def test_every_solver_gives_the_same_answer(solver) -> None:  # type: ignore[no-untyped-def]
     """Status and least cost do not depend on the engine."""
