@@ -40,6 +40,8 @@ TESTS = (
     "tests/templates",
     "tests/swizzle/cache",
     "tests/swizzle/audit",
+    "tests/swizzle/operators",
+    "tests/swizzle/specs",
     "tests/differential",
     "tests/cuda_out/passes",
 )

@@ -45,6 +45,7 @@ from tests.cuda_out.c.test_printer import assert_text_computes
 from tests.cuda_out.ptx.kernels import machine_terms
 from tests.cuda_out.random_programs import random_index
 from tests.cuda_out.test_passes import assert_same_run
+from tests.sketches import kernel as sketch_kernel
 
 THREAD = where("threadIdx")
 FOUR = op("*", THREAD, 4)
@@ -342,3 +343,11 @@ def test_a_move_within_a_loop_needs_no_registers_of_its_own() -> None:
     assert_same_run(program, changed)
     assert [each.name for each in statements(changed.body) if isinstance(each, ir.DeclareArray)] == ["mine"]
     assert widths(program) == [("x", 4), ("y", 4)]
+
+
+def test_what_is_read_twice_is_one_vector() -> None:
+    """A loop that squares: both factors are words of the vector that was loaded, and no word is loaded again."""
+    text = "i = cuda.laneid\nfor e in range(4):\n    y[4 * i + e] = x[4 * i + e] * x[4 * i + e]"
+    squares = sketch_kernel(text, spec="[v * v for v in x]", arguments="x=f32[32], y=f32.out[32]", block=8, warp_size=8)
+    printed = print_cuda(optimize(squares.program)).text
+    assert "y_words[e] = x_words[e] * x_words[e];" in printed and len(re.findall(r"\bx\[", printed)) == 1
