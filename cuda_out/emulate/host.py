@@ -32,6 +32,11 @@ _FLAGS: Final = (
     "-Wl,--unresolved-symbols=ignore-all",
 )
 _PATIENCE: Final = 20
+MOST_NAMED: Final = 60
+"""As many lengths along an axis are tried of those that a text's numbers single out."""
+_NAME: Final = re.compile(r"\b[A-Za-z_]\w*")
+_STATE: Final = {"static", "thread_local", "extern", "volatile", "mutable", "new", "asm", "__asm__", "goto", "using"}
+"""Words by which a function may keep something, or reach for it."""
 
 
 class HostCall(Struct, frozen=True):
@@ -72,6 +77,11 @@ def calls(source: CudaSource) -> Iterator[HostCall]:
                 moved = tuple(address + off * (place == number) for place, address in enumerate(plain))
                 yield HostCall(moved, source.lengths(), None, None, None)
         yield _call(source, (*plain[:number], plain[number] + 256, *plain[number + 1 :]), source.lengths(), None)
+    if len(plain) > 1:
+        same = tuple(plain[0] for _ in plain)
+        yield _call(source, same, source.lengths(), 0x54)
+        for number in range(1, len(plain)):
+            yield _call(source, (*plain[:number], plain[number - 1], *plain[number + 1 :]), source.lengths(), None)
     if source.tiling is None:
         return
     for place, axis in enumerate(source.tiling.axes):
@@ -83,6 +93,40 @@ def calls(source: CudaSource) -> Iterator[HostCall]:
         for length in sorted(wanted):
             lengths = source.lengths()
             yield _call(source, plain, (*lengths[:place], length, *lengths[place + 1 :]), 0x53)
+
+
+def calls_named(source: CudaSource, text: str, printed: str) -> Iterator[HostCall]:
+    """Yield calls with the lengths that numbers in a text's host function single out, which the printed one has not:
+    each number, one less and one more, of elements, steps and tiles."""
+    if source.tiling is None:
+        return
+    numbers = _numbers(text, source.launcher) - _numbers(printed, source.launcher)
+    plain = tuple(0x7F00_0000_0000 + 0x1_0000 * number for number in range(len(source.arguments)))
+    for place, axis in enumerate(source.tiling.axes):
+        lengths = {each * unit + off for each in numbers for unit in (1, axis.step, axis.tile) for off in (-1, 0, 1)}
+        for length in sorted(some for some in lengths if 0 < some < 2**63)[:MOST_NAMED]:
+            given = source.lengths()
+            yield _call(source, plain, (*given[:place], length, *given[place + 1 :]), 0x55)
+
+
+def _numbers(text: str, launcher: str) -> set[int]:
+    """Return the whole numbers that are written in a host function."""
+    body = blanked(_host_function(re.sub(r"(?<=\w)'(?=\w)", "", text), launcher))  # digits may stand in groups
+    written = re.findall(r"(?<![\w.])(0[xX][\da-fA-F]+|\d+)", body)
+    return {int(word, 16 if word[:2] in ("0x", "0X") else 10) for word in written}
+
+
+def keeps_state(source: CudaSource, text: str, printed: str) -> str:
+    """Return what in a text's host function may be another thing at the next call, and is not in the printed one: words
+    for what is kept, and names from outside the function. '' for nothing."""
+    own, theirs = blanked(_host_function(text, source.launcher)), blanked(text)
+    known = set(_NAME.findall(blanked(printed)))
+    start, end = kernel_extent(text, source.entry)
+    outside = set(_NAME.findall((theirs[:start] + theirs[end:]).replace(own, "", 1)))
+    for name in _NAME.findall(own):
+        if name not in known and (name in _STATE or name in outside or re.search(rf"\b{name}\s*\(", own)):
+            return str(name)
+    return ""
 
 
 def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ...], stream: int | None) -> HostCall:

@@ -28,7 +28,7 @@ class KernelText(Struct, frozen=True):
     """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
     is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one.
     `ptx` is what was compiled of the kernel and stands beside it. `strangers` says that one of the forms is not as
-    printed, and may do whatever a program can."""
+    printed, and may do whatever a program can. `printed` and `printed_header` are what would be printed."""
 
     source: CudaSource
     header: str
@@ -36,6 +36,8 @@ class KernelText(Struct, frozen=True):
     edited: bool = False
     other: Path | None = None
     strangers: bool = False
+    printed: str = ""
+    printed_header: str = ""
     ptx: Path | None = None
     lines: tuple[str, ...] = ()
 
@@ -48,7 +50,7 @@ def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
     printed = cuda_source(filled.program, filled.head, filled.sizes)
     header = cuda_source(filled.program, filled.head, filled.sizes, form="header").text
     if saved is None:
-        return KernelText(printed, header)
+        return KernelText(printed, header, printed=printed.text, printed_header=header)
     cu, cuh = saved.with_suffix(".cu"), saved.with_suffix(".cuh")
     lines: list[str] = []
     found, other = KernelText(printed, header), None
@@ -67,7 +69,13 @@ def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
         found = KernelText(source, found.header, cu, not as_printed, other, found.strangers or not as_printed)
         lines.insert(0, _said(cu, text, printed.text))
     ptx = saved.with_suffix(".ptx")
-    return replace(found, ptx=ptx if ptx.exists() else None, lines=tuple(lines))
+    return replace(
+        found,
+        ptx=ptx if ptx.exists() else None,
+        printed=printed.text,
+        printed_header=header,
+        lines=tuple(lines),
+    )
 
 
 def read(path: Path) -> str:

@@ -3,7 +3,8 @@
 Several kinds of data for floats: small whole numbers, on which sums, products and quotients by constants are exact in
 any order, so that the comparison is exact; arbitrary numbers of three magnitudes, compared with the specification in
 double precision within a bound of the rounding errors of each output (`swizzle.commands.rounding`); and whole numbers
-with infinities and NaNs among them. Integers are compared exactly.
+with infinities and NaNs among them. Integers are compared exactly: small ones, and where there are no floats, also ones
+of every magnitude of their type, which wrap as the type does.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Specification: TypeAlias = Callable[[Arrays], Arrays]
 """From the inputs by name (in, const, inout) to the outputs by name (out, inout)."""
 RunText: TypeAlias = Callable[[list[Array]], None]
 """Runs the printed kernel on its arguments, in the order of the parameters, changing outputs in place."""
-Kind: TypeAlias = Literal["whole numbers", "arbitrary numbers", "small numbers", "large numbers", "infinities"]
+Kind: TypeAlias = Literal[
+    "whole numbers", "arbitrary numbers", "small numbers", "large numbers", "infinities", "all magnitudes"
+]
 
 KINDS: tuple[Kind, ...] = ("whole numbers", "arbitrary numbers", "small numbers", "large numbers", "infinities")
 SCALES = {"small numbers": -1, "large numbers": 1}
@@ -35,7 +38,7 @@ SLACK = 1.01
 NOT_A_NUMBER = 0.02
 """How many of the inputs are no numbers, beside the infinities."""
 LARGEST = {DType.F16: 3, DType.F32: 8}
-"""The largest whole number to draw, small enough for exact sums; 100 for the other types."""
+"""The largest whole number to draw, small enough for exact sums; 100 for the other types, at first."""
 
 
 class RandomRun(Struct, frozen=True):
@@ -72,7 +75,7 @@ def trials(
 
 def _kinds(program: Program, rounding: Rounding | None) -> tuple[Kind, ...]:
     if not any(parameter.dtype.is_float for parameter in program.parameters):
-        return KINDS[:1]
+        return ("whole numbers", "all magnitudes")
     if rounding is None:
         return KINDS[:2]
     return KINDS if rounding.keeps_infinities() else KINDS[:-1]
@@ -150,6 +153,10 @@ def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) 
     if parameter.dtype.is_float and kind not in ("whole numbers", "infinities"):
         scale = 2.0 ** (SCALES.get(kind, 0) * (4 if parameter.dtype is DType.F16 else 20))
         return (scale * rng.standard_normal(parameter.shape)).astype(dtype)
+    if kind == "all magnitudes":
+        bits: Array = rng.integers(0, 1 << 64, parameter.shape, np.uint64, endpoint=False).astype(dtype)
+        bits >>= rng.integers(0, 8 * dtype.itemsize, parameter.shape).astype(dtype)
+        return bits
     largest = LARGEST.get(parameter.dtype, 100)
     smallest = 0 if parameter.dtype in (DType.U32, DType.U64) else -largest
     found = rng.integers(smallest, largest, parameter.shape, endpoint=True).astype(dtype)

@@ -29,15 +29,19 @@ def seal(text: str) -> str:
 def is_sealed(text: str, claimed: object) -> bool:
     """Tell whether a seal is this user's, and of this text."""
     key = _key(make=False)
-    return bool(key) and isinstance(claimed, str) and hmac.compare_digest(_sealed(key, text).encode(), claimed.encode())
+    return bool(key) and isinstance(claimed, str) and hmac.compare_digest(_sealed(key, text).encode(), _bytes(claimed))
 
 
 def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_bytes(text)).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _sealed(key: bytes, text: str) -> str:
-    return hmac.new(key, b"sketch\0" + text.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(key, b"sketch\0" + _bytes(text), hashlib.sha256).hexdigest()
 
 
 def _folder() -> Path | None:

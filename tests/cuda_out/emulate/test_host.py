@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from cuda_out.c.printer import CudaSource, print_cuda
-from cuda_out.emulate.host import NoHostFunction, NotRun, calls, wrong_calls, wrong_mutants
+from cuda_out.emulate.host import NoHostFunction, NotRun, calls, calls_named, keeps_state, wrong_calls, wrong_mutants
 from cuda_out.passes.pipeline import optimize
 from swizzle.emit.emitters import cuda_source
 from tests.cuda_out.examples import EXAMPLES
@@ -131,3 +131,57 @@ def test_what_cannot_be_run_is_said(stencil: tuple[CudaSource, str]) -> None:
         wrong_calls(source, without, list(calls(source)))
     with pytest.raises(NotRun, match="no function"):
         wrong_calls(source, source.text.replace(source.launcher, "start"), list(calls(source)))
+
+
+def opening(text: str, words: str) -> str:
+    """Return a stencil's text whose host function begins with some words."""
+    edited, count = re.subn(r"(?=\n +if \(n_x < 0)", f"\n  {words}", text)
+    assert count == 1
+    return edited
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "if (n_x == 12345) return cudaSuccess;",
+        "if (n_y + 1 == 200'003) n_x -= 1;",
+        "if (n_x == 0xABCD) stream = 0;",
+    ],
+)
+def test_a_length_that_the_text_singles_out_is_tried(words: str, stencil: tuple[CudaSource, str]) -> None:
+    """Its numbers, one more and one less, of elements, steps and tiles."""
+    source, _ = stencil
+    mutant = opening(source.text, words)
+    assert wrong_calls(source, mutant, list(calls(source))) == []
+    assert wrong_calls(source, mutant, list(calls_named(source, mutant, source.text))) != []
+
+
+def test_equal_pointers_and_a_second_call_are_tried(stencil: tuple[CudaSource, str]) -> None:
+    """An array may be given twice; what is counted shows when every call is made again."""
+    source, _ = stencil
+    first, second = source.arguments[:2]
+    equal = opening(source.text, f"if ((const void*){first} == (const void*){second}) return cudaSuccess;")
+    assert any("it launches 0 times" in each for each in wrong_calls(source, equal, list(calls(source))))
+    standard = list(calls(source))
+    later = opening(source.text, f"static int made; if (++made > {len(standard)}) return cudaSuccess;")
+    assert wrong_calls(source, later, standard) == [] != wrong_calls(source, later, standard * 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "name"),
+    [
+        ("", "static int made; if (++made == 1000) return cudaSuccess;", "static"),
+        ("int made = 0;", "if (++made == 1000) return cudaSuccess;", "made"),
+        ("bool late() { return false; }", "if (late()) return cudaSuccess;", "late"),
+        ("", "const long long rows = n_x; (void)rows;", ""),
+    ],
+)
+def test_a_function_that_may_keep_something_is_not_known(
+    before: str, words: str, name: str, stencil: tuple[CudaSource, str]
+) -> None:
+    """What is kept in it or outside, and whatever else it calls; a name of its own is no matter."""
+    source, _ = stencil
+    at = source.text.index("#if defined(__CUDACC__)")
+    mutant = opening(f"{source.text[:at]}{before}\n{source.text[at:]}", words)
+    assert keeps_state(source, mutant, source.text) == name
+    assert keeps_state(source, source.text, source.text) == ""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from swizzle.commands.trial import Array, Arrays, random_argument, stays_whole, trials
+from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.errors import Place
 from symbolic.ir.program import Assign, Binary, Const, DType, Parameter, Program, Role, Stmt
 
@@ -42,10 +43,31 @@ def test_a_right_float_kernel_is_equal_on_both_kinds_of_data(dtype: DType) -> No
 
 
 @pytest.mark.parametrize("dtype", [DType.I32, DType.U32, DType.I64, DType.U64])
-def test_integers_are_tried_once_and_bit_for_bit(dtype: DType) -> None:
-    """Integer kernels have one kind of data."""
-    (trial,) = trials(kernel(dtype), sums, right, seed=1)
-    assert (trial.equal, trial.tolerance) == (True, 0.0)
+def test_integers_are_tried_bit_for_bit(dtype: DType) -> None:
+    """Small ones, and ones of every magnitude, which wrap."""
+    seen: list[Array] = []
+
+    def remember(arguments: list[Array]) -> None:
+        seen.append(np.abs(arguments[0].astype(object)))
+        right(arguments)
+
+    small, large = trials(kernel(dtype), sums, remember, seed=1)
+    assert (small.data, small.equal, large.data, large.equal) == ("whole numbers", True, "all magnitudes", True)
+    assert small.tolerance == large.tolerance == 0.0
+    bits = 8 * np.dtype(NUMPY_DTYPES[dtype]).itemsize
+    assert seen[0].max() <= 100 and seen[1].min() < 1 << bits // 4 and seen[1].max() > 1 << bits - 6
+
+
+@pytest.mark.parametrize("dtype", [DType.I32, DType.U64])
+def test_what_only_high_bits_show_is_seen(dtype: DType) -> None:
+    """A kernel that computes in 16 bits."""
+
+    def narrow(arguments: list[Array]) -> None:
+        right(arguments)
+        arguments[-1][...] = arguments[-1].astype(np.int16)
+
+    small, large = trials(kernel(dtype), sums, narrow, seed=1)
+    assert small.equal and not large.equal
 
 
 @pytest.mark.parametrize("dtype", [DType.F32, DType.I32])
@@ -113,7 +135,7 @@ def test_the_seed_decides_the_data() -> None:
         right(arguments)
 
     for seed in (1, 1, 2):
-        list(trials(kernel(DType.I32), sums, remember, seed))
+        next(trials(kernel(DType.I32), sums, remember, seed))
     assert (seen[0] == seen[1]).all()
     assert (seen[0] != seen[2]).any()
 
