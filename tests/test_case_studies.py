@@ -38,6 +38,10 @@ SOLVED = [
     ("aos_store:rcr", "3", 0, {"warp_size": 4, "struct_size": 2}),
     ("transpose", "1", 0, {"warp_size": 4}),
     ("transpose", "1", 0, {"rows": 5, "columns": 3}),
+    ("softmax", "1", 0, {"warp_size": 4}),
+    ("gemv", "1", 1, {"warp_size": 4}),
+    ("black_scholes", "1", 0, {}),
+    ("nbody", "1", 1, {"warp_size": 4}),
 ]
 SLOW = [
     ("stencil2d", "2", 1, {"warp_size": 8, "K": 5}),

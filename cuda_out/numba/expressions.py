@@ -151,7 +151,7 @@ class NumbaExpressions(Struct):
         row = expr.function.row
         if not row.compares:
             call = ", ".join(self.text(operand, facts) for operand in expr.operands)
-            name = row.numba or python_name(expr.function)
+            name = row.numba
             self.modules |= {"math", "libdevice"} & {name.partition(".")[0]}
             name += "f" if name.startswith("libdevice.") and expr.dtype is DType.F32 else ""
             return CText(self.cast(f"{name}({call})", expr.dtype, expr), PRIMARY)

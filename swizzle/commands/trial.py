@@ -134,8 +134,10 @@ def _trial(
             tolerance = max(tolerance, float(np.max(allowed, initial=0.0)) / (largest or 1.0))
         else:
             tolerance = max(tolerance, 64 * float(np.finfo(got.dtype).eps))
-            scale = max(1.0, float(np.max(np.abs(want.astype(np.float64)), initial=0.0)))
-            error = np.abs(got.astype(np.float64) - want.astype(np.float64))
+            wide, said = got.astype(np.float64), want.astype(np.float64)
+            scale = max(1.0, float(np.max(np.abs(said[np.isfinite(said)]), initial=0.0)))
+            with np.errstate(all="ignore"):
+                error = np.where((wide == said) | (np.isnan(wide) & np.isnan(said)), 0, np.abs(wide - said))
             different = ~(error <= 64 * float(np.finfo(got.dtype).eps) * scale)
         compared += got.size
         wrong += int(np.count_nonzero(different))

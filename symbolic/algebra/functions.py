@@ -4,8 +4,6 @@ All that a proof knows of `math.exp` is that equal arguments give equal values. 
 in sketches, CUDA and numba, what it is on NumPy's numbers, and how far CUDA's is from it at most; there is no second
 table. `where(a < b, x, y)` is such a function too, of four arguments. A row may be `defined`: what it means is then
 written with other operators and rows, which is what a proof sees, and it keeps its own spelling in printed text.
-
-A user's function (`own`) is a row that is in no table: its name carries it (`symbolic.ir.program.FunctionName`).
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ class FunctionRow(Struct, frozen=True):
     type, `numba` that for numba.cuda. `ulp` are the largest errors of `cuda` in units of the last place, from the CUDA
     C++ Programming Guide (Mathematical Functions). `lipschitz` bounds the slope; None where the function is monotone in
     each argument. `compares` is the comparison of a `where`. `shown` is how texts write a call, '' for
-    `math.name(a, b)`. `body` is the C++ text of a user's own function, of the parameters `operands`.
+    `math.name(a, b)`.
     """
 
     symbol: str
@@ -46,14 +44,11 @@ class FunctionRow(Struct, frozen=True):
     compares: str = ""
     shown: str = ""
     types: frozenset[DType] = FLOATS
-    own: bool = False
-    body: str = ""
-    python: str = ""
 
     @property
     def name(self) -> FunctionName:
         """The function as programs and terms hold it."""
-        return _name(self.symbol) if not self.own else FunctionName(self.symbol, self)
+        return _name(self.symbol)
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -66,7 +61,7 @@ class FunctionRow(Struct, frozen=True):
 
     def text(self, arguments: list[str]) -> str:
         """Return a call as texts show it."""
-        return (self.shown or f"{'' if self.own else 'math.'}{self.symbol}({{}})").format(
+        return (self.shown or f"math.{self.symbol}({{}})").format(
             *(arguments if self.shown else [", ".join(arguments)])
         )
 

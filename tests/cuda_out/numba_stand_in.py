@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from symbolic.algebra.functions import FUNCTIONS
+
 FLOATS, SIGNED, UNSIGNED = ("float32", "float64"), ("int32", "int64"), ("uint32", "uint64")
 WARP = 32
 
@@ -164,6 +166,24 @@ class Request:
 Thread = Generator[Request, Any, None]
 
 
+class Functions:
+    """What `math` and `libdevice` give the module: functions of floats of one type, in that type."""
+
+    def __init__(self, single: str = "") -> None:
+        self._single = single
+
+    def __getattr__(self, name: str) -> Callable[..., Value]:
+        def function(*values: Value) -> Value:
+            kind = values[0].type
+            assert kind in FLOATS and all(value.type == kind for value in values)
+            symbol = name.removesuffix(self._single) if kind == "float32" else name
+            assert not self._single or symbol != name or kind != "float32"
+            found = FUNCTIONS[symbol].on_numbers([value.number for value in values])
+            return Value(kind, np.dtype(kind).type(found))
+
+        return function
+
+
 class Cuda:
     """What `from numba import cuda` gives the module: one launch at a time, one thread of it running."""
 
@@ -178,6 +198,9 @@ class Cuda:
 
     def _shared(self, site: tuple[int, int], shape: Any, dtype: Type) -> Array:
         return self._memory.setdefault(site, self._local(shape, dtype))
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        return a * b + c
 
     def as_cuda_array(self, array: Any) -> Array:
         return Array(array)
@@ -284,4 +307,5 @@ def module(text: str) -> dict[str, Any]:
     types = {name: Type(name) for name in (*FLOATS, *SIGNED, *UNSIGNED)}
     scope: dict[str, Any] = {"cuda": Cuda(), "Request": Request, **types}
     exec(compile(tree, "printed", "exec"), scope)
+    scope |= {"math": Functions(), "libdevice": Functions("f")}
     return scope
