@@ -177,3 +177,38 @@ def test_every_function_is_spelled_as_cuda_knows_it() -> None:
     for row in FUNCTIONS.values():
         assert np.isfinite(row.on_numbers([0.5] * len(row.operands)))
         assert row.defined is not None or row.ulp
+
+
+CHOICES = """
+@spec
+def wanted(x, z):
+    best, at = x[0], 0
+    for i in range(1, 32):
+        at = where(x[i] < best, i, at)
+        best = where(x[i] < best, x[i], best)
+    return [where(x[i] <= 3, z[i], where((x[i] < z[i]) | (z[i] == 5), 7, x[i])) for i in range(32)], [at]
+
+@sketch(spec=wanted, block=32, x={kind}[32], z={kind}[32], y={kind}.out[32], first=i32.out[1])
+def k(x, z, y, first):
+    lane = cuda.laneid
+    y[lane] = where(x[lane] <= 3, z[lane], where(x[lane] < z[lane] or z[lane] == 5, 7, x[lane]))
+    best, at = x[0], i32(0)
+    for i in range(1, 32):
+        at = where(x[i] < best, i32(i), at)
+        best = where(x[i] < best, x[i], best)
+    if lane == 0:
+        first[0] = at
+"""
+
+
+@pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+@pytest.mark.parametrize("kind", ["i32", "u32", "i64", "f64"])
+def test_choices_of_every_type_and_argmin_are_validated(kind: str) -> None:
+    """Comparisons with numbers, two conditions of one choice, and the place of the least element."""
+    sketch = sketch_of(CHOICES.format(kind=kind))
+    assert verify(sketch.program, sketch.spec).equal
+    source, meaning = cuda_source(sketch.program, (), None), Meaning.of(sketch.program, sketch.spec)
+    for text, verdict in ((source.text, "equal"), (source.text.replace(" <= 3", " < 3"), "different")):
+        assert text != source.text or verdict == "equal"
+        found = validate(sketch.program, compile_to_ptx(text), source.entry, meaning.wanted, meaning.terms)
+        assert found.verdict == verdict, found.findings
