@@ -126,7 +126,7 @@ class Tables:
         self._projector = Projector()
         self._one_of: list[list[PointValue]] = []  # of a hole, of which it must take one
         self._functions: dict[tuple[int, Template], tuple[Functions, int]] = {}  # that take one of so many of these
-        self._none: list[Template] = []  # of each hole, when they were searched together and had no filling
+        self._none: list[Template] | None = None  # of each hole, when they were searched together and had no filling
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
         self.examples = Examples(problem, self._guards, self._hole, problem.demands_of(few), self._learn)
