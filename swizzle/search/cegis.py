@@ -56,7 +56,7 @@ class Cegis:
         later = [] if wider is None else problem.templates(wider)
         self.holes = OpenHoles(self.guards, problem.program.holes, templates, later)
         self.stats = Stats()
-        self.solver = GuardSolver(self.guards, solver)
+        self.solver = GuardSolver(self.guards, solver, afresh=light)
         self.name: SolverName = solver
         self._bound = cost.bound(problem, self.guards)
         self._waiting = problem.first_demands()

@@ -22,6 +22,8 @@ class SatSolver:
     def __init__(self, name: SatName) -> None:
         self.sat = _SOLVER[name]()
         self._stopped = False
+        self.gave_up = False
+        """Whether the last check ended without an answer because it had had its conflicts."""
         self._running: Interruptible[bool | None] = Interruptible(self._stop)
 
     def _stop(self) -> None:
@@ -34,10 +36,10 @@ class SatSolver:
         for clause in clauses:
             add(clause)
 
-    def check(self, assumptions: Sequence[int], timeout: float | None) -> bool | None:
-        """Decide under assumptions; None where `timeout` seconds are not enough."""
-        self._stopped = False
-        found, _ = self._running.run(lambda: self._search(list(assumptions)), timeout)
+    def check(self, assumptions: Sequence[int], timeout: float | None, conflicts: int | None = None) -> bool | None:
+        """Decide under assumptions; None where `timeout` seconds, or so many conflicts, are not enough."""
+        self._stopped = self.gave_up = False
+        found, _ = self._running.run(lambda: self._search(list(assumptions), conflicts), timeout)
         return found
 
     def attempt(self, assumptions: Sequence[int], conflicts: int) -> bool | None:
@@ -46,13 +48,18 @@ class SatSolver:
         found: bool | None = self.sat.solve_limited(assumptions)
         return found
 
-    def _search(self, assumptions: Sequence[int]) -> bool | None:
-        conflicts = 500
+    def _search(self, assumptions: Sequence[int], most: int | None) -> bool | None:
+        conflicts, left = 500, most
         while not self._stopped:
             started = time.monotonic()
-            found = self.attempt(assumptions, conflicts)
+            found = self.attempt(assumptions, conflicts if left is None else min(conflicts, left))
             if found is not None:
                 return found
+            if left is not None:
+                left -= min(conflicts, left)
+                if not left:
+                    self.gave_up = True
+                    return None
             seconds = time.monotonic() - started
             if seconds < 0.05:
                 conflicts *= 2

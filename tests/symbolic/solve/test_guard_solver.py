@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from symbolic.solve import guard_solver
 from symbolic.solve.answer import Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
@@ -46,15 +47,46 @@ def test_an_empty_clause_excludes_all(name: SolverName) -> None:
         assert isinstance(answer, Excluded) and not answer.core
 
 
+def pigeons(number: int, holes: int) -> tuple[Guards, dict[tuple[int, int], int]]:
+    """Each pigeon sits in a hole, and no two in one."""
+    guards = Guards()
+    sits = {(p, h): guards.fresh() for p, h in product(range(number), range(holes))}
+    for p in range(number):
+        guards.add(sits[p, h] for h in range(holes))
+    for h, p, q in product(range(holes), range(number), range(number)):
+        if p < q:
+            guards.add([-sits[p, h], -sits[q, h]])
+    return guards, sits
+
+
 @pytest.mark.parametrize("name", ["glucose", "cadical"])
 def test_time_that_runs_out_is_unknown(name: SolverName) -> None:
     """Twelve pigeons do not fit into eleven holes: too hard for a tenth of a second."""
-    guards = Guards()
-    sits = {(p, h): guards.fresh() for p, h in product(range(12), range(11))}
-    for p in range(12):
-        guards.add(sits[p, h] for h in range(11))
-    for h, p, q in product(range(11), range(12), range(12)):
-        if p < q:
-            guards.add([-sits[p, h], -sits[q, h]])
+    guards, _ = pigeons(12, 11)
     with GuardSolver(guards, name) as solver:
+        assert isinstance(solver.check(timeout=0.1), Unknown)
+
+
+def test_a_question_that_is_begun_afresh_has_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all clauses, those that were added after the last beginning too; time runs out as it does without."""
+    begun = []
+    afresh = guard_solver._Literals._begin_afresh
+    monkeypatch.setattr(guard_solver, "AFRESH", 1)
+    monkeypatch.setattr(
+        guard_solver._Literals, "_begin_afresh", lambda self, attempt: (begun.append(attempt), afresh(self, attempt))
+    )
+    guards, sits = pigeons(7, 7)
+    with GuardSolver(guards, "glucose", afresh=True) as solver:
+        answer = solver.check()
+        assert isinstance(answer, Possible)
+        assert sorted(h for (_, h), guard in sits.items() if answer.holds(guard)) == list(range(7))
+        closed = guards.fresh()
+        for p in range(7):
+            guards.add([-closed, -sits[p, 3]])
+        answer = solver.check([closed])
+        assert isinstance(answer, Excluded) and answer.core == {closed}
+        assert begun
+        assert isinstance(solver.check([-closed]), Possible)
+    guards, _ = pigeons(12, 11)
+    with GuardSolver(guards, "glucose", afresh=True) as solver:
         assert isinstance(solver.check(timeout=0.1), Unknown)
