@@ -36,6 +36,8 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Statements": (
         *("while_loop", "break_statement", "try_statement", "early_return", "return_value", "loop_over_array"),
+        *("loop_enumerate_array", "loop_over_data", "loop_over_lanes", "loop_zip_lengths", "loop_mixed_constants"),
+        *("loop_float_constants", "loop_too_few_variables"),
         *("loop_bound_differs", "data_in_loop_bound", "loop_step_zero", "data_dependent_branch"),
         *("condition_is_index", "tuple_of_wrong_size", "write_to_loop_variable", "loop_variable_after_loop"),
         *("maybe_unassigned",),

@@ -90,8 +90,8 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
                 node, f"{name}({len(values)}) gives {len(values)} values", "one variable for each", "write i, j = ..."
             )
         return values[0]
-    if name == "range":
-        reader.mistake(node, "`range` outside a `for`", "a loop", "write `for i in range(...):`")
+    if name in ("range", "enumerate", "zip"):
+        reader.mistake(node, f"`{name}` outside a `for`", "a loop", f"write `for ... in {name}(...):`")
     if name in STATEMENTS:
         reader.mistake(node, f"{name}(...) gives no value", "a statement of its own", "put it on a line of its own")
     if name in DECLARATIONS:

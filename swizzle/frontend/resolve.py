@@ -91,8 +91,8 @@ class NameReader(Struct):
         match meaning:
             case ScalarName(dtype=dtype):
                 return Var(self.scope.named(name), dtype, place)
-            case LoopName():
-                return Var(self.scope.named(name), INDEX, place)
+            case LoopName(name=variable, dtype=dtype):
+                return Var(variable, dtype, place)
             case ArrayName(shape=shape):
                 self.mistake(
                     node, f"the array {name} where one value is needed", "one value", f"write {element(name, shape)}"

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from symbolic.ir.program import DType, Expr, Role
 
@@ -58,7 +59,11 @@ class ScalarName(Struct, frozen=True):
 
 
 class LoopName(Struct, frozen=True):
-    """A loop variable."""
+    """A loop variable, with the program's name for it; `is_counter` unless each iteration assigns it."""
+
+    name: str
+    dtype: DType = DType.INDEX
+    is_counter: bool = True
 
 
 class StaticName(Struct, frozen=True):
@@ -137,21 +142,32 @@ class Scope(Struct):
         return name
 
     @contextmanager
-    def loop(self, variable: str, runs: bool) -> Iterator[str]:
-        """Read a loop's body: its assignments count afterwards only if it `runs` at least once.
-
-        Gives what the program calls the loop variable.
-        """
+    def loop(self, counter: str, targets: Mapping[str, LoopName], runs: bool) -> Iterator[None]:
+        """Read the body of the loop that counts in `counter`: its assignments count afterwards only if it `runs`."""
         before = set(self.assigned)
+        for variable, meaning in targets.items():
+            self.declare(variable, meaning)
+            if meaning.dtype is DType.INDEX:
+                self.steady.add(meaning.name)
+        self.steady.add(counter)
+        self.running.append(counter)
+        yield
+        self.running.pop()
+        self.assigned = (self.assigned if runs else before & self.assigned) - set(targets)
+
+    def counter(self, variable: str) -> LoopName:
+        """Return what the variable of a loop over a range stands for."""
         if self.renamed is not None:
             self.renamed[variable] = self._counter(variable)
-        name = self.named(variable)
-        self.declare(variable, LoopName())
-        self.steady.add(name)
-        self.running.append(name)
-        yield name
-        self.running.pop()
-        self.assigned = (self.assigned if runs else before & self.assigned) - {variable}
+        return LoopName(self.named(variable))
+
+    def element(self, variable: str, dtype: DType, is_counter: bool) -> LoopName:
+        """Return what a variable of a loop over constants stands for: a name that only such loops have."""
+        earlier, wanted = self.meanings.get(variable), LoopName("", dtype, is_counter)
+        if isinstance(earlier, LoopName) and replace(earlier, name="") == wanted and not is_counter:
+            return earlier
+        plain = self.renamed is None and self.is_bound_once(variable)
+        return replace(wanted, name=variable if plain else self.fresh(variable))
 
     def _counter(self, wish: str) -> str:
         """Return a name for a loop variable, one that a loop had which is over where there is one like `wish`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
 from swizzle.frontend.assignments import assign_tuple, augmented, kind, store
 from swizzle.frontend.calls import DECLARATIONS, bind, called, device_called, read_mask
+from swizzle.frontend.constant_loops import as_progression, assigned, index_of, read_columns, wrong_range
 from swizzle.frontend.device_calls import DeviceCalls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
@@ -19,7 +20,7 @@ from swizzle.frontend.resolve import MISSING
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
 from swizzle.source.outside import NOT_STATEMENTS, STATEMENTS
-from symbolic.ir.program import Barrier, Const, DeclareArray, For, If, Stmt
+from symbolic.ir.program import Barrier, Const, DeclareArray, Expr, For, If, Stmt, Var
 
 
 @dataclass(slots=True)
@@ -218,28 +219,21 @@ class StatementReader:
 
     def _for(self, node: ast.For) -> For:
         reader = self.expressions
-        place = reader.kernel.source.place(node)
         if node.orelse:
             self._mistake(node.orelse[0], "`else` of a loop", fix="write it after the loop")
-        is_range = isinstance(node.iter, ast.Call) and reader.resolve(node.iter.func) is range
-        if not is_range:
-            self._mistake(
-                node.iter, f"a loop over {ast.unparse(node.iter)}", "range(...)", "write `for i in range(n):`"
-            )
-        assert isinstance(node.iter, ast.Call)
-        bounds = node.iter.args
-        if node.iter.keywords or not 1 <= len(bounds) <= 3:
-            self._mistake(
-                node.iter, "a wrong call of range", "range(stop), range(start, stop) or range(start, stop, step)"
-            )
+        if isinstance(node.iter, ast.Call) and reader.resolve(node.iter.func) is range:
+            return self._counted(node, node.iter)
+        return self._over_constants(node)
+
+    def _counted(self, node: ast.For, called: ast.Call) -> For:
+        """Read a loop over a range."""
+        reader, place = self.expressions, self.expressions.kernel.source.place(node)
+        bounds = called.args
+        if called.keywords or not 1 <= len(bounds) <= 3:
+            wrong_range(reader, called)
         if not isinstance(node.target, ast.Name):
             self._mistake(node.target, "a loop variable that is not a name", "one name")
-        variable = node.target.id
-        meaning = self.scope.meanings.get(variable)
-        if not isinstance(meaning, LoopName | None) or variable in self.scope.assigned:
-            self._mistake(
-                node.target, f"{variable} is {kind(meaning)} already", "a name of its own", "use another name"
-            )
+        self._require_loop_variable(node.target)
         exprs = [reader.index(bound, "a loop bound") for bound in bounds]
         for expr in exprs:
             reader.require_steady(expr, "a loop bound")
@@ -249,11 +243,47 @@ class StatementReader:
             self._mistake(bounds[2], "a step of 0", "a step up or down")
         numbers = [reader.known(expr) for expr in (start, stop, step)]
         runs = None not in numbers and len(range(*numbers)) > 0  # type: ignore[arg-type]
+        meaning = self.scope.counter(node.target.id)
+        return self._loop(node, meaning.name, (start, stop, step), {node.target.id: meaning}, runs)
+
+    def _over_constants(self, node: ast.For) -> For:
+        """Read a loop over constants: one over their positions, or over values that are themselves a range."""
+        reader, place = self.expressions, self.expressions.kernel.source.place(node)
+        count, columns = read_columns(reader, node)
+        for column in columns:
+            self._require_loop_variable(column.target)
+        ranges = [(column, found) for column in columns if (found := as_progression(column)) is not None]
+        counting, (first, step) = next(
+            ((column, found) for column, found in ranges if len(columns) == 1 or found[1] == 1), (None, (0, 1))
+        )
+        targets = {c.target.id: self.scope.element(c.target.id, c.dtype, c is counting) for c in columns}
+        wish = f"{columns[0].target.id}_index" if columns else "index"
+        counter = targets[counting.target.id].name if counting else self.scope.fresh(wish)
+        index = index_of(first, Var(counter, INDEX, place), place)
+        opening = [assigned(c, targets[c.target.id].name, index, place) for c in columns if c is not counting]
+        start, stop, stride = (Const(number, INDEX, place) for number in (first, first + step * count, step))
+        return self._loop(node, counter, (start, stop, stride), targets, count > 0, opening)
+
+    def _loop(
+        self,
+        node: ast.For,
+        counter: str,
+        bounds: Sequence[Expr],
+        targets: Mapping[str, LoopName],
+        runs: bool,
+        opening: Sequence[Stmt] = (),
+    ) -> For:
         self.depth += 1
-        with self.scope.loop(variable, runs) as name:
-            body = self.block(node.body)
+        with self.scope.loop(counter, targets, runs):
+            body = (*opening, *self.block(node.body))
         self.depth -= 1
-        return For(name, start, stop, step, body, place)
+        start, stop, step = bounds
+        return For(counter, start, stop, step, body, self.expressions.kernel.source.place(node))
+
+    def _require_loop_variable(self, target: ast.Name) -> None:
+        meaning = self.scope.meanings.get(target.id)
+        if not isinstance(meaning, LoopName | None) or target.id in self.scope.assigned:
+            self._mistake(target, f"{target.id} is {kind(meaning)} already", "a name of its own", "use another name")
 
     def _if(self, node: ast.If) -> tuple[Stmt, ...]:
         condition = self.expressions.condition(node.test, "the condition of `if`")

@@ -251,7 +251,7 @@ KERNEL_NAMES: Final[dict[str, Any]] = {
     "cuda": cuda,
     "math": math,
     "where": where,
-    **{builtin.__name__: builtin for builtin in (range, len, min, max, abs)},
+    **{builtin.__name__: builtin for builtin in (range, enumerate, zip, len, min, max, abs)},
 }
 
 FUNCTION_NAMES: Final[dict[int, str]] = {
