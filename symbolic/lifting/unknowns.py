@@ -79,8 +79,9 @@ def _hole(machine: UnknownsRun, node: ast.Call, state: State) -> Any:
 
 def _boolean_hole(machine: UnknownsRun, node: ast.Call, _: State) -> Boolean:
     key = (*machine.instance, node)
-    found = machine.sketch.unknowns.setdefault(key, None) or boolean_hole()
-    machine.sketch.unknowns[key] = found
+    if key not in machine.sketch.unknowns:
+        machine.sketch.unknowns[key] = boolean_hole()
+    found: Boolean = machine.sketch.unknowns[key]
     return found
 
 

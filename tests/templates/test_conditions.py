@@ -52,6 +52,7 @@ def made(points: list[Point]) -> Either:
         [(0, 0), (1, 1)],
         [(-3,), (4,), (7,)],
         [(-v,) for v in range(8)],
+        [(0, 1), (0, 5), (2, 0), (2, 4), (5, 0), (5, 4), (6, 1)],
     ],
 )
 def test_the_functions_are_those_of_the_definition(points: list[Point]) -> None:

@@ -136,6 +136,8 @@ def test_a_hole_that_is_too_large() -> None:
     """Too many expressions are the user's mistake, not an endless table."""
     with pytest.raises(SwizzleError, match=r"the naive template of depth 2 has too many expressions for xform1"):
         naive_xform(hole(256), tuple((i, k) for i in range(256) for k in range(4)), 2)
+    with pytest.raises(SwizzleError, match=r"the naive template of depth 1 has too many expressions for xform1"):
+        naive_xform(hole(1 << 11), tuple((i, i % 3) for i in range(1 << 11)), 1)
 
 
 @pytest.mark.parametrize("depth", [1, 2])

@@ -57,7 +57,13 @@ def test_variables_are_followed_through_the_program(body: list[Stmt], expected: 
 
 @pytest.mark.parametrize(
     ("start", "stop", "step", "expected"),
-    [(0, 5, 2, Range(0, 4)), (0, 4, 2, Range(0, 2)), (7, 0, -3, Range(1, 7)), (3, -1, -1, Range(0, 3))],
+    [
+        (0, 5, 2, Range(0, 4)),
+        (0, 4, 2, Range(0, 2)),
+        (7, 0, -3, Range(1, 7)),
+        (8, 0, -3, Range(2, 8)),
+        (3, -1, -1, Range(0, 3)),
+    ],
 )
 def test_a_loop_variable_stays_within_its_bounds(start: int, stop: int, step: int, expected: Range) -> None:
     """The last value is the last that the step reaches."""

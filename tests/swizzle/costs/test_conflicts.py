@@ -197,3 +197,14 @@ def test_the_tile_of_the_case_study_is_free_of_conflicts() -> None:
     answer = json.loads(out.getvalue())
     assert answer["cost"] == {"accumulates": 0, "conflicts": 0}
     assert answer["proved"] == {"accumulates": True, "conflicts": True}
+
+
+def test_a_bank_is_as_wide_as_it_is_said_to_be() -> None:
+    """Every other word: two lanes meet at a bank of one word, and none at a bank of two."""
+    body = "i = cuda.laneid\ntile = cuda.shared.array(16, f32)\ntile[i] = x[i]\ntile[8 + i] = x[i]\n"
+    sketch = kernel(
+        body + "cuda.syncwarp()\ny[i] = tile[2 * i]", spec="[x[2 * i % 8] for i in range(8)]",
+        arguments="x=f32[8], y=f32.out[8]", block=8, warp_size=8,
+    )  # fmt: skip
+    for word, conflicts in ((4, 1), (8, 0)):
+        assert solve(sketch, cost=[Conflicts(8, word)]).best.cost == {"conflicts": conflicts}

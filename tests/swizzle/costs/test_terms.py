@@ -85,7 +85,10 @@ def test_shuffles_are_counted_by_warps(grid: int) -> None:
 
 
 def test_bytes_are_those_in_use() -> None:
-    """Of a tile of 8 words 4 are touched in the best filling, and they lie at its beginning."""
+    """Of a tile of 8 words 4 are touched in the best filling, and they lie at its beginning.
+
+    Of several blocks, the one counts that goes furthest.
+    """
     text = """
 i = cuda.laneid
 tile = cuda.shared.array({n}, i32)
@@ -98,3 +101,11 @@ y[i] = tile[{at}]
     assert solve(holes, Limits(space="1"), cost="bytes").best.cost == {"bytes": 16}
     apart = kernel(text.format(n=16, at="3 * i + 2") + "y[i] = tile[2]\ny[i] = x[i]", **options)
     assert solve(apart, cost="bytes").best.cost == {"bytes": 4 * 12}
+    several: dict[str, Any] = options | {
+        "grid": 3,
+        "arguments": "x=i32[12], y=i32.out[12]",
+        "spec": "[x[i] for i in range(12)]",
+    }
+    body = text.format(n=8, at="i + cuda.blockIdx.x").replace("x[i]", "x[j]").replace("y[i]", "y[j]")
+    blocks = kernel("j = cuda.grid(1)\n" + body, **several)
+    assert solve(blocks, cost="bytes").best.cost == {"bytes": 4 * 6}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from functools import partial
 from random import Random
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from symbolic.algebra.bag import Times
 from symbolic.algebra.operator_laws import Law, law_of
+from symbolic.algebra.orders import accumulation
 from symbolic.algebra.parity import Odd
 from symbolic.algebra.sequence import Pair, Projection
 from symbolic.algebra.tally import (
@@ -192,3 +194,12 @@ def test_a_sum_may_be_a_multiple_of_another_one() -> None:
     assert amount(terms, "*", terms.times(2, whole), whole) == amount(terms, "*", whole, whole) == 1
     assert amount(terms, "*", terms.times(2, whole), x) == 0
     assert amount(terms, "*", terms.apply("*", (whole, x, x)), x) == 2
+
+
+def test_only_whole_numbers_of_times_are_counted() -> None:
+    """How often an item is there is counted where nothing else is asked; half of an item is a coefficient."""
+    terms = Terms()
+    x, order = terms.atom("x", 0), accumulation(terms, "+")
+    assert order.tally(x, {1, 2}, True) == Times("+", x, 2)
+    for answers, natural in (({1, Fraction(1, 2)}, True), ({-1, 1}, True), ({1, 2}, False)):
+        assert order.tally(x, answers, natural) == Coefficient(x)

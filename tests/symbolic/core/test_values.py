@@ -3,12 +3,14 @@
 # ruff: noqa: SIM300 - upper case names are symbolic values here, not constants
 
 import operator
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.core.query import obligations, solve, verify
+from symbolic.core.structures import mapped
 from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, integer, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.solve.evaluate import as_signed, evaluate
@@ -271,3 +273,19 @@ def test_a_number_beside_a_bit_vector_keeps_its_sign(choose):
             choose(unsigned, -1)
         with pytest.raises(SwizzleError, match="31 does not fit"):
             choose(signed, 31)
+
+
+def test_a_record_is_made_anew_only_where_something_changes() -> None:
+    """Of one field or of all; of a tuple likewise. Records may tell their identity."""
+
+    @dataclass(frozen=True)
+    class Pair:
+        a: int
+        b: int
+
+    pair, named = Pair(1000, 2000), (1000, 2000)
+    for value in (pair, named):
+        assert mapped(lambda part: part, value) is value
+    assert mapped(lambda part: min(part, 1500), pair) == Pair(1000, 1500)
+    assert mapped(lambda part: part + 1, pair) == Pair(1001, 2001)
+    assert mapped(lambda part: part + 1, named) == (1001, 2001)

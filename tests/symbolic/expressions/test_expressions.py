@@ -161,6 +161,35 @@ def test_exponentials_turn_sums_into_products() -> None:
     assert decide([(one, e.logarithm(e.add(*map(e.exponential, (x, y, z)))))], sorts).verdict == "proved"
 
 
+def test_the_exponential_of_a_part_is_not_that_of_the_whole() -> None:
+    """Of half a logarithm, maximum or choice, where the whole one would be taken apart."""
+    x, y, p = number_name("x"), number_name("y"), truth_name("p")
+    for whole in (e.logarithm(x), e.maximum(x, y), e.minimum(x, y), e.select(p, x, y)):
+        half = e.exponential(e.multiply(constant(Fraction(1, 2)), whole))
+        sorts = {"x": REALS, "y": REALS, "p": TRUTH}
+        assert decide([(half, e.exponential(whole))], sorts).verdict == "unknown"
+
+
+def test_what_holds_of_quotients_is_proved() -> None:
+    """Of names, in every whole type: the quotient and the remainder make the number again."""
+    x, y = number_name("x"), number_name("y")
+    again = e.add(e.multiply(e.floor_divide(x, y), y), e.modulo(x, y))
+    for sort in (INTEGER, Sort("word", 8), Sort("word", 8, False)):
+        sorts = dict.fromkeys(("x", "y"), sort)
+        below = [e.less(e.ZERO, x), e.less(x, y)]
+        assert decide([(e.modulo(x, y), x), (e.floor_divide(x, y), e.ZERO)], sorts, below).verdict == "proved"
+        assert decide([(again, x)], sorts, [e.equal(y, constant(3))]).verdict == "proved"
+
+
+def test_the_greatest_of_choices_by_one_condition_is_one_choice() -> None:
+    """So a maximum of a choice and a number, and of two choices, is taken side by side; one choice is that choice."""
+    x, y, z, p, q = *map(number_name, NAMES), *map(truth_name, FLAGS)
+    one, other = e.select(p, x, y), e.select(p, y, z)
+    assert e.maximum(one, constant(3)) is e.select(p, e.maximum(x, constant(3)), e.maximum(y, constant(3)))
+    assert e.minimum(one, other) is e.select(p, e.minimum(x, y), e.minimum(y, z))
+    assert e.maximum(one) is one and e.maximum(one, e.select(q, x, y)).operator == "max"
+
+
 def test_symbolic_values_are_read() -> None:
     """What the core has built comes back as the expression that it is."""
     x, y, p = integer("read_x"), integer("read_y"), boolean("read_p")

@@ -15,6 +15,7 @@ from symbolic import (
     assume,
     bitvector,
     boolean,
+    boolean_hole,
     choose,
     cost,
     grammar,
@@ -23,6 +24,7 @@ from symbolic import (
     integer,
     lifted,
     obligations,
+    select,
     solve,
     synthesize,
     verify,
@@ -276,6 +278,32 @@ def test_assumptions_and_assertions_know_their_path() -> None:
         assert [model[each.condition] for each in made.made] == holds
 
 
+@dataclass(frozen=True)
+class Guarded:
+    """A number with an operator of its own, which is not lifted, and asserts."""
+
+    value: Any
+
+    def __add__(self, more: int) -> Guarded:
+        assert_(self.value > 3)
+        return Guarded(self.value + more)
+
+
+def test_operators_of_ones_own_know_their_path() -> None:
+    """What one asserts is asked only where it is called."""
+
+    @lifted
+    def f(x: Any) -> Any:
+        return Guarded(x) + 1 if x > 0 else Guarded(x)
+
+    with obligations() as made:
+        found = f(X)
+    assert verify(found.value == select(X > 0, X + 1, X)).status == "unsat"
+    for x, holds in ((-1, True), (2, False), (5, True)):
+        model = solve(x == X)
+        assert [model[each.condition] for each in made.made] == [holds]
+
+
 def test_division_is_an_obligation() -> None:
     """As Python divides by zero nowhere; below a test that excludes it, nothing is noted."""
 
@@ -349,6 +377,20 @@ def test_holes_are_those_of_the_text() -> None:
     assert [made(n) for n in (-7, -1, 0, 1, 9)] == [7, 1, 0, 1, 9]
     assert verify(made(X) == abs(X)).status == "unsat"
     assert "hole" not in made.source and "choose" not in made.source and "Find me" in made.source
+
+
+def test_a_truth_value_that_is_not_known_is_one_of_its_place() -> None:
+    """All calls share it; another place has its own."""
+
+    @lifted
+    def f(x: Any) -> Any:
+        """One is true and the other is not."""
+        return (x if boolean_hole() else -x) + (0 if boolean_hole() else 1)
+
+    outcome = synthesize(inputs=[X], guarantee=(f(X) == -X) & (f(3) == -3), timeout=60)
+    assert len(f.unknowns()) == 2
+    assert [outcome[f](n) for n in (-7, 0, 2)] == [7, 0, -2]
+    assert synthesize(inputs=[X], guarantee=(f(X) == -X) & (f(3) == 3), timeout=60).status == "unsat"
 
 
 @grammar
