@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,18 @@ class Bitwise(Protocol):
     def identity(self) -> int: ...
 
 
+class _Image(NamedTuple):
+    """The values at a point, an affine subspace: one of them, a basis of the differences, and all of them as bits.
+
+    `unknowns`, as bits, are those on which the values depend: unless one of them is eliminated, the image stays.
+    """
+
+    base: int
+    ways: tuple[int, ...]
+    values: int
+    unknowns: int
+
+
 class AffineMaps:
     """The maps that satisfy linear equations, and have an allowed value where some are told.
 
@@ -55,7 +67,8 @@ class AffineMaps:
         self.told: dict[int, int] = {}  # of some points, the allowed values as bits
         self.taken: dict[tuple[int, ...], int] = {}  # values that are taken at one of some points each, as bits
         self.possible = True
-        self._images: dict[int, tuple[int, list[int]]] = {}
+        self._pivots = 0  # the unknowns of `rows`
+        self._images: dict[int, _Image] = {}
 
     @property
     def count(self) -> int:
@@ -92,15 +105,13 @@ class AffineMaps:
         return found
 
     def given(self, places: Places, allowed: Allowed) -> Allowed:
-        found = np.zeros_like(allowed)
-        if self.possible:
-            for line, place in zip(found, places.tolist(), strict=True):
-                line[_span(*self._image(self.at[place]), allowed.shape[1])] = True
-        found &= allowed
-        for line, place in zip(found, places.tolist(), strict=True):
-            if place in self.told:
-                line &= _members(self.told[place], allowed.shape[1])
-        return found
+        if not self.possible:
+            return np.zeros_like(allowed)
+        lines = list[int]()
+        for place in places.tolist():
+            values = self._image(self.at[place]).values
+            lines.append(values & self.told.get(place, values))
+        return allowed & _members(lines, allowed.shape[1])
 
     def choice(self) -> Choice:
         return self.of.choice_of(self._solution(0))
@@ -123,7 +134,7 @@ class AffineMaps:
         found = object.__new__(AffineMaps)
         found.of, found.at, found.unknowns, found.possible = self.of, self.at, self.unknowns, self.possible
         found.rows, found.told, found.taken = dict(self.rows), dict(self.told), dict(self.taken)
-        found._images = dict(self._images)
+        found._pivots, found._images = self._pivots, dict(self._images)
         return found
 
     def _nothing(self) -> AffineMaps:
@@ -153,12 +164,13 @@ class AffineMaps:
             if known >> unknown & 1:
                 self.rows[other] = known ^ row
         self.rows[unknown] = row
-        self._images.clear()
+        self._pivots |= 1 << unknown
+        self._images = {at: image for at, image in self._images.items() if not image.unknowns >> unknown & 1}
 
     def _reduced(self, row: int) -> int:
-        for unknown, known in self.rows.items():
-            if row >> unknown & 1:
-                row ^= known
+        """Return a row without the highest unknowns of `rows`, of which none has that of another."""
+        for unknown in _ones(row & self._pivots):
+            row ^= self.rows[unknown]
         return row
 
     def _require_hull(self, places: Sequence[int], values: int) -> None:
@@ -174,8 +186,8 @@ class AffineMaps:
         first, *others = (self.at[place] for place in places)
         basis = list[int]()
         for features in others:
-            base, ways = self._image(first ^ features)
-            for way in (base, *ways):
+            image = self._image(first ^ features)
+            for way in (image.base, *image.ways):
                 _extend(basis, way)
         least = (values & -values).bit_length() - 1
         return not any(_extend(basis, value ^ least) for value in _ones(values))
@@ -186,23 +198,24 @@ class AffineMaps:
         while changed and self.count:
             changed = False
             for place, values in self.told.items():
-                base, ways = self._image(self.at[place])
-                left = sum(1 << value for value in _span(base, ways, values.bit_length()) if values >> value & 1)
-                if left.bit_count() < 1 << len(ways) and self._require(place, left):
+                image = self._image(self.at[place])
+                left = image.values & values
+                if left != image.values and self._require(place, left):
                     changed = True
                 if not self.count:
                     return
         self.possible &= all(self._spans(places, values) for places, values in self.taken.items())
 
-    def _image(self, features: int) -> tuple[int, list[int]]:
-        """Return the values at a point as an affine subspace: one of them, and a basis of the differences."""
+    def _image(self, features: int) -> _Image:
+        """Return the values at a point."""
         if features not in self._images:
-            base, ways = 0, list[int]()
+            base, ways, unknowns = 0, list[int](), 0
             basis: list[tuple[int, int, int]] = []  # of independent unknowns: their highest, them, which of `ways` each
             for r in range(self.of.bits):
                 row = self._reduced(features << r * self.of.features)
                 base |= (row >> self.unknowns & 1) << r
                 row &= (1 << self.unknowns) - 1
+                unknowns |= row
                 made = 0
                 for highest, known, which in basis:
                     if row >> highest & 1:
@@ -213,7 +226,7 @@ class AffineMaps:
                     ways.append(0)
                 for number in _ones(made):
                     ways[number] |= 1 << r
-            self._images[features] = base, ways
+            self._images[features] = _Image(base, tuple(ways), _span(base, tuple(ways)), unknowns)
         return self._images[features]
 
     def _solution(self, wish: int) -> int:
@@ -266,12 +279,13 @@ def _extend(basis: list[int], way: int) -> bool:
     return bool(way)
 
 
-def _span(base: int, ways: Sequence[int], size: int) -> list[int]:
-    """Return the members of an affine subspace below a size."""
+@lru_cache(maxsize=4096)
+def _span(base: int, ways: tuple[int, ...]) -> int:
+    """Return the members of an affine subspace as bits."""
     found = [base]
     for way in ways:
         found += [value ^ way for value in found]
-    return [value for value in found if value < size]
+    return sum(1 << value for value in found)
 
 
 def _ones(number: int) -> Iterator[int]:
@@ -288,7 +302,9 @@ def _sets(allowed: Allowed) -> list[int]:
     return [int.from_bytes(line, "little") for line in map(bytes, lines)]
 
 
-def _members(values: int, size: int) -> npt.NDArray[np.bool_]:
-    found = np.zeros(size, np.bool_)
-    found[list(_ones(values))] = True
-    return found
+def _members(lines: Sequence[int], size: int) -> npt.NDArray[np.bool_]:
+    """Return numbers whose bits are members as lines: the inverse of `_sets`, for members below a size."""
+    length = (size + 7) // 8
+    joined = b"".join((line & (1 << size) - 1).to_bytes(length, "little") for line in lines)
+    packed = np.frombuffer(joined, np.uint8).reshape(len(lines), length)
+    return np.unpackbits(packed, axis=1, count=size, bitorder="little").astype(np.bool_)

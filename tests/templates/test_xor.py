@@ -126,6 +126,26 @@ def test_ruling_values_out(n: int, points: list[Point]) -> None:
 
 
 @pytest.mark.parametrize(("n", "points"), CASES)
+def test_values_of_a_point_are_those_of_the_maps_left(n: int, points: list[Point]) -> None:
+    """Whatever was worked out before some maps were left out: the values are neither more nor fewer."""
+    draw, everywhere = random.Random(n), np.arange(len(points))
+    columns = [np.array(column) for column in zip(*points, strict=True)]
+    for _ in range(10):
+        left, told = AffineMaps(template_at(n, points), points), np.ones((len(points), n), np.bool_)
+        for place in draw.sample(range(len(points)), min(len(points), 4)):
+            allowed = np.array([[draw.random() < 0.6 for _ in range(n)]])
+            told[place] &= allowed[0]
+            left = left.keep(np.array([place]), allowed)
+            given = left.given(everywhere, np.ones_like(told))
+            if left.count > 256:
+                continue
+            wanted = np.zeros_like(told)
+            for choice in left.choices() if left.count else ():
+                wanted[everywhere, left.of.apply(choice, columns)] = True  # type: ignore[attr-defined]
+            assert (given == wanted & told).all()
+
+
+@pytest.mark.parametrize(("n", "points"), CASES)
 def test_values_that_are_to_be_had_somewhere(n: int, points: list[Point]) -> None:
     """Each of some values at one of some points: no map with them is lost, and some sets without any are empty."""
     maps, draw, refused = every_map(n, points), random.Random(n), 0
