@@ -200,6 +200,8 @@ def test_a_value_with_a_name_is_read_by_it() -> None:
         op("<", LANE, 3), [assign("p", op("*", LANE, 3))], [store("y", op("*", LANE, 3), data(var("row")))]
     )
     assert found[-1] == store("y", 0, data(op("*", "q0", 5)))
+    short = (assign("three", num(3)), store("y", op("+", LANE, 3), data(LANE)))
+    assert reuse_names(kernel("k", program.parameters, list(short))).body == short
     assert_same_run(program, reuse_names(program))
 
 
@@ -209,6 +211,8 @@ def test_coordinates_have_one_name() -> None:
     y = parameter("y", 128, role="out", dtype=I32)
     one = plain_coordinates(kernel("k", [y], body, block=(32, 1, 1))).body
     assert one[1:] == (assign("at", op("+", LANE, LANE)), store("y", "at", data(LANE)))
+    changing = [assign("me", LANE), branch(op("<", LANE, 3), [assign("me", 7)]), store("y", LANE, data(var("me")))]
+    assert plain_coordinates(kernel("k", [y], changing)).body == tuple(changing)
     many = plain_coordinates(kernel("k", [y], body, block=(64, 1, 1))).body
     assert many[1] == assign("at", op("+", LANE, THREAD))
     alone = [store("y", THREAD, data(op("+", THREAD, where("blockIdx"))))]

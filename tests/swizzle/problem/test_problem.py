@@ -2,7 +2,7 @@
 
 import pytest
 
-from swizzle.problem.problem import Output, Problem
+from swizzle.problem.problem import Content, ItemCount, Output, Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from tests.sketches import kernel
@@ -93,6 +93,28 @@ def test_stores_of_two_branches_are_demanded_thread_by_thread() -> None:
     demands = problem.demands_of({2})
     assert [d.address for d in demands if isinstance(d, Output)] == [5]
     assert {problem.thread_of(d) for d in demands} == {2}
+
+
+@pytest.mark.parametrize("block", [1, 4])
+def test_the_first_demands_are_of_threads_that_there_are(block: int) -> None:
+    """Of a block of one thread, too."""
+    n = 2 * block
+    posed = kernel(
+        f"t = cuda.grid(1)\ny[?sw_xform(t, {n})] = x[t]", spec=f"[x[i] for i in range({n})]",
+        arguments=f"x=i32[{n}], y=i32.out[{n}]", block=block, grid=2, warp_size=block,
+    )  # fmt: skip
+    problem = Problem.of(posed.program, posed.spec)
+    assert {problem.thread_of(demand) for demand in problem.first_demands()} == {0, block - 1}
+
+
+def test_one_sum_is_asked_for_as_one_of_many_is() -> None:
+    """How many items the last output has, and how often it has one of them."""
+    body = "s = x[0]\nfor k in range(1, 8):\n    s = s + x[?sw_xform(k, 8)]\n"
+    options = {"block": 1, "grid": 1, "warp_size": 1}
+    posed = kernel(body + "y[0] = s", spec="[sum(x)]", arguments="x=i32[8], y=i32.out[1]", **options)
+    problem = Problem.of(posed.program, posed.spec)
+    assert [type(demand) for demand in problem.first_demands()] == [ItemCount, Content]
+    assert solve(posed).status == "sat"
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,7 @@ def test_what_functions_and_reals_refuse() -> None:
     f = function("sort f1", [integer], integer)
     for wrong, text in (
         (lambda: X + 0.5, "Fraction('0.5')"),
+        (lambda: X + True, "a Real meets"),
         (lambda: X // 2, "q <= x"),
         (lambda: X & 1, "a Real has no bits"),
         (lambda: X << 1, "a Real has no bits"),

@@ -15,7 +15,7 @@ from symbolic.values.vector import Encoding
 from tests.symbolic.assignments import assignments
 from tests.symbolic.values.test_data import HERE, ON, choice, lanes, new_encoding, two_way
 
-PRODUCTS = ["x y, x z", "x y, z 0", "x y, y x", "x 0, y 0", "p z, x z"]
+PRODUCTS = ["x y, x z", "s x, y z", "x y, z 0", "x y, y x", "x 0, y 0", "p z, x z"]
 
 
 def products(texts: list[str], certain: bool) -> tuple[Encoding, Reduced, list[Guard], Callable[[Sequence[bool]], int]]:
@@ -24,6 +24,7 @@ def products(texts: list[str], certain: bool) -> tuple[Encoding, Reduced, list[G
     guards, terms = encoding.guards, encoding.terms
     value = {name: terms.atom("data", i) for i, name in enumerate("xyz")} | {"0": terms.const(0)}
     value["p"] = terms.apply("*", [value["x"], value["y"]])
+    value["s"] = terms.apply("+", [terms.times(2, value["x"]), terms.times(2, value["y"])])
     inputs: list[Guard] = []
     entries = []
     for text in texts:

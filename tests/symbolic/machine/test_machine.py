@@ -70,6 +70,15 @@ y[i] = cuda.shfl_sync(cuda.FULL_MASK, r[0 if lane == 0 else 1], 0)
     assert equal(kernel(body, spec="[x[0], x[0], x[0], x[0], x[4], x[4], x[4], x[4]]"))
 
 
+def test_a_shuffle_names_every_lane_of_its_warp() -> None:
+    """Bits beyond the warp do not matter; a lane that is not named might not be there."""
+    body = "i = cuda.grid(1)\ny[i] = cuda.shfl_sync({}, x[i], 0)"
+    for mask in ("0xF", "0x1F"):
+        assert equal(kernel(body.format(mask), spec="[x[i // 4 * 4] for i in range(8)]"))
+    with pytest.raises(SwizzleError, match="does not name every lane"):
+        equal(kernel(body.format("0x7"), spec="[x[i // 4 * 4] for i in range(8)]"))
+
+
 def test_predication_keeps_old_values() -> None:
     """Lanes that are off keep scalars and cells."""
     body = """

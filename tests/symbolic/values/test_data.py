@@ -10,7 +10,7 @@ from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.machine.accumulators import Reduced
 from symbolic.machine.contributions import Entry
-from symbolic.values.data import DataVector, equals
+from symbolic.values.data import DataVector, equals, is_natural
 from symbolic.values.guard import TRUE, Guard, Guards
 from symbolic.values.mapped import Mapped
 from symbolic.values.moved import Selected
@@ -126,6 +126,28 @@ def test_a_definite_constant_counts() -> None:
         encoding, 0, terms.apply("+", (x, five))
     )
     assert [holds is not None for _, holds in assignments(guards, [g])] == [False, True]
+
+
+def test_natural_terms() -> None:
+    """Sums without a negative coefficient or number, or a fraction; 0 is one."""
+    terms = Terms()
+    x, y = (terms.atom("x", i) for i in range(2))
+    for natural in (terms.const(0), x, terms.apply("+", (terms.times(2, x), y, terms.const(3)))):
+        assert is_natural(terms, natural)
+    for other in (terms.const(-1), terms.times(-2, x), terms.apply("+", (terms.times(2, x), terms.times(-1, y)))):
+        assert not is_natural(terms, other)
+
+
+def test_few_values_of_a_reduction_are_enumerated() -> None:
+    """With an initial value, entries that may be missing, and products."""
+    encoding = new_encoding()
+    guards, terms = encoding.guards, encoding.terms
+    x = [terms.atom("x", i) for i in range(3)]
+    either, _ = two_way(guards, x[0], x[1])
+    entries = [Entry(choice(guards.fresh()), (either, lanes(x[2]))), Entry(ON, (lanes(x[2]), lanes(x[2])))]
+    square = terms.apply("*", (x[2], x[2]))
+    some = [[square], *([terms.apply("*", (each, x[2])), square] for each in x[:2])]
+    assert Reduced(terms, "+", "*", entries, x[0], HERE).possible(0) == {terms.apply("+", (x[0], *s)) for s in some}
 
 
 def test_nested_reductions_match_as_wholes() -> None:
