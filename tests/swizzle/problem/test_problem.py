@@ -46,6 +46,12 @@ SATISFIABLE = {
         "y[i] = a.value",
         "[0 for i in range(8)]",
     ),
+    "a cell with more values than are listed": (
+        "i = cuda.grid(1)\na = accumulator(i32, outer='+')\n"
+        "for k in range(8):\n    a.accumulate(x[?sw_xform(k, 8, i)])\n"
+        "r = cuda.local.array(2, i32)\nr[0] = x[i]\nr[1] = a.value\ny[i] = r[?sw_part(2, i)]",
+        "[sum(x[k] for k in range(8)) for i in range(8)]",
+    ),
     "a cell that one filling leaves unwritten": (
         "t = cuda.threadIdx.x\nr = cuda.local.array(2, i32)\nr[?sw_xform(t % 2, 2)] = x[t]\n"
         "r[?sw_part(2, t % 2)] = x[t]\n"

@@ -7,10 +7,12 @@ import math
 import operator
 import random
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pytest
 
+from symbolic.algebra.counterexample import counterexample
 from symbolic.algebra.numbers import Numbers
 from symbolic.algebra.operator_laws import Law, find_law, law_of
 from symbolic.algebra.residues import Residue
@@ -111,3 +113,14 @@ def test_one_name_may_be_two_operators() -> None:
     assert law_of(other.name) is other and find_law("gcd") is None and isinstance(GCD.name, OperatorName)
     assert terms.apply(GCD.name, (x, x)) == x != terms.apply(other.name, (x, x))
     assert terms.show(terms.apply(other.name, (terms.atom("x", 0), terms.const(6)))) == "gcd(6, x[0])"
+
+
+def test_what_holds_is_not_refuted() -> None:
+    """Of floats up to their rounding, of whole numbers as long as they stay in their type."""
+    floats = frozenset(dtype for dtype in DType if dtype.is_float)
+    whole = frozenset((DType.I32, DType.U32, DType.I64, DType.U64))
+    options: dict[str, Any] = {"identity": 0, "infix": False, "own": True}
+    assert counterexample(Law("total", operator.add, "bag", types=floats, **options)) == ""
+    assert counterexample(Law("any", operator.or_, "set", types=whole, **options)) == ""
+    assert "which is no i32" in counterexample(Law("total", operator.add, "bag", types=whole, **options))
+    assert "not associative" in counterexample(Law("mean", lambda a, b: (a + b) / 2, "bag", types=floats, own=True))

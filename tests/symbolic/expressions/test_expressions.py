@@ -258,12 +258,6 @@ def test_quotients_of_numbers_are_pythons(a: int, b: int) -> None:
     assert e.modulo(constant(a), constant(0)).operator == "%"
 
 
-def test_zero_needs_no_parentheses() -> None:
-    """It is no negative number."""
-    x = number_name("x")
-    assert [text_of(e.floor_divide(constant(n), x)) for n in (0, 7)] == ["0 // x", "7 // x"]
-
-
 def test_products_and_quotients_are_read_back() -> None:
     """Operators of one level, in both orders: the text means what the expression means."""
     x, y, z = map(number_name, NAMES)

@@ -6,12 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symbolic.algebra.tally import Unwritten
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.machine.accumulators import Reduced
 from symbolic.machine.contributions import Entry
 from symbolic.values.data import DataVector, equals, is_natural
-from symbolic.values.guard import TRUE, Guard, Guards
+from symbolic.values.guard import FALSE, TRUE, Guard, Guards
 from symbolic.values.mapped import Mapped
 from symbolic.values.moved import Selected
 from symbolic.values.union import Union
@@ -148,6 +149,17 @@ def test_few_values_of_a_reduction_are_enumerated() -> None:
     square = terms.apply("*", (x[2], x[2]))
     some = [[square], *([terms.apply("*", (each, x[2])), square] for each in x[:2])]
     assert Reduced(terms, "+", "*", entries, x[0], HERE).possible(0) == {terms.apply("+", (x[0], *s)) for s in some}
+
+
+def test_a_minimum_of_nothing_was_never_written() -> None:
+    """A sum of nothing is 0."""
+    for outer, missing in (("min", [True, False]), ("+", [False, False])):
+        encoding = new_encoding()
+        guards, terms = encoding.guards, encoding.terms
+        g = guards.fresh()
+        reduced = Reduced(terms, outer, None, [Entry(choice(g), (lanes(terms.atom("x", 0)),))], None, HERE)
+        asked = reduced.held(encoding, 0, Unwritten()).get(1, FALSE)
+        assert [holds is not None and holds(asked) for _, holds in assignments(guards, [g])] == missing
 
 
 def test_nested_reductions_match_as_wholes() -> None:
