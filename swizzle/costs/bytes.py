@@ -5,8 +5,6 @@ It is what the arrays could be cut down to. Accesses are those of the printed ke
 
 from __future__ import annotations
 
-from math import prod
-
 from swizzle.costs.cost import Cost, Filled
 
 
@@ -19,7 +17,7 @@ class Bytes(Cost):
         ends: dict[str, int] = {}
         for access in filled.accesses:
             if access.memory == "shared":
-                last = max(cell % prod(access.shape) for cell in access.wanted)
+                last = max(access.wanted)
                 end = (last // access.width + 1) * access.width * access.size
                 ends[access.array] = max(end, ends.get(access.array, 0))
         return sum(ends.values())

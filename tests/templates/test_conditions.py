@@ -17,6 +17,7 @@ from swizzle.commands.cli import execute
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates import both
+from templates.cond import Cond
 from templates.either import Either
 from templates.formula import formula_of_text, formula_text, plain, terms_of, values_of
 from templates.holes import Point
@@ -90,6 +91,16 @@ def test_a_choice_is_one_function_however_it_is_said(points: list[Point]) -> Non
             assert part.words(choice, some.arguments)
             simplest = part.simplest(points, values)
             assert simplest is not None and terms_of(plain(some, part, simplest)) <= terms_of(own)
+
+
+def test_constants_that_are_no_condition_are_refused() -> None:
+    """Each argument is one that the hole takes, also where Python would count from the end."""
+    made = Cond(2, PAIRS, "3")
+    right = {"left": 0, "sign": -1, "right": 1, "equal": 0, "negated": 1, "threshold": 2}
+    assert made.constants(made.parse(right)) == right
+    for wrong in ({"left": -1}, {"left": 2}, {"right": -1}, {"right": 2}, {"sign": 0}):
+        with pytest.raises(ValueError, match="in the hole, which takes 2"):
+            made.parse(right | wrong)
 
 
 def test_too_many_conditions_are_not_joined() -> None:
