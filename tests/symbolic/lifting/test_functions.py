@@ -304,6 +304,29 @@ def test_operators_of_ones_own_know_their_path() -> None:
         assert [model[each.condition] for each in made.made] == [holds]
 
 
+def test_a_lifted_function_knows_the_path_of_a_helper_that_is_not() -> None:
+    """What it asserts is asked only where the outer function calls the helper."""
+
+    @lifted
+    def inner(y: Any) -> Any:
+        if y > 9:
+            assert y != 13
+        return y
+
+    @lifted
+    def f(x: Any, y: Any) -> Any:
+        return (lambda: helper(y))() if x > 0 else 0
+
+    def helper(y: Any) -> Any:
+        return inner(y)
+
+    with obligations() as made:
+        f(X, Y)
+    (asked,) = made.made
+    for x, y, holds in ((1, 13, False), (0, 13, True), (1, 12, True), (1, 3, True)):
+        assert solve(x == X, y == Y)[asked.condition] == holds
+
+
 def test_division_is_an_obligation() -> None:
     """As Python divides by zero nowhere; below a test that excludes it, nothing is noted."""
 

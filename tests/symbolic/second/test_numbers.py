@@ -73,6 +73,23 @@ def test_signs_are_numpys(op: str, dtype: DType) -> None:
         assert ways(op, [a], dtype) == [wanted, wanted], a
 
 
+@pytest.mark.parametrize("target", [DType.I32, DType.U32, DType.I64, DType.U64])
+@pytest.mark.parametrize("source", [DType.I32, DType.U32, DType.I64, DType.U64])
+def test_conversions_are_numpys(source: DType, target: DType) -> None:
+    """A number keeps its sign when it grows, and its lowest bits when it shrinks; numbers and formulas alike."""
+    values = NumberValues({}, lambda array, index: None)
+    kinds = [np.dtype(f"{'int' if each.value[0] == 'i' else 'uint'}{bits(each)}") for each in (source, target)]
+    for a in EDGES:
+        given = np.array(a).astype(kinds[0])
+        wanted = int(given.astype(kinds[1])) % (1 << bits(target))
+        number = values.number(int(given), source)
+        cases = values.cast(number, source, target).value
+        assert isinstance(cases, dict)
+        assert [each % (1 << bits(target)) for each in cases] == [wanted], a
+        found: Any = values.cast(Cased(values.formula(number), source, FALSE()), source, target).value
+        assert found.simplify().constant_value() % (1 << bits(target)) == wanted, a
+
+
 @pytest.mark.parametrize("op", ["+", "-", "*", "/", "min", "max"])
 def test_floats_are_exact(op: str) -> None:
     """As fractions."""
