@@ -24,7 +24,7 @@ from templates.holes import Point
 OUTPUTS: Final = 4
 """Of each array, as many outputs are looked at."""
 CONFLICTS: Final = 1000
-LARGEST: Final = 10_000
+LARGEST: Final = 5_000
 """Clauses of the outputs looked at so far, after which no other one is."""
 
 

@@ -99,6 +99,9 @@ class _Search(SearchState):
                 if not done:
                     break
                 optimal = self.best is not None
+            else:
+                if self.best is None:
+                    self._is_hopeless(last)  # for the reason
             paper = self.limits.canonical and not problem.naive
             if self.best is not None and not self.every and paper and not self.reason:
                 self.best = with_shorter_formulas(self.reading, self.best, self.goal.lowered)
@@ -129,7 +132,7 @@ class _Search(SearchState):
                     return False
             if self.is_settled() if self.goal.counted else self.at_floor():
                 return True
-        if self._is_hopeless(space):
+        if self.plan.asks_whatever(space) and self._is_hopeless(space):
             return True
         self.tell(space, "building the space")
         if (self.best is None or self.goal.counted) and self.plan.suits_tables(space):
@@ -150,10 +153,9 @@ class _Search(SearchState):
         return True
 
     def _is_hopeless(self, space: SpaceName) -> bool:
-        """Say whether no values of the holes give what is asked, once the small spaces were searched in vain."""
+        """Say whether no values of the holes give what is asked, after spaces were searched in vain; ask that once."""
         assert self.problem is not None and self.plan is not None
-        asks = self.plan.asks_whatever(space) and self.limits.canonical
-        if self.best is not None or self.asked_whatever or not asks:
+        if self.best is not None or self.asked_whatever or not self.limits.canonical:
             return self.evident is not None
         self.asked_whatever = True
         self.tell(space, "looking whether any values do")

@@ -55,11 +55,11 @@ class Plan:
         return self._searched[space]
 
     def asks_whatever(self, space: SpaceName) -> bool:
-        """Say whether it is asked before this space if any values do: before a large one that a solver will search.
+        """Say whether it is asked before this space if any values do: before a large space that a solver will search.
 
         It takes a while. Function tables see as much before they begin.
         """
-        return space not in LIGHT and self._constants(space) >= LARGE and not self.suits_tables(space)
+        return space not in LIGHT and not self.suits_tables(space)
 
     def light_parts(self, space: SpaceName) -> list[SpaceName]:
         """Return the spaces up to this one, of those in LIGHT, whose light part is searched before the whole space.
