@@ -7,7 +7,7 @@ settles nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from swizzle.specs.specification import inputs, numbers, outputs
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
 from symbolic.ir.layout import cell_name
-from symbolic.ir.program import DType, Parameter, Program
+from symbolic.ir.program import DType, FunctionName, Parameter, Program
 from symbolic.machine.machine import Machine
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -55,6 +55,9 @@ class _Doubles(Numbers):
 
     def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
         return super().binary(op, a, b, _wide(dtype))
+
+    def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
+        return super().apply(function, operands, _wide(dtype))
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         return super().cast(a, source, _wide(target))
