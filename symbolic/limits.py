@@ -91,6 +91,7 @@ class limited:  # used like a function
         self.around: limited | None = None
         self.frame: FrameType | None = None
         self.open = self.firing = False
+        self.fired = False  # at the thread, which may not have noticed
         self._raised: float | None = None  # when the first exception was
         self._last = 0.0  # when the last one was
         self._gauged = -1.0
@@ -126,7 +127,8 @@ class limited:  # used like a function
         self.frame = None
         if self.watched:
             _WATCHED.discard(self)
-            _raise_in(self.thread, None)
+            if self.fired:  # taking back what was not raised slows CPython 3.11 down for good, and stops its profilers
+                _raise_in(self.thread, None)
         if self.around is None:
             _INNERMOST.pop(self.thread, None)
         else:
@@ -231,6 +233,7 @@ class _Watch(threading.Thread):
             told.add(scope.thread)
             scope.firing = True
             if scope.open:
+                scope.fired = True
                 _raise_in(scope.thread, kind)
             scope.firing = False
 
