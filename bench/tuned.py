@@ -37,7 +37,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     "swizzle.search.hopeless": {
         "OUTPUTS": (2, 4, 16),
         "CONFLICTS": (100, 1000, 10_000),
-        "LARGEST": (1_000, 5_000, 200_000),
+        "LARGEST": (5_000, 15_000, 200_000),
     },
     "swizzle.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
     "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},

@@ -24,7 +24,7 @@ from templates.holes import Point
 OUTPUTS: Final = 4
 """Of each array, as many outputs are looked at."""
 CONFLICTS: Final = 1000
-LARGEST: Final = 5_000
+LARGEST: Final = 15_000
 """Clauses of the outputs looked at so far, after which no other one is."""
 
 
@@ -73,10 +73,9 @@ def hopeless(problem: Problem, solver: SatName) -> Hopeless | None:
 
 
 def _some_outputs(problem: Problem) -> Iterator[int]:
-    """Yield a few outputs of each array, which lie far from each other; those within it come before its ends."""
+    """Yield a few outputs of each array, which lie far from each other."""
     arrays: dict[str, list[int]] = {}
     for number, output in enumerate(problem.outputs):
         arrays.setdefault(output.array, []).append(number)
     for own in arrays.values():
-        places = sorted(range(OUTPUTS), key=lambda place: place in (0, OUTPUTS - 1))
-        yield from dict.fromkeys(own[place * (len(own) - 1) // (OUTPUTS - 1)] for place in places)
+        yield from dict.fromkeys(own[place * (len(own) - 1) // (OUTPUTS - 1)] for place in range(OUTPUTS))
