@@ -22,6 +22,7 @@ from symbolic.lifting.environment import Closure, Expansion, KnownFunction, Root
 from symbolic.lifting.expressions import Expressions
 from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import code_of, parameters_of
+from symbolic.lifting.running import Running
 from symbolic.lifting.sharing import Shared, Sharing, slots
 from symbolic.lifting.states import Dead, PathSite, State
 from symbolic.lifting.values import (
@@ -251,7 +252,7 @@ class FunctionCalls(Expressions):
     def depth(self) -> int:
         """Return how many calls of this function are within each other, each on fewer paths than the one around it."""
         paths = []
-        activation: Expressions | None = self
+        activation: Running | None = self
         while activation is not None:
             if activation.code is self.code:
                 paths.append(activation.path)

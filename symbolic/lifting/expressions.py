@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import ast
 import operator
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain
 from math import prod
 from types import FunctionType, MethodType
 from typing import Any, Final
 
 from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import Boolean, IntegerLike, describe
-from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, operations, sequences
-from symbolic.lifting.budget import BITS, ROUND, Budget
+from symbolic.errors import SwizzleError
+from symbolic.lifting import operations, sequences
+from symbolic.lifting.budget import BITS
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Closure, Namespace
+from symbolic.lifting.environment import Namespace
+from symbolic.lifting.iteration import Iteration
 from symbolic.lifting.merging import merge, truth_value
-from symbolic.lifting.operations import for_all, spread
-from symbolic.lifting.sharing import Sharing
+from symbolic.lifting.operations import spread
 from symbolic.lifting.states import UNSET, Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
@@ -55,88 +53,13 @@ _COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
 _GROWING: Final = ("**", "<<")
 _LARGE: Final = 1 << BITS
 _INDICES: Final = frozenset({int})
-_INWARD: Final = frozenset({int, bool, float, tuple, Items})
-"""Types whose values are held as they are."""
 _ELSEWHERE: Final = object()
 INNER: Final = ("formula", "lift", "like")
 """What symbolic values have for the core alone."""
 
 
-class Expressions(ABC):
-    """One call of a function, as far as its expressions go; `Activation` runs its statements."""
-
-    def __init__(
-        self, function: Closure, path: Guard, *, caller: Expressions | None = None,
-        called_from: Callable[[], Place] | None = None, expanded: object = None,
-    ) -> None:  # fmt: skip
-        self.function = function
-        self.code = function.code
-        self.path = path
-        self.caller = caller
-        self.level: int = 1 if caller is None else caller.level + 1
-        self.budget: Budget = function.environment.budget() if caller is None else caller.budget
-        self._called_from = called_from
-        self.returns: list[ast.expr | None] = []
-        self.sketch, self.instance = function.sketch, function.instance
-        if function.grammar and caller is not None:
-            self.sketch, self.instance = caller.sketch, (*caller.instance, expanded)
-        self._outside = function.environment.met
-        self._sharing: Sharing | None = None
-        self.plain: dict[str, Any] = {}
-
-    @abstractmethod
-    def run(self, names: dict[str, Any]) -> Any:
-        """Return the result for these parameters; `Dead` where no path returns."""
-
-    @abstractmethod
-    def closure(self, node: ast.Lambda | ast.FunctionDef, state: State) -> Closure:
-        """Return the function that a `lambda` or a `def` makes."""
-
-    @abstractmethod
-    def called(self, node: ast.Call, state: State) -> Any:
-        """Return what a call gives."""
-
-    @abstractmethod
-    def call(self, site: PathSite, node: ast.AST, function: Any, *arguments: Any) -> Any:
-        """Call a function with these values."""
-
-    @abstractmethod
-    def store(self, target: ast.expr, value: Any, state: State) -> None:
-        """Assign to a target."""
-
-    @abstractmethod
-    def too_far(self, node: ast.AST, state: State, what: str) -> None:
-        """Say of the paths that would go on that nobody takes them."""
-
-    # -- places and sites --------------------------------------------------------------------------------------
-
-    def place(self, node: ast.AST) -> Place:
-        """Return the place of a node, with the calls that lead here."""
-        return self.code.text.place(node, self.code.name, self._called_from and self._called_from())
-
-    def site(self, node: ast.AST, state: State) -> PathSite:
-        """Return where a node is met."""
-        return PathSite(state.path, lambda: self.place(node), self.budget)
-
-    def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
-        """Return the mistake of a user at a node."""
-        return SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
-
-    def tired(self, node: ast.AST) -> None:
-        """Look whether the work is over that the text may ask for; SwizzleError if it is."""
-        self.budget.look(lambda: self.place(node))
-
-    def mistaken(self, node: ast.AST, error: Exception) -> SwizzleError:
-        """Return what Python says of plain values as the mistake of a stranger's text."""
-        if isinstance(error, IndexError):
-            return self.error(
-                node, str(error), "an index inside the shape", "check it against the shapes in @sketch(...)"
-            )
-        return self.error(
-            node, f"{type(error).__name__}: {error}", self.budget.part, "compute with numbers and array elements"
-        )
-
-    # -- expressions -------------------------------------------------------------------------------------------
+class Expressions(Iteration):
+    """One call of a function, as far as its expressions go."""
 
     def value(self, node: ast.expr, state: State) -> Any:
         """Return what an expression is on a state's paths."""
@@ -216,12 +139,6 @@ class Expressions(ABC):
             return operations.compare(self.site(node, state), OPERATORS[kind], a, b)
         except SwizzleError as error:
             raise self.placed(node, error) from None
-
-    def placed(self, node: ast.AST, error: SwizzleError) -> SwizzleError:
-        """Return a mistake with its place."""
-        if error.place is not None:
-            return error
-        return SwizzleError(error.found, place=self.place(node), expected=error.expected, fix=error.fix)
 
     def _truth_value(self, node: ast.expr, state: State) -> Any:
         return truth_value(conditions(), self.condition(node, state))
@@ -422,190 +339,6 @@ class Expressions(ABC):
 
         return spread(self.site(node, state), look, holder)
 
-    # -- what can be run over ----------------------------------------------------------------------------------
-
-    def known_elements(self, sequence: Any) -> tuple[Any, ...] | list[Any] | range | None:
-        """Return the elements of a sequence whose length depends on no condition; None for any other value."""
-        if isinstance(sequence, Items):
-            return sequence.items
-        if isinstance(sequence, range):
-            return sequence
-        if isinstance(sequence, tuple):
-            return [item if type(item) in _INWARD else inward(item, operations.THEIRS) for item in sequence]
-        if shape_of(sequence):
-            found = (sequence[place] for place in range(len(sequence)))
-            return [item if DIRECT[type(item)] else inward(item, operations.THEIRS) for item in found]
-        return None
-
-    def elements(self, site: PathSite, sequence: Any) -> Iterator[tuple[Guard, Callable[[PathSite], Any]]]:
-        """Yield, of each element, the guard that there is one and what gives it; without end for symbolic ranges."""
-        table = conditions()
-        match sequence:
-            case Items(items=items):
-                yield from ((TRUE, _given(item)) for item in items)
-            case _ if shape_of(sequence):
-                yield from ((TRUE, _given(inward(sequence[i], operations.THEIRS))) for i in range(len(sequence)))
-            case builtins.SymbolicRange():
-                number = sequence.start
-                while True:
-                    guard = operations.compare(site, "<" if sequence.step > 0 else ">", number, sequence.stop)
-                    yield guard, _given(number)
-                    number = operations.binary(site, "+", number, sequence.step)
-            case Alternatives(parts=parts):
-                lengths = [(guard, self._length(site.narrowed(guard), part), part) for guard, part in parts]
-                for place in range(max(length for _, length, _ in lengths)):
-                    some = [(guard, part) for guard, length, part in lengths if place < length]
-                    present = table.any(guard for guard, _ in some)
-                    yield present, _read_at(some, place)
-            case tuple() | range() | str() | list():
-                yield from ((TRUE, _given(inward(item, operations.THEIRS))) for item in sequence)
-            case dict():
-                yield from ((TRUE, _given(item)) for item in list(sequence))
-            case _:
-                if self.budget.limited:
-                    raise SwizzleError(
-                        f"a loop over {kind_of(sequence)}", place=site.where(), expected="a range, a list or an array",
-                        fix="write range(n)",
-                    )  # fmt: skip
-                site.fail(f"TypeError: {said(sequence)} is no sequence")
-
-    def _length(self, site: PathSite, value: Any) -> int:
-        try:
-            length = sequences.length_of(site, value)
-        except Dead:
-            return 0
-        assert isinstance(length, int)
-        return length
-
-    def items(self, site: PathSite, sequence: Any) -> tuple[Any, ...]:
-        """Return the elements of a sequence of one known length."""
-        known = self.known_elements(sequence)
-        if known is not None:
-            if isinstance(known, range):
-                self.budget.check_length(max(0, -((known.start - known.stop) // known.step)), site.where)
-            else:
-                self.budget.check_length(len(known), site.where)
-            return tuple(known)
-        found: list[Any] = []
-        for present, item in self.elements(site, sequence):
-            if present != TRUE:
-                raise SwizzleError(
-                    "a sequence whose length depends on a condition", place=site.where(),
-                    expected="one of a known length", fix="a loop: for x in xs: ...",
-                )  # fmt: skip
-            found.append(item(site))
-        return tuple(found)
-
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Any:
-        elements = self.generated(node, state)
-        certain: list[Any] = []
-        for guard, item in elements:
-            if guard != TRUE:
-                break
-            certain.append(item)
-            self.count(len(certain), lambda: self.place(node))
-        else:
-            return Items.new(certain)
-        found: Any = Items.new(certain)
-        for now, each in chain([(guard, item)], elements):
-            longer = spread(self.site(node, state), _longer(each), found)
-            found = merge([(now, longer), (-now, found)])
-        return found
-
-    def count(self, length: int, where: Callable[[], Place]) -> None:
-        """Take a step for the last element of a sequence that is being made."""
-        self.budget.left -= ROUND
-        if self.budget.left < self.budget.pause or length > self.budget.length:
-            self.budget.look(where)
-            self.budget.check_length(length, where)
-
-    def generated(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Iterator[tuple[Guard, Any]]:
-        """Yield the elements of a comprehension, each with the guard that it is one."""
-
-        def inner(generators: list[ast.comprehension], on: State, guard: Guard) -> Iterator[tuple[Guard, Any]]:
-            if not generators:
-                yield guard, self.value(node.elt, on)
-                return
-            first, *rest = generators
-            count, sequence = 0, self.value(first.iter, on)
-            known = self.known_elements(sequence)
-            if known is not None:
-                yield from surely(first, rest, on, guard, known)
-                return
-            for present, item in self.elements(self.site(first.iter, on), sequence):
-                asked = State(conditions().both(on.path, state.path), on.names)  # fewer, once some are decided
-                here = asked.on(present)
-                if here is None:
-                    return
-                count += present != TRUE
-                if count > self.function.bound:
-                    self.too_far(first.iter, here, f"more than {self.function.bound} elements")
-                    return
-                both = conditions().both(guard, present)
-                try:
-                    self.store(first.target, item(self.site(first.iter, here)), here)
-                    for test in first.ifs:
-                        passed = self.condition(test, here)
-                        both, on_now = conditions().both(both, passed), here.on(passed)
-                        if on_now is None:
-                            break
-                        here = on_now
-                    else:
-                        yield from inner(rest, here, both)
-                except Dead:
-                    here.leave(state)
-
-        def surely(
-            first: ast.comprehension, rest: list[ast.comprehension], on: State, guard: Guard, known: Iterable[Any]
-        ) -> Iterator[tuple[Guard, Any]]:
-            """As `inner`, for elements that are there whatever the inputs are."""
-            target, tests = first.target, first.ifs
-            for item in known:
-                self.budget.left -= ROUND
-                if self.budget.left < self.budget.pause:
-                    self.tired(first.iter)
-                if on.path == state.path:
-                    here = on
-                else:  # fewer paths, once some are decided
-                    here = State(conditions().both(on.path, state.path), dict(on.names))
-                    if here.path == FALSE:
-                        return
-                both = guard
-                try:
-                    if type(target) is ast.Name:
-                        here.names[target.id] = item
-                    else:
-                        self.store(target, item, here)
-                    for test in tests:
-                        passed = self.condition(test, here)
-                        if passed == TRUE:
-                            continue
-                        on_now = here.on(passed)
-                        if on_now is None:
-                            break
-                        both, here = conditions().both(both, passed), on_now
-                    else:
-                        if rest:
-                            yield from inner(rest, here, both)
-                        else:
-                            yield both, self.value(node.elt, here)
-                except Dead:
-                    here.leave(state)
-
-        yield from inner(node.generators, State(state.path, dict(state.names)), TRUE)
-
-
-def _given(item: Any) -> Callable[[PathSite], Any]:
-    return lambda _: item
-
-
-def _read_at(parts: list[tuple[Guard, Any]], place: int) -> Callable[[PathSite], Any]:
-    return lambda at: for_all(at, parts, lambda where, part: sequences.read(where, part, place))
-
-
-def _longer(item: Any) -> Callable[[PathSite, Items], Items]:
-    return lambda _, xs: Items((*xs.items, item), xs.names)
-
 
 _HANDLERS: Final[dict[type[ast.AST], Callable[[Expressions, Any, State], Any]]] = {
     ast.Constant: lambda _, node, __: node.value,
@@ -620,8 +353,8 @@ _HANDLERS: Final[dict[type[ast.AST], Callable[[Expressions, Any, State], Any]]] 
     ast.Subscript: Expressions._subscript,
     ast.Slice: Expressions._slice,
     ast.Attribute: Expressions._attribute,
-    ast.ListComp: Expressions._comprehension,
-    ast.GeneratorExp: Expressions._comprehension,
+    ast.ListComp: Expressions.comprehension,
+    ast.GeneratorExp: Expressions.comprehension,
     ast.Lambda: lambda self, node, state: self.closure(node, state),
     ast.Call: lambda self, node, state: self.called(node, state),
 }

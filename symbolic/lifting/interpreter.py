@@ -19,10 +19,11 @@ from symbolic.lifting.budget import ROUND
 from symbolic.lifting.calls import CHANGING, FunctionCalls
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
-from symbolic.lifting.expressions import OPERATORS, Expressions
+from symbolic.lifting.expressions import OPERATORS
 from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import LAZY
+from symbolic.lifting.running import Running
 from symbolic.lifting.states import Dead, PathSite, State, join
 from symbolic.lifting.values import DIRECT, Items, has_no_aliases, kind_of, names_in, new_name, said, shape_of
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -39,7 +40,7 @@ class Activation(FunctionCalls):
     """One call of a function: its names, and the states that have returned."""
 
     def __init__(
-        self, function: Closure, path: Guard, *, caller: Expressions | None = None,
+        self, function: Closure, path: Guard, *, caller: Running | None = None,
         called_from: Callable[[], Place] | None = None, expanded: object = None,
     ) -> None:  # fmt: skip
         super().__init__(function, path, caller=caller, called_from=called_from, expanded=expanded)

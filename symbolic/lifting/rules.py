@@ -23,9 +23,9 @@ from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike
 from symbolic.errors import SwizzleError
 from symbolic.lifting.calls import bound_names
 from symbolic.lifting.environment import Closure, FunctionSketch
-from symbolic.lifting.expressions import Expressions
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.printing import OPERATIONS
+from symbolic.lifting.running import Running
 from symbolic.lifting.states import Dead, PathSite, State
 from symbolic.lifting.unknowns import ChoicePoint
 from symbolic.lifting.values import Items, as_integer
@@ -100,7 +100,7 @@ class Productions(Struct, frozen=True, eq=False, dict=True):
 class OpenActivation(Activation):
     """A run in which choices, and calls of grammars, are left open."""
 
-    def __init__(self, function: Closure, path: int, *, caller: Expressions | None = None, **options: Any) -> None:
+    def __init__(self, function: Closure, path: int, *, caller: Running | None = None, **options: Any) -> None:
         super().__init__(function, path, caller=caller, **options)
         outer = caller if isinstance(caller, OpenActivation) else None
         self.known: dict[object, Productions] = {} if outer is None else outer.known

@@ -1,0 +1,104 @@
+"""One call of a function that is interpreted: what all parts of the interpreter know of it, and its places."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from symbolic.errors import Place, SwizzleError
+from symbolic.lifting.budget import Budget
+from symbolic.lifting.environment import Closure
+from symbolic.lifting.sharing import Sharing
+from symbolic.lifting.states import PathSite, State
+from symbolic.values.guard import Guard
+
+
+class Running(ABC):
+    """One call of a function: iteration, expressions, calls and statements are a class each, `Activation` is all."""
+
+    def __init__(
+        self, function: Closure, path: Guard, *, caller: Running | None = None,
+        called_from: Callable[[], Place] | None = None, expanded: object = None,
+    ) -> None:  # fmt: skip
+        self.function = function
+        self.code = function.code
+        self.path = path
+        self.caller = caller
+        self.level: int = 1 if caller is None else caller.level + 1
+        self.budget: Budget = function.environment.budget() if caller is None else caller.budget
+        self._called_from = called_from
+        self.returns: list[ast.expr | None] = []
+        self.sketch, self.instance = function.sketch, function.instance
+        if function.grammar and caller is not None:
+            self.sketch, self.instance = caller.sketch, (*caller.instance, expanded)
+        self._outside = function.environment.met
+        self._sharing: Sharing | None = None
+        self.plain: dict[str, Any] = {}
+
+    @abstractmethod
+    def run(self, names: dict[str, Any]) -> Any:
+        """Return the result for these parameters; `Dead` where no path returns."""
+
+    @abstractmethod
+    def value(self, node: ast.expr, state: State) -> Any:
+        """Return what an expression is on a state's paths."""
+
+    @abstractmethod
+    def condition(self, node: ast.expr, state: State) -> Guard:
+        """Return the guard that an expression counts as true; what decides it alone is all that is asked."""
+
+    @abstractmethod
+    def closure(self, node: ast.Lambda | ast.FunctionDef, state: State) -> Closure:
+        """Return the function that a `lambda` or a `def` makes."""
+
+    @abstractmethod
+    def called(self, node: ast.Call, state: State) -> Any:
+        """Return what a call gives."""
+
+    @abstractmethod
+    def call(self, site: PathSite, node: ast.AST, function: Any, *arguments: Any) -> Any:
+        """Call a function with these values."""
+
+    @abstractmethod
+    def store(self, target: ast.expr, value: Any, state: State) -> None:
+        """Assign to a target."""
+
+    @abstractmethod
+    def too_far(self, node: ast.AST, state: State, what: str) -> None:
+        """Say of the paths that would go on that nobody takes them."""
+
+    # -- places and sites --------------------------------------------------------------------------------------
+
+    def place(self, node: ast.AST) -> Place:
+        """Return the place of a node, with the calls that lead here."""
+        return self.code.text.place(node, self.code.name, self._called_from and self._called_from())
+
+    def site(self, node: ast.AST, state: State) -> PathSite:
+        """Return where a node is met."""
+        return PathSite(state.path, lambda: self.place(node), self.budget)
+
+    def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
+        """Return the mistake of a user at a node."""
+        return SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
+
+    def tired(self, node: ast.AST) -> None:
+        """Look whether the work is over that the text may ask for; SwizzleError if it is."""
+        self.budget.look(lambda: self.place(node))
+
+    def mistaken(self, node: ast.AST, error: Exception) -> SwizzleError:
+        """Return what Python says of plain values as the mistake of a stranger's text."""
+        if isinstance(error, IndexError):
+            return self.error(
+                node, str(error), "an index inside the shape", "check it against the shapes in @sketch(...)"
+            )
+        return self.error(
+            node, f"{type(error).__name__}: {error}", self.budget.part, "compute with numbers and array elements"
+        )
+
+    def placed(self, node: ast.AST, error: SwizzleError) -> SwizzleError:
+        """Return a mistake with its place."""
+        if error.place is not None:
+            return error
+        return SwizzleError(error.found, place=self.place(node), expected=error.expected, fix=error.fix)
