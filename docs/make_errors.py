@@ -97,6 +97,18 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         "type_of_numpy",
         "type_of_eight_bits",
         "atomic_addition",
+        "other_atomic",
+        "other_coordinate",
+        "other_lane",
+        "other_barrier",
+        "other_shuffle",
+        "other_reduction",
+        "other_vote",
+        "other_constant_memory",
+        "other_element_type",
+        "other_double",
+        "python_float32",
+        "python_type_of_eight_bits",
     ),
 }
 

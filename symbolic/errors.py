@@ -80,6 +80,10 @@ class SwizzleError(Exception):
         self.expected = expected
         self.fix = fix
 
+    def _render_traceback_(self) -> list[str]:
+        """Show only the message in a notebook: it names the place, and the frames above it are ours."""
+        return str(self).splitlines()
+
     def __str__(self) -> str:
         head = f"{self.place}: error: {self.found}" if self.place else f"error: {self.found}"
         excerpt = self.place.excerpt() if self.place else ""

@@ -11,6 +11,7 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.resolve import element_type
 from swizzle.frontend.scope import AccumulatorName
 from swizzle.language.operators import SPELLINGS, Operator, find_operator, known_names
+from swizzle.language.other_names import here
 from swizzle.language.parameters import given_operators
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import (
@@ -96,7 +97,10 @@ def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:
     found = element_type(reader.resolve(node))
     if found is None:
         reader.mistake(
-            node, f"{ast.unparse(node)} is not an element type", "f16, f32, f64, i32, u32, i64 or u64", "write f32"
+            node,
+            f"{ast.unparse(node)} is not an element type",
+            "f16, f32, f64, i32, u32, i64 or u64",
+            here(ast.unparse(node)) or "write f32",
         )
     return found.dtype
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, Literal, NoReturn
@@ -22,6 +21,7 @@ from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.mathematics import function_of
 from swizzle.language.operators import Operator, known_names
+from swizzle.language.other_names import here
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
 from swizzle.specs.function import SequentialFunction
 from symbolic.algebra.functions import FUNCTIONS as FUNCTION_ROWS
@@ -344,9 +344,9 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
             FUNCTIONS,
             f"write math.{function.id}(...)"
             if function.id in FUNCTION_ROWS
-            else f"the element types are {', '.join(ELEMENT_TYPES)}"
-            if re.fullmatch(r"(?:bf|[fiu]|float|u?int)\d+", function.id)
-            else near(function.id, [*KERNEL_NAMES, *devices, *own]) or "write it out in arithmetic",
+            else here(function.id)
+            or near(function.id, [*KERNEL_NAMES, *devices, *own])
+            or "write it out in arithmetic",
         )
     reader.unknown(function)
 

@@ -20,6 +20,7 @@ from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarN
 from swizzle.language.cuda_namespace import NAMESPACES, Dim3, KernelOnly
 from swizzle.language.element_types import ElementType
 from swizzle.language.mathematics import MathNamespace
+from swizzle.language.other_names import here
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
@@ -29,10 +30,6 @@ from symbolic.suggest import near
 from templates.holes import spellings
 
 MISSING: Final = object()
-_ELSEWHERE: Final = {
-    "atomic": "each output element is stored by one thread: reduce in an accumulator, by shuffles or in a shared array",
-}
-"""What to do where a name of numba.cuda's is not there."""
 
 
 class Launch(Struct, frozen=True):
@@ -159,7 +156,7 @@ class NameReader(Struct):
                 node,
                 f"{spell(node.value)} has no `{node.attr}`",
                 f"one of {', '.join(public)}" if public else "",
-                _ELSEWHERE.get(node.attr)
+                here(node.attr)
                 or near(node.attr, public, spell(node.value) + ".")
                 or "docs/language.md names them all",
             )
@@ -174,7 +171,7 @@ class NameReader(Struct):
         constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
         inside = "give it to the device function as a parameter" if self.kernel.source.called_from else ""
-        fix = near(name, names) or inside or "define it at module level, before the sketch"
+        fix = here(name) or near(name, names) or inside or "define it at module level, before the sketch"
         self.mistake(root, f"{name} is not defined", "a local, a parameter, a constant or a name of the language", fix)
 
     def _is_unknown(self, node: ast.Name) -> bool:

@@ -16,7 +16,7 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.operators import INDEX
 from swizzle.frontend.permute_local import lower_permute_local
-from swizzle.frontend.resolve import MISSING
+from swizzle.frontend.resolve import MISSING, spell
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
 from swizzle.source.outside import NOT_STATEMENTS, STATEMENTS
@@ -159,18 +159,25 @@ class StatementReader:
         name = FUNCTION_NAMES.get(id(found)) if found is not MISSING else None
         return name if name in DECLARATIONS else None
 
+    def _no_augmented(self, name: str) -> None:
+        """Refuse `out += v` of an accumulator, at its place."""
+        for node in ast.walk(self.expressions.kernel.definition):
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+                fix = f"write {name}.accumulate({spell(node.value)})"
+                self._mistake(node, f"{name} is an accumulator, not a variable", f"{name}.accumulate(...)", fix)
+
     def _declare(self, target: ast.expr, value: ast.expr, what: str, node: ast.stmt) -> tuple[Stmt, ...]:
         reader = self.expressions
         if not isinstance(target, ast.Name):
             self._mistake(target, f"{what}(...) stored in an element", f"a name of its own: a_name = {what}(...)")
         if not self.scope.is_bound_once(target.id) or target.id in self.scope.meanings:
+            if what == "accumulator":
+                self._no_augmented(target.id)
             self._mistake(
                 target,
                 f"{target.id} is declared and also assigned elsewhere",
                 "one meaning for each name",
-                f"add to it with {target.id}.accumulate(v), or use another name"
-                if what == "accumulator"
-                else "use another name",
+                "use another name",
             )
         assert isinstance(value, ast.Call)
         arguments = bind(reader, what, DECLARATIONS[what], value)

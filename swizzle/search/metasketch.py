@@ -30,7 +30,7 @@ from swizzle.search.reading import Reading
 from swizzle.search.shorter import with_shorter_formulas
 from swizzle.search.state import SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
-from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.sketch import Sketch, not_a_sketch
 from swizzle.solution.filling import solve_filled
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
@@ -308,6 +308,8 @@ def solve(
     Returns a `Result` that is sat, unsat or unknown (out of time or memory, or interrupted by Ctrl-C; it keeps the best
     solution so far). Raises `SwizzleError` for a mistake in the sketch or its specification.
     """
+    if not isinstance(sketch, Sketch):
+        raise not_a_sketch(sketch)
     limits = limits or Limits()
     limits = limits if cost is None else replace(limits, cost=costs_of(cost))
     limits = replace(limits, families=register((*limits.families, *register(families))))

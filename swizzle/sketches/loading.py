@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 import traceback
 import types
@@ -14,6 +15,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from swizzle.language.operators import HandedIn, Operator, find_operator, handed_in, handing_in
+from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import Sketch
@@ -194,13 +196,18 @@ def _no_sketch_file(path: str | Path, file: Path) -> SwizzleError:
         found, fix = f"{tail!r} is not the name of a sketch", f"write {head}, or {head}:NAME"
     elif os.path.isdir(file):
         found, fix = f"{path} is a folder", _near_files(file / "a.py") or "name a file in it"
+    elif file.suffix in (".cu", ".cuh", ".ptx"):
+        found, fix = f"{path} is a printed text", f"name the solution that it came with: {file.with_suffix('.json')}"
     else:
         found, fix = f"{path} is not a sketch file", "sketches are in files that end in .py or .swz"
     return SwizzleError(found, expected="a .py or a .swz file", fix=fix)
 
 
 def _near_files(file: Path) -> str:
-    """Suggest the file that was meant, among the sketch files of its folder."""
+    """Suggest the file that was meant: one of its name below its folder, or one of another name in it."""
+    below = sorted(found for depth in ("*", "*/*") for found in file.parent.glob(f"{depth}/{file.name}"))
+    if below:
+        return f"did you mean {below[0]}?"
     try:
         names = sorted(p.name for p in file.parent.iterdir() if p.suffix in (".py", ".swz") and p.is_file())
     except OSError:
@@ -253,9 +260,12 @@ def _is_theirs(error: BaseException, file: str) -> bool:
 def _module_mistake(error: BaseException, file: str) -> SwizzleError:
     in_file = any(frame.filename == file for frame in traceback.extract_tb(error.__traceback__))
     place = user_place(error, file) if in_file else Place(file, 1, 1)
+    said = re.sub(r" \(\S+\)$", "", str(error)) if isinstance(error, ImportError) else str(error)  # no file of ours
+    missing = re.search(r"(?:name|has no attribute) '(\w+)'", said)
+    hint = here(missing[1]) if missing and isinstance(error, NameError | ImportError | AttributeError) else ""
     return SwizzleError(
-        f"running the file failed: {type(error).__name__}: {error}",
+        f"running the file failed: {type(error).__name__}: {said}",
         place=place,
         expected="a Python module that runs to its end",
-        fix=f"correct it there; `python {file}` shows the whole traceback",
+        fix=hint or f"correct it there; `python {file}` shows the whole traceback",
     )

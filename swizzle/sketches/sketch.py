@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct, field
@@ -399,3 +400,17 @@ def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, Arr
 
 def _is_int(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def not_a_sketch(given: object) -> SwizzleError:
+    """Say what to give `solve` instead: users give a file's name, or all sketches of a file."""
+    if isinstance(given, str | Path):
+        found, fix = f"solve({str(given)!r}), which is the name of a file", f"write solve(load({str(given)!r})[0])"
+    elif isinstance(given, list | tuple):
+        found, fix = (
+            f"solve of a {type(given).__name__}",
+            "solve one after the other: [solve(each) for each in load(FILE)]",
+        )
+    else:
+        found, fix = f"solve of a {type(given).__name__}", "write @sketch(spec=..., ...) above the function"
+    return SwizzleError(found, place=caller_place(3), expected="a sketch", fix=fix)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ArrayType, checked_shape
 from swizzle.language.operators import OperatorNames
+from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
@@ -228,6 +229,8 @@ class SwzReader:
         if isinstance(root, ast.Attribute):
             role, root = root.attr, root.value
         if not isinstance(root, ast.Name) or root.id not in ELEMENT_TYPES:
+            if isinstance(root, ast.Name) and root is not node and root.id not in self.names and (fix := here(root.id)):
+                self._fail(root, f"{root.id} is not an element type", "f32[128] or its like", fix)
             return self._evaluate(node)
         if role not in ROLES:
             self._fail(

@@ -7,14 +7,17 @@ A `Result` is sat, unsat or unknown. A sat result has solutions. Each solution i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from swizzle.language.element_types import caller_place
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.abilities import HANDED_IN
+from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from templates.holes import Space
 
@@ -177,7 +180,13 @@ class Result(Struct, frozen=True):
 
     def __repr__(self) -> str:
         lines = [f"<{self.status}: {self.sketch}>", *map(repr, self.solutions[:3])]
+        if not self.solutions and self.reason:
+            lines.append(self.reason)
         return "\n    ".join([*lines, f"and {len(self.solutions) - 3} more"] if len(self.solutions) > 3 else lines)
+
+    def _repr_html_(self) -> str:
+        text = f"<pre>{escape(repr(self))}</pre>"
+        return text + self.best._repr_html_() if self.solutions else text
 
     def explain(self, *, timeout: float | None = None) -> Explained:
         """Say why there is no solution: what cannot be produced, what forbids it, what would help (docs/explain.md).
@@ -192,8 +201,16 @@ class Result(Struct, frozen=True):
 
     @property
     def best(self) -> Solution:
-        """The cheapest solution; only a sat result has one."""
-        assert self.solutions, f"a {self.status} result has no solution"
+        """The cheapest solution. Raises SwizzleError where there is none: only a sat result has one."""
+        if not self.solutions:
+            raise SwizzleError(
+                f"{self.sketch} is {self.status}: there is no solution to take",
+                place=caller_place(),
+                expected="a result whose status is 'sat'",
+                fix="its .reason says why; a larger timeout may help"
+                if self.status == "unknown"
+                else "ask .explain() why there is none",
+            )
         return self.solutions[0]
 
 

@@ -23,6 +23,7 @@ def kernel_source(function: types.FunctionType, options: Collection[str] = (), w
             f"the text of the {what} {function.__name__} is not at hand",
             place=Place(file, line, 1),
             expected=f"a {what} in a file or a notebook cell: its text is read, not run",
+            fix="write it into a file and import it; Python 3.13's prompt keeps texts, and so does IPython's",
         )
     text = "".join(lines)
     for node in ast.walk(parse(text, file)):

@@ -1,0 +1,59 @@
+"""What to write here for a name that CUDA C++, numba.cuda or NumPy have and this language has not, or not so."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from symbolic.ir.program import DType
+
+_DIMENSIONS: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_REDUCE: Final = (
+    "each output element is stored by one thread: reduce in an accumulator, by shuffles or in a shared array"
+)
+_VOTE: Final = "data steers nothing: choose with where(a < b, x, y), and exchange values with cuda.shfl_sync"
+_VOTES: Final = (
+    *("ballot_sync", "any_sync", "all_sync", "eq_sync", "match_any_sync", "match_all_sync", "activemask"),
+    *("syncthreads_and", "syncthreads_or", "syncthreads_count"),
+)
+_LETTERS: Final = {"float": "f", "int": "i", "uint": "u", "f": "f", "i": "i", "u": "u", "bfloat": "bf", "bf": "bf"}
+_WORDS: Final = {"double": "f64", "half": "f16", "float": "f32", "int": "i32", "unsigned": "u32", "uint": "u32"}
+_TYPES: Final = tuple(dtype.value for dtype in DType if dtype.is_data)
+
+_NAMES: Final = {
+    **{name: f"write cuda.{name}.x, .y or .z" for name in _DIMENSIONS},
+    "warpSize": "write cuda.warpsize",
+    **dict.fromkeys(("laneid", "lane_id", "laneId"), "write cuda.laneid"),
+    **dict.fromkeys(("warpid", "warp_id", "warpId"), "write cuda.warpid"),
+    "__shared__": "write tile = cuda.shared.array(shape, f32)",
+    **{f"__sync{what}": f"write cuda.sync{what}()" for what in ("threads", "warp")},
+    **{f"__shfl{way}_sync": f"write cuda.shfl{way}_sync(...)" for way in ("", "_up", "_down", "_xor")},
+    **dict.fromkeys(("atomic", "atomicAdd", "atomicMax", "atomicMin", "atomicXor", "atomicOr", "atomicAnd"), _REDUCE),
+    **dict.fromkeys(("reduce_sync", "__reduce_add_sync"), "reduce by shuffles: docs/cookbook.md has the kernel"),
+    **dict.fromkeys(_VOTES, _VOTE),
+    "selp": "write where(a < b, x, y)",
+    "fma": "write math.fma(a, b, c)",
+    "const": "a parameter for read-only data is declared in @sketch: w=f32.const[3]",
+    **dict.fromkeys(
+        ("threadfence", "threadfence_block", "threadfence_system", "__threadfence", "cg"),
+        "blocks exchange no data: what a second kernel reads, a first one stores",
+    ),
+    **dict.fromkeys(
+        ("to_device", "device_array", "device_array_like"),
+        "arrays belong to the call: solve(kernel).best(x, y) takes NumPy's and the device's",
+    ),
+}
+
+
+def here(name: str) -> str:
+    """Say what stands here for a name of another language, as in `write cuda.blockIdx.x, .y or .z`; '' if unknown."""
+    return _NAMES.get(name) or _element_type(name)
+
+
+def _element_type(name: str) -> str:
+    same = _WORDS.get(name)
+    if same is None and (parts := re.fullmatch(r"(bfloat|bf|float|uint|int|[fiu])_?(\d+)(?:_t)?", name)):
+        same = _LETTERS[parts[1]] + parts[2]
+    if same is None:
+        return ""
+    return f"write {same}" if same in _TYPES and same != name else f"the element types are {', '.join(_TYPES)}"
