@@ -50,12 +50,13 @@ def _start(rule: dict[str, Any]) -> re.Pattern[str]:
 def test_an_example_is_coloured() -> None:
     """Holes are keywords, but not in comments and strings; a `?` that begins no hole is invalid."""
     text = (
-        '"""A ?sw_cond."""\n@spec\n@cuda.jit(device=True)\nx = f32[4]  # ?sw_xform\n'
+        '"""A ?sw_cond."""\n@spec\n@serial(length=3)\n@cuda.jit(device=True)\nx = f32[4]  # ?sw_xform\n'
         'v = cuda.shfl_sync("?", ?sw_xform(a, 4), ?sw_from(f32x))\n'
     )
     assert coloured(text) == [
         ('"""A ?sw_cond."""', "string"),
         ("@spec", "entity"),
+        ("@serial", "entity"),
         ("@cuda.jit", "entity"),
         ("f32", "storage"),
         ("# ?sw_xform", "comment"),

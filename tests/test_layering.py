@@ -46,7 +46,7 @@ ROOMS: dict[str, str] = {
     "swizzle.language": "swizzle.source",
     "swizzle.specs": "swizzle.source swizzle.language",
     "swizzle.frontend": "swizzle.source swizzle.language swizzle.specs",
-    "swizzle.sketches": "swizzle.source swizzle.language swizzle.specs swizzle.frontend",
+    "swizzle.sketches": "swizzle.source swizzle.language swizzle.specs swizzle.frontend swizzle.operators",
     "swizzle.problem": "swizzle.specs",
     "swizzle.costs": "swizzle.problem",
     "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",

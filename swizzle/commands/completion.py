@@ -26,6 +26,8 @@ from symbolic.extensions import extension_names
 
 Shell = Literal["bash", "zsh", "fish"]
 SHELLS: Final[tuple[Shell, ...]] = ("bash", "zsh", "fish")
+ASKED: Final = {"operator": ("serial", "operator")}
+"""The decorators of what a command is asked for, where that is no sketch."""
 MOST_BYTES: Final = 1 << 20
 MOST_VALUES: Final = 100
 
@@ -39,12 +41,16 @@ class Declaration(Struct, frozen=True):
 
 
 def complete_target(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete FILE, and FILE:SKETCH once the file is there."""
+    """Complete FILE, and FILE:SKETCH once the file is there; of `swizzle operator`, serial loops and operators."""
     path, colon, begun = incomplete.rpartition(":")
     file = path if colon and not Path(incomplete).exists() else incomplete
     if Path(file).suffix not in (".py", ".swz") or not Path(file).is_file():
         return [CompletionItem(incomplete, type="file")]
-    names = [name for name in sketches(file) if not colon or name.startswith(begun)]
+    names = [
+        name
+        for name in decorated(file, *ASKED.get(context.info_name or "", ("sketch",)))
+        if not colon or name.startswith(begun)
+    ]
     whole = [] if colon else [CompletionItem(file)]
     return [*whole, *(CompletionItem(f"{file}:{name}") for name in names)]
 
@@ -74,12 +80,12 @@ def complete_operators(context: click.Context, parameter: click.Parameter, incom
     return [CompletionItem(",".join([*before, name])) for name in names] or [CompletionItem(incomplete, type="file")]
 
 
-def sketches(file: str) -> list[str]:
-    """Return the names of a file's sketches, in order."""
+def decorated(file: str, *names: str) -> list[str]:
+    """Return the functions of a file that have one of these decorators, in order."""
     return [
         node.name
         for node in _statements(file)
-        if isinstance(node, ast.FunctionDef) and any(_called(d) == "sketch" for d in node.decorator_list)
+        if isinstance(node, ast.FunctionDef) and any(_last_name(d) in names for d in node.decorator_list)
     ]
 
 
@@ -123,10 +129,13 @@ def _statements(file: str) -> Iterator[ast.stmt]:
 
 def _called(node: ast.expr) -> str:
     """Return the last part of the name of what is called, '' for no call."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return (
-        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-    )
+    return _last_name(node) if isinstance(node, ast.Call) else ""
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return the last part of a name, or of the name of what is called."""
+    named = node.func if isinstance(node, ast.Call) else node
+    return named.id if isinstance(named, ast.Name) else named.attr if isinstance(named, ast.Attribute) else ""
 
 
 def _literal_values(domain: ast.expr | None) -> tuple[int, ...]:

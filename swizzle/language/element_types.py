@@ -21,13 +21,13 @@ def caller_place(depth: int = 2) -> Place:
     return Place(frame.f_code.co_filename, frame.f_lineno, 1)
 
 
-def kernel_only(name: str, depth: int = 3) -> NoReturn:
+def kernel_only(name: str, depth: int = 3, fix: str = "") -> NoReturn:
     """Refuse the use of a kernel's name outside a kernel; `depth` counts frames up to the user."""
     raise SwizzleError(
         f"{name} has a meaning only inside a kernel",
         place=caller_place(depth),
         expected="its use in the body of a function decorated with @sketch(...)",
-        fix="decorate the function with @sketch(...), and solve the sketch instead of calling the function",
+        fix=fix or "decorate the function with @sketch(...), and solve the sketch instead of calling the function",
     )
 
 
@@ -73,7 +73,7 @@ class ElementType(Struct, frozen=True):
         return ArrayRole(self.dtype, "inout")
 
     def __call__(self, value: Any) -> Any:
-        kernel_only(f"{self.dtype.value}(...)")
+        kernel_only(f"{self.dtype.value}(...)", fix="leave it out of a specification, whose numbers have no types")
 
 
 def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import Domain, Loop
 from swizzle.operators.proof import Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
+from swizzle.operators.reading import too_deep
 from symbolic.expressions.expression import TRUE, subexpressions
 from symbolic.expressions.formulas import Verdict
 
@@ -90,7 +91,13 @@ class Found(Struct, frozen=True):
 
 def operator_of(loop: Loop, domain: Domain = "words") -> Found:
     """Find the operator of a serial loop, and prove its laws."""
-    started = time.perf_counter()
+    try:
+        return _operator_of(loop, domain, time.perf_counter())
+    except RecursionError:
+        raise too_deep(loop.name, loop.place) from None
+
+
+def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
     carriers, tried, witness = _carriers(loop, domain)
     if not carriers:
         return Found(loop, domain, None, None, time.perf_counter() - started, tried, witness)

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType
+from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.parts import assigned, first_use, own_statements, parts_of, read
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer
-from symbolic.errors import SwizzleError
+from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
 from symbolic.expressions.reading import Unreadable, expression_of
 from symbolic.ir.program import DType
 from symbolic.lifting.elementary import elementary_functions
-from symbolic.lifting.environment import Closure
+from symbolic.lifting.environment import Closure, KnownFunction
+from symbolic.lifting.functions import deep_stack
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.states import Dead
@@ -34,6 +37,9 @@ from symbolic.values.guard import TRUE
 ELEMENT: Final = "the element"
 """What the loop's body calls its element: no name that a text can have."""
 STOPPED: Final = "stopped"
+BITS: Final = 512
+"""A constant of a formula has at most so many bits."""
+_HUGE: Final = 1 << BITS
 _BITS: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert, ast.LShift, ast.RShift)
 _KEYWORDS: Final = ("length", "where")
 
@@ -43,7 +49,20 @@ def loop_of(closure: Closure, length: int | None = None, run: Callable[..., Any]
 
     `length` promises at most so many elements; `run` is the function itself.
     """
-    return _Reader(closure).loop(length, run)
+    try:
+        return _Reader(closure).loop(length, run)
+    except RecursionError:
+        raise too_deep(closure.code.name, closure.code.text.place(closure.code.node)) from None
+
+
+def too_deep(name: str, place: Place | None) -> SwizzleError:
+    """Return the mistake of a loop whose formulas nobody can read."""
+    return SwizzleError(
+        f"what {name} computes for one element is nested too deeply",
+        place=place,
+        expected="a few hundred operations within each other",
+        fix="fewer rounds of the loops inside, or an end to what calls itself",
+    )
 
 
 class _Reader:
@@ -105,6 +124,8 @@ class _Reader:
                 found = None
         if found is bool:
             return BOOL
+        if isinstance(found, KnownFunction):  # as a text that is interpreted holds it
+            found = ELEMENT_TYPES.get(found.name)
         if not isinstance(found, ElementType):
             said = f"{parameter.arg} has no" if node is None else f"{ast.unparse(node)} is no"
             known = "f16, f32, f64, i32, u32, i64, u64 or bool"
@@ -150,7 +171,7 @@ class _Reader:
             ast.fix_missing_locations(each)
         local = frozenset({*self.code.local, *names})
         closure = replace(self.closure, code=replace(self.code, body=tuple(body), local=local))
-        with obligations() as found, elementary_functions():
+        with obligations() as found, elementary_functions(), deep_stack():
             try:
                 result = Activation(closure, TRUE).run({name: inward(value) for name, value in names.items()})
             except Dead:
@@ -210,7 +231,11 @@ class _Reader:
 
     def _read(self, node: ast.AST, name: str, value: Any) -> Expression:
         try:
-            return expression_of(value, self._spelled)
+            with deep_stack():
+                found = expression_of(value, self._spelled)
+            if any(_is_huge(node) for node in subexpressions(found)):
+                self._fail(node, f"{name} becomes a formula with a number of more than {BITS} bits", "smaller ones", "")
+            return found
         except Unreadable as error:
             self._fail(node, f"{name} becomes {error}", "numbers, conditions, and operators on them", "")
 
@@ -239,7 +264,7 @@ class _Reader:
         symbols = [self._symbol(name, dtype) for name, dtype in self.elements.items()]
         parameters = [each.arg for each in parameters_of(node.args)]
         closure = replace(self.closure, code=code_of(node, self.code.text))
-        with obligations(), elementary_functions():
+        with obligations(), elementary_functions(), deep_stack():
             found = outward(Activation(closure, TRUE).run(dict(zip(parameters, symbols, strict=True))))
         if not isinstance(found, bool | Boolean):
             self._fail(node.body, f"`{ast.unparse(node.body)}` is no condition", "what each element meets", "v >= 0")
@@ -247,6 +272,13 @@ class _Reader:
 
     def _fail(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         raise SwizzleError(found, place=self.code.text.place(node), expected=expected, fix=fix)
+
+
+def _is_huge(node: Expression) -> bool:
+    """Tell whether an expression is a number of too many bits, or a shift by so many."""
+    if node.operator == "<<" and node.arguments[1].constant:
+        return bool(node.arguments[1].value > BITS)
+    return node.constant and isinstance(node.value, int | Fraction) and not -_HUGE < node.value < _HUGE
 
 
 def _is_real(expression: Expression, types: Mapping[str, DType]) -> bool:

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from swizzle.language.element_types import caller_place
 from swizzle.operators.loop import Loop
 from swizzle.operators.reading import loop_of
@@ -49,6 +51,11 @@ class Serial:
         return f"<serial {self.name}>"
 
 
+def serial_of(closure: Closure, length: int | None = None, run: Callable[..., Any] | None = None) -> Serial:
+    """Return the serial loop that a function is; `run` is the function itself, where it is Python's."""
+    return Serial(replace(closure, bound=ROUNDS), length, run)
+
+
 def serial(function: Any = None, /, *, length: int | None = None, where: Any = None) -> Any:
     """Make a serial loop of a function: its parameters are arrays, `x: f32`, over which one loop goes once.
 
@@ -65,7 +72,7 @@ def serial(function: Any = None, /, *, length: int | None = None, where: Any = N
                 expected="a function made by `def`",
                 fix="put @serial directly above `def`",
             )
-        made = Serial(closure_of(given, ROUNDS, "assert"), length, given)
+        made = serial_of(closure_of(given, ROUNDS, "assert"), length, given)
         functools.update_wrapper(made, given)
         return made
 

@@ -19,7 +19,7 @@ from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import Sketch
-from swizzle.sketches.swz_file import read_swz
+from swizzle.sketches.swz_file import names_of_swz, read_swz
 from swizzle.source.kernel_source import syntax_mistake
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
@@ -80,16 +80,15 @@ def load_declared(
 
 
 def load_names(path: str | Path, overrides: Mapping[str, int] | None = None) -> Mapping[str, object]:
-    """Return what a `.py` file has at its top level, whatever it is; `overrides` set declared parameters."""
+    """Return what a file has at its top level, of a `.swz` file all but sketches; `overrides` set parameters."""
     file = Path(path)
-    if file.suffix == ".swz":
-        raise SwizzleError(
-            f"{path} is a .swz file, which holds no serial loops yet", expected="a .py file", fix="write them in Python"
-        )
-    if file.suffix != ".py":
+    if file.suffix not in (".py", ".swz"):
         raise _no_sketch_file(path, file)
-    parameters = Parameters(dict(overrides or {}))
-    names = vars(_run_module(_read(file), str(path), parameters))
+    parameters, text = Parameters(dict(overrides or {})), _read(file)
+    if file.suffix == ".swz":
+        names: Mapping[str, object] = names_of_swz(text, str(path), parameters)
+    else:
+        names = vars(_run_module(text, str(path), parameters))
     parameters.require_all_used(str(path))
     return names
 

@@ -1,7 +1,7 @@
 """`.swz` files: the language in a file of its own, holes spelled with the paper's question mark.
 
 The file is parsed and interpreted, never imported or executed. Its top level has parameters, constants, functions of
-the sequential part, device functions, and sketches; the language's names are built in.
+the sequential part, serial loops, device functions, and sketches; the language's names are built in.
 """
 
 from __future__ import annotations
@@ -29,21 +29,31 @@ from symbolic.suggest import near
 if TYPE_CHECKING:
     from symbolic.lifting.environment import NameTable
 
-RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch"})
+RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch", "serial"})
 
 
 def read_swz(text: str, file: str, parameters: Parameters) -> list[Sketch]:
     """Read the text of a `.swz` file; declares its parameters and returns its sketches in order."""
+    return _read(text, file, parameters).sketches
+
+
+def names_of_swz(text: str, file: str, parameters: Parameters) -> dict[str, Any]:
+    """Read the text of a `.swz` file; declares its parameters and returns all of its names but those of sketches."""
+    return _read(text, file, parameters).names
+
+
+def _read(text: str, file: str, parameters: Parameters) -> SwzReader:
     text = "\n".join(split_lines(text))
     marked, marks = find_marks(text, file)
     reader = SwzReader(Source(file, split_lines(text), marks), parameters)
     for node in parse(marked, file).body:
         reader.statement(node)
-    return reader.sketches
+    return reader
 
 
 TOP_LEVEL: Final = (
-    "parameters, constants, functions, @spec functions, @cuda.jit(device=True) functions and @sketch(...) kernels"
+    "parameters, constants, functions, @spec functions, @serial loops, @cuda.jit(device=True) functions and "
+    "@sketch(...) kernels"
 )
 ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "out": "out", "inout": "inout"}
 
@@ -143,6 +153,12 @@ class SwzReader:
             case [ast.Name(id="spec")]:
                 self._bind(node.name, self._define(node), node)
                 self.specs.add(node.name)
+            case [ast.Name(id="serial")]:
+                self._serial(node, None)
+            case [ast.Call(func=ast.Name(id="serial")) as decorator]:
+                if decorator.args:
+                    self._fail(decorator.args[0], "a positional argument of @serial", "length= and where=", "name it")
+                self._serial(node, decorator)
             case [ast.Call(func=ast.Name(id="sketch")) as decorator]:
                 self._sketch(node, decorator)
             case [ast.Call(func=ast.Attribute(value=ast.Name(id="cuda"), attr="jit")) as decorator]:
@@ -153,9 +169,16 @@ class SwzReader:
                 self._fail(
                     first,
                     f"the decorator {ast.unparse(first)}",
-                    "@spec, @sketch(...) or @cuda.jit(device=True), one of them",
+                    "@spec, @serial, @sketch(...) or @cuda.jit(device=True), one of them",
                     "leave it out",
                 )
+
+    def _serial(self, node: ast.FunctionDef, decorator: ast.Call | None) -> None:
+        from swizzle.operators.serial import serial_of
+
+        given = {} if decorator is None else {keyword.arg: keyword.value for keyword in decorator.keywords}
+        length = self._evaluate(given["length"]) if "length" in given else None
+        self._bind(node.name, serial_of(self._define(node).closure, length), node)
 
     def _device(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
         options = {keyword.arg: ast.unparse(keyword.value) for keyword in decorator.keywords}

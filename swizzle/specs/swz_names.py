@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math as python_math
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from typing import Any, Final
@@ -18,19 +19,26 @@ from msgspec.structs import replace
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.mathematics import DataFunction, math, where
 from swizzle.language.operators import Operator
-from swizzle.language.surface import maximum, minimum, zeros
+from swizzle.language.surface import ELEMENT_TYPES, maximum, minimum, zeros
 from swizzle.source.kernel_source import Source
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.syntax import BUILTINS, NAMESPACES, PART, check_sequential
 from symbolic.algebra.operator_laws import LAWS
+from symbolic.core.value_types import Boolean, IntegerLike, Real
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
 from symbolic.lifting.builtins import HANDLED, Caller
 from symbolic.lifting.environment import Closure, KnownFunction, Namespace, NameTable
 from symbolic.lifting.functions import closure_with_defaults
+from symbolic.lifting.merging import merge
+from symbolic.lifting.operations import truth
 from symbolic.lifting.reading import TextOrigin, code_of
 from symbolic.lifting.states import PathSite
-from symbolic.lifting.values import DIRECT, Items, is_data, outward, shape_of
+from symbolic.lifting.values import DIRECT, Alternatives, Items, is_data, outward, shape_of
+from symbolic.values.union import Union
+
+_SYMBOLIC: Final = (Boolean, IntegerLike, Real, Union, Alternatives)
+"""What a serial loop computes with."""
 
 
 class SourceText(TextOrigin, frozen=True):
@@ -56,6 +64,8 @@ class SequentialNames(Mapping[str, Any]):
             found = self._names[name]
         elif name in BUILTINS or name in NAMESPACES:
             return _MEANINGS.get(name) or getattr(builtins, name)
+        elif name in ELEMENT_TYPES:
+            return KnownFunction(name, _unconverted(name))
         else:
             found = self._operators[name]
         match found:
@@ -203,11 +213,26 @@ def _refusing(function: DeviceFunction) -> Callable[[Caller, PathSite, ast.AST, 
     return call
 
 
+def _unconverted(name: str) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
+    """Return the mistake that a conversion is."""
+
+    def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        raise machine.error(
+            getattr(node, "func", node), f"a conversion, {name}(...), in the sequential part",
+            "numbers as they are: the kernel's arrays have types, its specification has none",
+            "leave it out; a comparison becomes a number by where(a < b, 1, 0)",
+        )  # fmt: skip
+
+    return call
+
+
 def _computing(name: str, function: Callable[..., Any], count: int) -> Callable[..., Any]:
     """Return how a function on data is called: of `count` numbers or data."""
 
     def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         wrong = [each for each in arguments if not DIRECT[type(each)] or each is None]
+        if len(arguments) == count and not keywords and any(isinstance(each, _SYMBOLIC) for each in arguments):
+            return _symbolic(name, machine, site, node, arguments)
         if keywords or len(arguments) != count or wrong:
             raise SwizzleError(
                 f"a wrong call of {name}", place=site.where(), expected=f"{count} numbers or data, without names",
@@ -219,6 +244,21 @@ def _computing(name: str, function: Callable[..., Any], count: int) -> Callable[
             raise SwizzleError(error.found, place=site.where(), expected=error.expected, fix=error.fix) from None
 
     return call
+
+
+def _symbolic(name: str, machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]) -> Any:
+    """Return a function of symbolic numbers, which are those of a serial loop."""
+    if name == "where":
+        condition, then, otherwise = arguments
+        guard = truth(site, condition)
+        return merge([(guard, then), (-guard, otherwise)])
+    known = HANDLED.get(getattr(python_math, name.removeprefix("math."), None))
+    if known is None:
+        raise machine.error(
+            getattr(node, "func", node), f"{name} in a serial loop", "math.exp, math.log and arithmetic",
+            "compute it before the loop, and read it from an array",
+        )  # fmt: skip
+    return known(machine, site, node, arguments, {})
 
 
 _MATH: Final = {

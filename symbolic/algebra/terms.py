@@ -255,6 +255,10 @@ _OPAQUE = (
     "choose between values with swizzle.where(a < b, x, y), or swizzle.minimum(a, b) and swizzle.maximum(a, b); "
     "branch and index on integers only"
 )
+_COMBINED = (
+    "choose between values with swizzle.where(a < b, x, y), and combine comparisons by `&`, `|` and `~`, as in "
+    "(a < b) & (b < c); branch and index on integers only"
+)
 
 
 def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
@@ -324,17 +328,17 @@ class DataComparison:
         return DataComparison("~", (self, None))
 
     def __bool__(self) -> bool:
-        raise self._refuse("compares")
+        raise self._refuse("compares", _COMBINED)
 
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Datum:
         """Refuse the comparison as an operand."""
         raise self._refuse("computes with a comparison of")
 
-    def _refuse(self, what: str) -> SwizzleError:
+    def _refuse(self, what: str, fix: str = _OPAQUE) -> SwizzleError:
         side: Any = self
         while isinstance(side, DataComparison):
             side = next(each for each in side.sides if isinstance(each, Datum | DataComparison))
-        found: SwizzleError = side.refused(what)
+        found: SwizzleError = side.refused(what, fix)
         return found
 
 

@@ -30,6 +30,7 @@ from symbolic.lifting.values import (
     Items,
     inward,
     is_data,
+    is_data_condition,
     is_plain,
     kind_of,
     said,
@@ -145,7 +146,12 @@ class Expressions(Iteration):
 
     def _unary(self, node: ast.UnaryOp, state: State) -> Any:
         if isinstance(node.op, ast.Not):
-            return self._truth_value(node, state)
+            if not self.budget.limited:
+                return self._truth_value(node, state)
+            value = self.value(node.operand, state)
+            if is_data_condition(value):
+                return ~value
+            return truth_value(conditions(), -operations.truth(self.site(node, state), value))
         value = self.value(node.operand, state)
         if type(value) in (int, float) and isinstance(node.op, ast.USub):
             return -value
@@ -176,10 +182,18 @@ class Expressions(Iteration):
         return operations.binary(self.site(node, state), symbol, a, b)
 
     def _bool_op(self, node: ast.BoolOp, state: State) -> Any:
-        """`a and b` is a where a counts as false, else b."""
+        """`a and b` is a where a counts as false, else b; comparisons of data are combined, for a `where`."""
         found = self.value(node.values[-2], state) if len(node.values) == 2 else self._bool_op(
             ast.copy_location(ast.BoolOp(node.op, node.values[:-1]), node), state
         )  # fmt: skip
+        if self.budget.limited and is_data_condition(found):
+            other = self.value(node.values[-1], state)
+            if not isinstance(other, bool) and not is_data_condition(other):
+                raise self.error(
+                    node.values[-1], f"{kind_of(other)} beside a comparison of data", "a comparison",
+                    "x != 0 for a number",
+                )  # fmt: skip
+            return found & other if isinstance(node.op, ast.And) else found | other
         guard = operations.truth(self.site(node, state), found)
         guard = guard if isinstance(node.op, ast.And) else -guard
         return self._either(state, guard, lambda on: self.value(node.values[-1], on), lambda _: found)

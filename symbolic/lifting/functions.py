@@ -158,7 +158,7 @@ def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
     names = bound_names(function, given, named, lambda: None)
     outermost = Activation(function, path, expanded=object())
     try:
-        with _deep():
+        with deep_stack():
             result = outermost.run(names)
             outermost.budget.measure(result, parts_inside, lambda: outermost.place(function.code.node))
             return outward(result)
@@ -223,7 +223,7 @@ def cost(function: Lifted[P, T]) -> int | Integer:
 
 
 @contextmanager
-def _deep() -> Iterator[None]:
+def deep_stack() -> Iterator[None]:
     """Let Python's stack be deep enough for the calls of a bounded recursion."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, DEEP))

@@ -173,6 +173,8 @@ def _check_sizes(site: PathSite, symbol: str, a: Any, b: Any) -> None:
         (low, high), (least, most) = bounds_of(a), bounds_of(b)
         budget.check_operation(symbol, int(max(abs(low), abs(high))), int(max(abs(least), abs(most))), site.where)
         return
+    if symbol in ("<<", "**") and type(b) is int:  # of what is symbolic
+        budget.check_operation("<<", 1, b, site.where)
     sequences = [each for each in (a, b) if isinstance(each, Items | tuple)]
     numbers = [each for each in (a, b) if type(each) in (int, Union)]
     if len(sequences) == 2 and symbol == "+" and isinstance(a, Items) == isinstance(b, Items):
@@ -349,7 +351,8 @@ def truth(site: PathSite, value: Any) -> Guard:
         raise SwizzleError(
             f"data-dependent control: this condition is {kind_of(value)}", place=site.where(),
             expected="a condition on ints: sizes, loop variables and constants",
-            fix="a specification does not branch on data: choose between two values with where(a < b, x, y)",
+            fix="a specification does not branch on data: choose between two values with where(a < b, x, y); "
+            "a < b < c of data is a < b and b < c",
         )  # fmt: skip
     return TRUE if attempt(site, bool, value) else FALSE
 

@@ -214,6 +214,11 @@ def is_data(kind: type) -> bool:
     return hasattr(kind, "reduce_with") or (hasattr(kind, "dtype") and not hasattr(kind, "__len__"))
 
 
+def is_data_condition(value: Any) -> bool:
+    """Tell whether a value compares data: NumPy's truth values, and whatever chooses between values."""
+    return str(getattr(value, "dtype", "")) == "bool" or hasattr(type(value), "choose")
+
+
 DIRECT: Final = _Direct()
 
 

@@ -13,7 +13,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from swizzle.commands.cli import cli
-from swizzle.commands.completion import SHELLS, declarations, script, sketches
+from swizzle.commands.completion import SHELLS, declarations, decorated, script
 
 SOURCE = """
 import os, swizzle
@@ -37,7 +37,9 @@ def third(x): ...
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "a.py").write_text(SOURCE)
-    (tmp_path / "b.swz").write_text("@sketch(block=8)\ndef only(x):\n    x[?sw_xform(1, 2)]\n")
+    (tmp_path / "b.swz").write_text(
+        "@sketch(block=8)\ndef only(x):\n    x[?sw_xform(1, 2)]\n@serial\ndef total(x: i32): pass"
+    )
     (tmp_path / "wrong.py").write_text("def (:")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -59,6 +61,8 @@ def offered(*words: str) -> list[str]:
         ("solve a.py:", ["a.py:first", "a.py:second"]),
         ("check a.py:se", ["a.py:second"]),
         ("run b.swz:", ["b.swz:only"]),
+        ("operator b.swz:", ["b.swz:total"]),
+        ("operator b.swz:o", []),
         ("solve wrong.py:", []),
         ("solve a.py -D ", ["K=", "warp_size=", "n="]),
         ("solve a.py:first -q -D w", ["warp_size="]),
@@ -83,7 +87,7 @@ def test_parameters_are_described(folder: Path) -> None:
         "default 32, domain (4, 8, 32)",
         "default 3, domain range(K)",
     ]
-    assert sketches(str(folder)) == []
+    assert decorated(str(folder), "sketch") == []
 
 
 def in_shell(shell: str, text: str, folder: Path) -> str:

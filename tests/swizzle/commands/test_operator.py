@@ -46,6 +46,21 @@ def test_a_refuted_operator_has_a_witness() -> None:
     assert status == 0 and json.loads(out)["domain"] == "integers"
 
 
+def test_a_loop_of_a_swz_file(tmp_path: Path) -> None:
+    """The same answer as for Python's, parameters of the file included."""
+    file = tmp_path / "runs.swz"
+    file.write_text(
+        'K = parameter("K", 20, domain=range(1, 31))\n\n@serial(length=1 << K, where=lambda v: -1000 <= v <= 1000)\n'
+        "def best_run(x: i32):\n    here, best = 0, 0\n    for v in x:\n        here = max(0, here + v)\n"
+        "        best = max(best, here)\n    return best\n"
+    )
+    found, same = (json.loads(call(f"{each}:best_run", "--json")[1]) for each in (file, LOOPS))
+    assert {key: found[key] for key in KEYS - {"seconds"}} == {key: same[key] for key in KEYS - {"seconds"}}
+    assert found["source"] == same["source"]
+    status, out, _ = call(str(file), "-D", "K=30", "--json")
+    assert status == 1 and json.loads(out)["status"] == "refuted"
+
+
 def test_a_header_is_written(tmp_path: Path) -> None:
     """Where an operator is proved, and no other file."""
     status, out, _ = call(f"{LOOPS}:total", "--emit", "cub", "-o", str(tmp_path / "out"), "--json")
@@ -101,6 +116,6 @@ def test_mistakes() -> None:
     status, _, err = call(str(sketches))
     assert status == 2 and "has no serial loop" in err
     status, _, err = call(str(LOOPS.parents[2] / "explain" / "butterfly.swz"))
-    assert status == 2 and "which holds no serial loops yet" in err
+    assert status == 2 and "butterfly.swz has no serial loop, and no operator" in err
     status, _, err = call(str(LOOPS.with_suffix(".txt")))
     assert status == 2 and "is not a sketch file" in err

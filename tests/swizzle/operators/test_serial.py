@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,82 @@ def test_a_loop_as_data_is_the_function(name: str) -> None:
         found = loop.finished(loop.after(rows))
         close = pytest.approx(wanted if isinstance(wanted, tuple) else (wanted,), rel=1e-9)
         assert found == close
+
+
+@pytest.fixture(scope="module")
+def of_swz(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, object]:
+    """The loops of `loops.py` as a `.swz` file has them."""
+    text = Path(loops.__file__).read_text(encoding="utf-8")
+    text = text[text.index("LEAST") :].replace(", strict=True", "")
+    text = re.sub(r"\b(inf|exp|log)\b(?!_)", r"math.\1", text)
+    file = tmp_path_factory.mktemp("swz") / "loops.swz"
+    file.write_text(text, encoding="utf-8")
+    return load_names(file)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_swz_file_has_the_same_loop(of_swz: Mapping[str, object], name: str) -> None:
+    """State, step, result and promises are the same expressions; called, it gives the same."""
+    found, wanted = of_swz[name], LOOPS[name].loop
+    assert isinstance(found, Serial)
+    for part in ("elements", "state", "initial", "step", "result", "range"):
+        assert getattr(found.loop, part) == getattr(wanted, part), part
+    rows = random_rows(wanted, random.Random(name), 5)
+    arrays = [list(column) for column in zip(*rows, strict=True)]
+    wanted_result = LOOPS[name](*arrays)
+    assert found(*arrays) == pytest.approx(wanted_result, rel=1e-9)
+
+
+SWZ_SUM = "    s = 0\n    for v in x:\n        s += "
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("@serial(3)\ndef f(x: i32):\n", "1:9: error: a positional argument of @serial"),
+        ("@serial(lenght=3)\ndef f(x: i32):\n", "1:16: error: lenght= of @serial"),
+        ("@serial(length=1.5)\ndef f(x: i32):\n", "2:1: error: length=1.5"),
+        ("@serial(where=3)\ndef f(x: i32):\n", "1:15: error: where=3"),
+        ("@serial(length=10**10**10)\ndef f(x: i32):\n", "1:16: error: an int of more than 4096 bits"),
+        ("@serial\ndef f(x):\n", "2:7: error: x has no element type"),
+        ("@serial\ndef f(x: q32):\n", "2:7: error: q32 is no element type"),
+        ("@serial\n@spec\ndef f(x: i32):\n", "1:2: error: the decorator serial"),
+    ],
+)
+def test_what_a_swz_file_says_wrongly_of_a_loop(tmp_path: Path, text: str, said: str) -> None:
+    """What Python says of a decorator, or what annotations are, is said by the reader."""
+    _refused(tmp_path, f"{text}{SWZ_SUM}v\n    return s\n", said)
+
+
+@pytest.mark.parametrize(
+    "computed, said",
+    [
+        ("v.formula", "the attribute `formula` is not part"),
+        ("v.__class__", "the attribute `__class__` is not part"),
+        ("v.lift(3)", "a call of `.lift` is not part"),
+        ("open(v)", "error: open is not defined"),
+        ("i32(v)", "6:14: error: a conversion, i32(...), in the sequential part"),
+        ("math.sqrt(v)", "6:14: error: math.sqrt in a serial loop"),
+        ("v << 10000000", "6:14: error: an int of more than 4096 bits"),
+        ("v ** (1 << 20)", "6:14: error: an int of more than 4096 bits"),
+        ("(v & 1) << 2000", "a number of more than 512 bits"),
+        ("[1, 2, 3][v]", "6:14: error: IndexError"),
+        ("?sw_xform(v, 3)", "6:14: error: a hole in the sequential part"),
+        ("g(v)", "more than 100 calls within each other"),
+        ("len([v] * 10000000)", "a list of more than 4,194,304 elements"),
+    ],
+)  # fmt: skip
+def test_a_stranger_s_loop_does_nothing_but_compute(tmp_path: Path, computed: str, said: str) -> None:
+    """Nothing is looked into, called or executed, and sizes and steps are limited."""
+    _refused(tmp_path, f"def g(v): return g(v)\n@serial\ndef f(x: i32):\n{SWZ_SUM}{computed}\n    return s\n", said)
+
+
+def _refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "loops.swz"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SwizzleError) as caught:
+        load_names(file)
+    assert said in str(caught.value) and caught.value.place is not None
 
 
 HEAD = "from swizzle import f32, i32, serial\n"

@@ -17,6 +17,7 @@ from swizzle.commands.cli import execute
 from swizzle.source.kernel_source import Source, split_lines
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.swz_names import define, names_of
+from symbolic.algebra.terms import SymbolicArray, Terms
 from symbolic.lifting import budget
 from symbolic.lifting.values import Items
 from symbolic.limits import OutOfTime, limited
@@ -218,6 +219,26 @@ def test_symbolic_arrays() -> None:
     assert [value.text for value in made(Symbols())] == ["0+x0+x1+x2", "max(x0,x1)", "min(x0,2)", "max(max(x0,x1),x2)"]
 
 
+def test_comparisons_of_data_are_combined_by_words_as_by_signs() -> None:
+    """`and`, `or` and `not` in a `where`, also beside conditions, are `&`, `|` and `~`: on terms and on numbers."""
+    by_words, by_signs = (
+        function(f"def f(x):\n    return [where({each}, x[i], -x[i]) for i in range(4)]\n")
+        for each in (
+            "i > 0 and not (x[i] < 1 or x[3 - i] >= 2 or i == 5) and x[1] != x[i]",
+            "(i > 0) & ~((x[i] < 1) | (x[3 - i] >= 2) | (i == 5)) & (x[1] != x[i])",
+        )
+    )
+    table, rng = Terms(), Random(0)
+    given = SymbolicArray(table, "x", (4,))
+    assert [each.term for each in by_words(given)[1:]] == [each.term for each in by_signs(given)[1:]]
+    for _ in range(50):
+        numbers = [rng.randrange(4) for _ in range(4)]
+        found = by_words(np.array(numbers, np.float32))
+        assert found == [
+            x if i > 0 and not (x < 1 or numbers[3 - i] >= 2) and numbers[1] != x else -x for i, x in enumerate(numbers)
+        ]
+
+
 def test_extremes_of_several_values_are_those_of_python_specifications() -> None:
     """`minimum` and `maximum` take as many values in a `.swz` file as in a `.py` file."""
     x, y, z = Symbols()[0], Symbols()[1], Symbols()[2]
@@ -266,7 +287,7 @@ def test_what_is_outside_is_refused(body: str, message: str) -> None:
     [
         ("if x[0] > 0:\n        return 1", "data-dependent control"),
         ("return 1 if x[0] else 2", "data-dependent control"),
-        ("return x[0] > 0 and x[1] > 0", "data-dependent control"),
+        ("return x[0] > 0 and x[1]", "data beside a comparison of data"),
         ("return [1, 2][x[0]]", "an index that is data"),
         ("return range(x[0])", "a range of something else than ints"),
         ("return x[9]", "index 9 is out of bounds"),
