@@ -29,6 +29,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "The specification": (
         *("spec_dict", "spec_dunder", "spec_unknown_name", "spec_index_out_of_bounds", "spec_branches_on_data"),
+        *("spec_and_of_data", "spec_conversion", "python_spec_conversion"),
         *("spec_indexes_with_data", "spec_empty_maximum", "spec_shifts_by_data", "spec_stores_to_input", "spec_shape"),
         *("spec_returns_nothing", "spec_element_missing", "python_spec_index", "python_spec_compares"),
         *("spec_steers_by_data", "spec_range_of_data", "spec_list_of_another", "spec_recursion", "spec_list_too_long"),

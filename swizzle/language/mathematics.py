@@ -61,10 +61,6 @@ def where(condition: Any, then: Any, otherwise: Any) -> Any:
         import numpy
 
         return numpy.where(condition, then, otherwise)
-    if hasattr(condition, "formula"):  # of a serial loop
-        from symbolic.core.values import select
-
-        return select(condition, then, otherwise)
     return pick(_where, condition, then, otherwise)
 
 

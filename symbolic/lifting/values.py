@@ -215,8 +215,8 @@ def is_data(kind: type) -> bool:
 
 
 def is_data_condition(value: Any) -> bool:
-    """Tell whether a value compares data: NumPy's truth values, and whatever chooses between values."""
-    return str(getattr(value, "dtype", "")) == "bool" or hasattr(type(value), "choose")
+    """Tell whether a value compares data: NumPy's truth values, and what has two sides."""
+    return str(getattr(value, "dtype", "")) == "bool" or hasattr(type(value), "sides")
 
 
 DIRECT: Final = _Direct()
