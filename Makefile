@@ -5,7 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED_GPU := $(VENV)/.installed-gpu
-INSTALLED := $(if $(shell nvidia-smi -L 2>/dev/null),$(INSTALLED_GPU),$(VENV)/.installed)
+GPU := $(shell nvidia-smi -L 2>/dev/null)
+INSTALLED := $(if $(GPU),$(INSTALLED_GPU),$(VENV)/.installed)
+# What a user needs, without what works on Swizzle itself: tests, lint, documentation.
+PLAIN := $(VENV)/.installed-plain
 PINS := setup.cfg pyproject.toml constraints.txt
 
 # The constraints hold inside pip's build environment too, so that tomorrow's install is today's.
@@ -19,9 +22,10 @@ GPU_READY := $(if $(GPU_PYTHON),,$(INSTALLED_GPU))
 
 .PHONY: demo test test-all lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
 
-demo: $(INSTALLED)
+demo: $(PLAIN)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
 	$(BIN)/swizzle run out/conv1d.json
+	@echo 'Now the command is yours:  . $(BIN)/activate;  swizzle solve --help'
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -56,6 +60,7 @@ fuzz: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs
+	@echo 'The site: build/docs/index.html'
 
 docs-errors: $(INSTALLED)
 	$(BIN)/python docs/make_errors.py
@@ -75,10 +80,14 @@ $(BIN)/python:
 	sys.exit(0 if (3, 10) <= v <= (3, 13) else "Python 3.10 to 3.13 is needed, %s is %d.%d; try: make PYTHON=python3.12" % (sys.executable, *v))'
 	$(PYTHON) -m venv $(VENV)
 
+$(PLAIN): $(PINS) | $(BIN)/python
+	$(PIP) -e '.$(if $(GPU),[gpu])'
+	@touch $@
+
 $(VENV)/.installed: $(PINS) | $(BIN)/python
 	$(PIP) -e '.[dev,docs,nvrtc]'
-	@touch $@
+	@touch $@ $(PLAIN)
 
 $(INSTALLED_GPU): $(PINS) | $(BIN)/python
 	$(PIP) -e '.[dev,docs,gpu,nvrtc]'
-	@touch $@ $(VENV)/.installed
+	@touch $@ $(VENV)/.installed $(PLAIN)

@@ -13,25 +13,26 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from swizzle.solution import solution  # noqa: E402
 from swizzle.solution.version import __version__  # noqa: E402
+from templates.template import TemplateFamily  # noqa: E402
+
+solution.TemplateFamily = TemplateFamily  # signatures are read with types that the module itself imports for mypy only
 
 project = "Swizzle"
 version = release = __version__
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 exclude_patterns = ["examples"]
 nitpicky = True
+nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures are those of other packages, too
 myst_heading_anchors = 4
+default_role = "code"
+autodoc_member_order = "bysource"
 
-html_theme = "alabaster"
-html_theme_options = {
-    "description": "GPU kernels with holes, filled and proved",
-    "page_width": "1240px",
-    "font_family": "system-ui, sans-serif",
-    "font_size": "16px",
-    "code_font_size": "13px",
-}
-html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
+html_theme = "furo"
+html_title = "Swizzle"
 html_show_copyright = html_copy_source = html_show_sourcelink = False
+copybutton_exclude = ".linenos, .gp, .go"
 
 
 class SwzLexer(PythonLexer):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import swizzle
 from tests.pages import DOCS, text_of
 
 
@@ -33,6 +34,13 @@ def test_every_page_is_in_the_navigation() -> None:
     """The table of contents has each page once."""
     listed = re.findall(r"^([a-z][a-z-]*)$", text_of("index.md"), re.MULTILINE)
     assert sorted(listed) == sorted(path.stem for path in DOCS.glob("*.md") if path.stem != "index")
+
+
+def test_the_reference_has_every_public_name() -> None:
+    """Those of `swizzle` are listed in groups; layouts and the solver core are listed by their modules."""
+    listed = re.findall(r"^\.\. (?:auto\w+|py:data):: (.+)$", text_of("api.md"), re.MULTILINE)
+    names = {name for line in listed for name in line.split(", ")}
+    assert names == {*swizzle.__all__, "swizzle.layouts", "symbolic"} - {"layouts"}
 
 
 def test_links_between_pages_lead_somewhere() -> None:

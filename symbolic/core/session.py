@@ -23,11 +23,13 @@ from symbolic.solve.solver import Solver
 class Session:
     """Conditions that one solver keeps from question to question, on top of the block's assumptions and assertions.
 
-    with Session(x > 0) as session:
-        session.add(x < 10)
-        with session.pushed(x > 5):
-            session.solve()
-        [outcome[x] for outcome in session.solutions(x)]
+    It is opened by `with`, and its solver ends with the block::
+
+        with Session(x > 0) as session:
+            session.add(x < 10)
+            with session.pushed(x > 5):
+                session.solve()
+            [outcome[x] for outcome in session.solutions(x)]
     """
 
     def __init__(self, *conditions: BooleanLike, solver: SolverName = "z3") -> None:

@@ -178,7 +178,7 @@ def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
 def grammar(function: Callable[P, T], /) -> Lifted[P, T]:
     """Make a grammar of a function: each call in a lifted function is expanded anew, with choices of its own.
 
-    Its body is `return` of an expression, under tests of its parameters; it may call itself, with a depth that ends:
+    Its body is `return` of an expression, under tests of its parameters; it may call itself, with a depth that ends::
 
         @grammar
         def expr(x, y, depth):
