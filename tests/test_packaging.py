@@ -191,3 +191,21 @@ def test_every_data_file_is_installed() -> None:
         installed = {path for pattern in data[package].split(",") for path in root.glob(pattern.strip())}
         files = {path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
         assert {path for path in files if path.suffix not in (".py", ".pyc")} <= installed
+
+
+@pytest.mark.parametrize("command", [("-m", "swizzle", "--version"), ("-c", "import swizzle")])
+def test_another_package_of_the_same_name_is_refused_by_name(command: tuple[str, ...], tmp_path: Path) -> None:
+    """One message says which, where, and what to do; a folder without `__init__.py` hides nothing."""
+    (tmp_path / "templates").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def ran() -> subprocess.CompletedProcess[str]:
+        arguments = [sys.executable, *command]
+        return subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert ran().returncode == 0
+    (tmp_path / "templates" / "__init__.py").write_text("")
+    refused = ran()
+    assert f"the package `templates` is found in {tmp_path / 'templates'}" in refused.stderr
+    assert "  fix: rename that folder" in refused.stderr
+    assert (refused.returncode, refused.stderr[:6]) == (2, "error:") or command[0] == "-c"

@@ -1,5 +1,7 @@
 """What the process of the command line is given before anything else is imported; no other process is touched.
 
+Every process that imports Swizzle is asked whether the packages that it will import are ours.
+
 Ctrl-C while it starts ends in status 3 and one word, not in a traceback from the middle of an import. That guard ends
 when work begins, as work has orderly ends of its own. And NumPy's linear algebra, which nothing of ours uses, starts
 no threads: they would spin while NumPy is imported, a fifth of the processor time of a small solve.
@@ -14,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from types import FrameType
 
 MOMENT = 0.5  # seconds
@@ -75,6 +78,28 @@ def _again(unraisable: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(unraisable)
 
 
+def refuse_others() -> None:
+    """Refuse to run where another package is found under the name of one of ours, which would fail in odd ways later.
+
+    Raises ImportError; on the command line, it is one message and status 2.
+    """
+    home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    for name in ("symbolic", "templates", "cuda_out"):
+        found = sys.modules[name].__spec__ if name in sys.modules else find_spec(name)
+        at = os.path.dirname(found.origin) if found and found.origin else ""
+        if os.path.dirname(os.path.realpath(at)) != os.path.realpath(home):
+            message = (
+                f"the package `{name}` is found in {at or 'no file'}, where Swizzle has one of that name in {home}\n"
+                f"  expected: Swizzle's own package\n"
+                f"  fix: rename that folder, run from another folder, or uninstall the other `{name}` (docs/install.md)"
+            )
+            if is_command_line():
+                sys.stderr.write(f"error: {message}\n")
+                sys.exit(2)
+            raise ImportError(message)
+
+
+refuse_others()
 if is_command_line():
     guard()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
