@@ -111,7 +111,8 @@ def _operators(context: click.Context, option: click.Parameter, value: str | Non
         from swizzle.language.operators import handing_in
         from swizzle.sketches.loading import operators_called
 
-        context.with_resource(handing_in(operators_called([word.strip() for word in value.split(",")])))
+        words = [word.strip() for word in value.split(",")]
+        context.with_resource(handing_in(lambda: operators_called(words)))
 
 
 def _sketch_arguments(command: Any) -> Any:

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final, get_args
@@ -296,19 +296,28 @@ class HandedIn(dict[str, Operator]):
         self.files = dict(files)
 
 
-_handed_in: ContextVar[HandedIn] = ContextVar("handed_in", default=HandedIn({}, {}))  # noqa: B039
+_handed_in: ContextVar[Callable[[], HandedIn]] = ContextVar("handed_in", default=lambda: HandedIn({}, {}))
 
 
 def handed_in() -> HandedIn:
     """Return the operators that were handed in to whatever is loaded now."""
-    return _handed_in.get()
+    return _handed_in.get()()
 
 
 @contextmanager
-def handing_in(more: HandedIn) -> Iterator[None]:
-    """Hand operators in to all files that are loaded inside the `with`, in addition to those already handed in."""
+def handing_in(more: HandedIn | Callable[[], HandedIn]) -> Iterator[None]:
+    """Hand operators in to all files that are loaded inside the `with`, in addition to those already handed in.
+
+    A function is called when the first file is loaded, so that the time that it takes is the file's.
+    """
     before = _handed_in.get()
-    token = _handed_in.set(HandedIn({**before, **more}, {**before.files, **more.files}))
+
+    @cache
+    def together() -> HandedIn:
+        given, own = before(), more() if callable(more) else more
+        return HandedIn({**given, **own}, {**given.files, **own.files})
+
+    token = _handed_in.set(together)
     try:
         yield
     finally:

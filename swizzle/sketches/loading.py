@@ -84,7 +84,7 @@ def load_names(path: str | Path, overrides: Mapping[str, int] | None = None) -> 
     file = Path(path)
     if file.suffix not in (".py", ".swz"):
         raise _no_sketch_file(path, file)
-    parameters, text = Parameters(dict(overrides or {})), _read(file)
+    parameters, text = Parameters(dict(overrides or {}), operators=handed_in()), _read(file)
     if file.suffix == ".swz":
         names: Mapping[str, object] = names_of_swz(text, str(path), parameters)
     else:

@@ -405,6 +405,19 @@ def test_a_timeout_is_an_answer(command: str, tmp_path: Path, monkeypatch: pytes
     assert "endless.swz:" in out.getvalue() and err.getvalue() == ""
 
 
+@pytest.mark.parametrize("command", ["solve", "check", "operator"])
+def test_a_timeout_holds_for_operators_that_are_handed_in(command: str, tmp_path: Path) -> None:
+    """An operator whose function does not end is tried on numbers within the limit."""
+    (tmp_path / "move.swz").write_text(ENDLESS.replace("    while True:\n        pass\n", "    return x\n"))
+    (tmp_path / "endless.py").write_text(
+        "from swizzle import operator\n@operator(identity=0)\ndef spin(a, b):\n    while True:\n        pass\n"
+    )
+    out, err, before = StringIO(), StringIO(), time.monotonic()
+    given = [str(tmp_path / "move.swz"), "--operators", str(tmp_path / "endless.py"), "--timeout", "0.2"]
+    assert execute([command, *given], out, err) == 3 and "timeout after 0.2 s" in out.getvalue() + err.getvalue()
+    assert time.monotonic() - before < 20
+
+
 ENDLESS = """\
 @spec
 def wanted(x):
