@@ -11,7 +11,9 @@ from pygments.token import Name
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from run_notebook import as_page  # noqa: E402
 
 from swizzle.solution import solution  # noqa: E402
 from swizzle.solution.version import __version__  # noqa: E402
@@ -22,6 +24,7 @@ solution.TemplateFamily = TemplateFamily  # signatures are read with types that 
 project = "Swizzle"
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = ["examples"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures are those of other packages, too
@@ -45,6 +48,12 @@ class SwzLexer(PythonLexer):
     tokens = {**PythonLexer.tokens, "expr": [(r"\?(sw_\w+)?", Name.Decorator), *PythonLexer.tokens["expr"]]}  # noqa: RUF012
 
 
+def with_outputs(app: Sphinx, name: str, source: list[str]) -> None:
+    """Show a notebook with what its cells print and show today."""
+    if app.env.doc2path(name).suffix == ".ipynb":
+        source[0] = as_page(source[0])
+
+
 def without_links_to_the_tree(app: Sphinx, name: str, source: list[str]) -> None:
     """Keep the text of a link that leads to no page: the site holds the pages, not the rest of the repository."""
     source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./|examples/)[^)]*\)", r"\1", source[0])
@@ -54,4 +63,5 @@ def setup(app: Sphinx) -> None:
     """Make Sphinx know holes, which stand in the pages' Python too."""
     for language in ("swz", "python"):
         app.add_lexer(language, SwzLexer)
+    app.connect("source-read", with_outputs)
     app.connect("source-read", without_links_to_the_tree)

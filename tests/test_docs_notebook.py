@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import linecache
+import runpy
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.pages import text_of
+from tests.pages import DOCS, text_of
 from tests.patience import be_patient
 
 NOTEBOOK = json.loads(text_of("notebook.ipynb"))
+run = runpy.run_path(str(DOCS / "run_notebook.py"))["run"]
 CODE = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
-
-
-def run(source: str, number: int, scope: dict[str, Any]) -> Any:
-    """Run a cell as a notebook does: its text is kept for `inspect`, and its last expression is what it shows."""
-    file = f"<cell {number}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    tree = ast.parse(source, file)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, file, "exec"), scope)
-    return eval(compile(ast.Expression(last.value), file, "eval"), scope) if isinstance(last, ast.Expr) else None
 
 
 def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

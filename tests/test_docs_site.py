@@ -33,7 +33,9 @@ def test_the_site_builds(tmp_path: Path) -> None:
 def test_every_page_is_in_the_navigation() -> None:
     """The table of contents has each page once."""
     listed = re.findall(r"^([a-z][a-z-]*)$", text_of("index.md"), re.MULTILINE)
-    assert sorted(listed) == sorted(path.stem for path in DOCS.glob("*.md") if path.stem != "index")
+    assert sorted(listed) == sorted(
+        path.stem for path in DOCS.iterdir() if path.suffix in (".md", ".ipynb") and path.stem != "index"
+    )
 
 
 def test_the_reference_has_every_public_name() -> None:
