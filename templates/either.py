@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -28,7 +29,11 @@ class Either(Template):
 
     def __init__(self, names: Sequence[str], parts: Sequence[Template]) -> None:
         self.names, self._parts = tuple(names), tuple(parts)
-        self.components = (tuple(range(len(parts))), *(some for part in parts for some in part.components))
+
+    @cached_property
+    def components(self) -> tuple[tuple[Any, ...], ...]:  # type: ignore[override]
+        """Which part, and the components of all parts."""
+        return (tuple(range(len(self.parts))), *(some for part in self.parts for some in part.components))
 
     @property
     def parts(self) -> Sequence[Template]:
@@ -36,6 +41,10 @@ class Either(Template):
 
     def slices(self) -> list[slice]:
         """Return where each part's components stand among all."""
+        return self._slices
+
+    @cached_property
+    def _slices(self) -> list[slice]:
         ends = np.cumsum([1, *(len(part.components) for part in self.parts)]).tolist()
         return [slice(start, end) for start, end in itertools.pairwise(ends)]
 
@@ -99,6 +108,18 @@ class Either(Template):
             if found is not None:
                 return self.whole(number, found)
         return None
+
+    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+        for number, part in enumerate(self.parts):
+            found = part.recognised(points, values)
+            if found is not None:
+                return self.whole(number, found)
+        return None
+
+    def lightest(self) -> Iterator[Choice]:
+        for number, part in enumerate(self.parts):
+            for choice in part.lightest():
+                yield self.whole(number, choice)
 
     def functions(self, points: Sequence[Point]) -> Functions | None:
         parts = [part.functions(points) for part in self.parts]

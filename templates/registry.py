@@ -15,7 +15,7 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
 from symbolic.suggest import near
-from templates import both, cond, naive, part, remainder, scaled, xform, xor
+from templates import both, column_major, compose, cond, naive, part, remainder, scaled, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
@@ -34,8 +34,12 @@ FAMILIES: Final[dict[str, TemplateFamily]] = {
         scaled.FAMILY,
         both.FAMILY,
         naive.FAMILY,
+        column_major.FAMILY,
+        compose.FAMILY,
     )
 }
+ON_REQUEST: Final = (column_major.FAMILY.name, compose.FAMILY.name)
+"""Families of ours that are in no space unless they are named: too many functions for a proof that there is none."""
 
 
 def template(
@@ -69,7 +73,10 @@ def _template(
     before = SPACES[-2]
     some = [FAMILIES[name] for name in names[space] if name not in names[before]]
     found = [(family.name, family.make(size, arity, points, space)) for family in some]
-    found += [(family.name, made_by(family, size, arity, points, space)) for family in families if family.kind == kind]
+    for family in families:
+        if family.kind == kind:
+            make = family.make if family.name in ON_REQUEST else partial(made_by, family)
+            found.append((family.name, make(size, arity, points, space)))
     more = [(name, made) for name, made in found if made is not None]
     whole = _template(kind, size, arity, points, before, ())
     if not more:
@@ -94,12 +101,14 @@ def register(families: str | TemplateFamily | Sequence[str | TemplateFamily]) ->
     names = [family.name for family in found]
     if len(set(names)) < len(names):
         raise SwizzleError(f"two families of the same name: {', '.join(names)}", expected="each of them once")
-    _USERS.update({family.name: family for family in found})
+    _USERS.update({family.name: family for family in found if family.name not in FAMILIES})
     return tuple(found)
 
 
 def family_named(name: str) -> TemplateFamily:
-    """Return a user's family by its name; SwizzleError for a name that neither was registered nor is installed."""
+    """Return a family that can be asked for; SwizzleError for a name that was not registered and is not installed."""
+    if name in ON_REQUEST:
+        return FAMILIES[name]
     if name in FAMILIES:
         raise SwizzleError(
             f"the family {name!r} is Swizzle's own",
@@ -108,10 +117,10 @@ def family_named(name: str) -> TemplateFamily:
         )
     family = _USERS.get(name) or extension("families", name)
     if family is None:
-        known = sorted({*_USERS, *extension_names("families")})
+        known = sorted({*ON_REQUEST, *_USERS, *extension_names("families")})
         raise SwizzleError(
             f"there is no family {name!r}",
-            expected=f"one of {', '.join(known)}" if known else "a family of an installed package (docs/extend.md)",
+            expected=f"one of {', '.join(known)}, or a family of an installed package (docs/extend.md)",
             fix=near(name, known) or f"install the package that has {name} in this Python's environment",
         )
     if getattr(family, "name", name) != name:
@@ -131,6 +140,8 @@ def _checked(family: Any) -> TemplateFamily:
             expected="a templates.template.TemplateFamily, or the name of one",
             fix="see docs/extend.md",
         )
+    if FAMILIES.get(family.name) is family and family.name in ON_REQUEST:
+        return family
     if family.name in FAMILIES or not family.name.isidentifier():
         raise SwizzleError(
             f"a family is called {family.name!r}", expected="a name of its own, without spaces", fix="rename it"

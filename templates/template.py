@@ -7,10 +7,12 @@ the simplest first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from symbolic.errors import Place
@@ -61,6 +63,15 @@ class Template:
         found = matching(self, points, values)
         best = min(range(len(found)), key=lambda row: self.weight(found.choice(row)), default=None)
         return None if best is None else found.choice(best)
+
+    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+        """Return a choice with these values where it is seen at a glance; None says nothing. A value None is free."""
+        return self.simplest(points, values) if self.size() <= FEW_CHOICES else None
+
+    def lightest(self) -> Iterator[Choice]:
+        """Yield choices that are worth a try, those with light formulas first; not all, and perhaps none."""
+        if self.size() <= FEW_CHOICES:
+            yield from sorted(itertools.product(*self.components), key=self.weight)
 
     def weight(self, choice: Choice) -> tuple[Any, ...]:
         """Say how heavy a choice's formula is to read: tuples that are compared."""
@@ -113,6 +124,7 @@ class TemplateFamily(Struct, frozen=True):
         return self.make(size, arity, points, "4") if self.saved is None else self.saved(size, arity, points)
 
 
+FEW_CHOICES = 2000
 FEW = 64  # candidates that are compared one by one on all points, rather than point by point on all candidates
 
 
@@ -133,6 +145,14 @@ def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Co
     wanted = np.array([v for _, v in asked])
     same = [bool((of.apply(rows.choice(row), lanes) == wanted).all()) for row in range(min(len(rows), FEW))]
     return rows.where(np.array(same, np.bool_)) if len(rows) <= FEW else rows
+
+
+def known_values(points: Sequence[Point], values: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """Return the indices, the k (0 where there is none) and the values of the points whose value is not None."""
+    places = [place for place, value in enumerate(values) if value is not None]
+    table = np.array([points[place] for place in places], np.int64).reshape(len(places), -1)
+    shifts = table[:, 1] if table.shape[1] > 1 else np.zeros(len(places), np.int64)
+    return np.array([table[:, 0], shifts, [values[place] for place in places]], np.int64).reshape(3, -1)
 
 
 def by_size(n: int) -> list[int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -15,7 +18,8 @@ from templates.chooser import Choice, Chooser
 from templates.formula import binary, number, remainder, signed, times, total
 from templates.functions import Functions
 from templates.primitives import fan, rot, xform
-from templates.template import Point, Template, TemplateFamily, by_size, distinct, integers, weight_of
+from templates.rates import rates_of
+from templates.template import Point, Template, TemplateFamily, by_size, distinct, integers, known_values, weight_of
 from templates.words import grouped, nearest_to_zero, sum_of
 from templates.xform_functions import MOST_LONG_SETS, MOST_SETS, WORD, Xforms, shift
 
@@ -46,29 +50,37 @@ class Xform(Template):
 
     def __init__(self, n: int, points: Sequence[Point], space: str) -> None:
         self.n = n
+        self.shifts = sorted({shift(p) for p in points}) or [0]
+        self.indices = sorted({p[0] for p in points})
         whole = space not in ("1", "2")
-        shifts = sorted({shift(p) for p in points}) or [0]
-        indices = sorted({p[0] for p in points})
-        extent = max(shifts) + 1
-        shapes: list[tuple[int, int, int, bool]] = []
-        for gs in [n] + ([g for g in range(n - 1, 0, -1) if n % g == 0] if whole else []):
-            for d_f in [gs] + ([d for d in range(gs - 1, 0, -1) if gs % d == 0] if whole else []):
-                step = gs // d_f
-                wraps = (False, True) if whole and step > 1 else (False,)
-                shapes += [(gs, c_f, d_f, wrap) for wrap in wraps for c_f in by_size(gs) if c_f % step == 0]
-        rates = [(c_r, d_r) for d_r in [0] + (list(range(extent - 1, 0, -1)) if whole else []) for c_r in by_size(n)]
-        self.components = (
-            distinct(shapes, lambda s: tuple(self.behaviour(s, i) for i in indices)),
-            distinct(rates, lambda r: tuple(self.turn(r, k) for k in shifts)),
-            tuple(by_size(n)),
+        divisors = [d for d in range(n, 0, -1) if n % d == 0]
+        self._groups = divisors if whole else [n]
+        self._fans = {gs: [d for d in divisors if gs % d == 0] if whole else [gs] for gs in self._groups}
+        self._periods = [0, *range(max(self.shifts), 0, -1)] if whole else [0]
+
+    @cached_property
+    def components(self) -> tuple[tuple[Any, ...], ...]:  # type: ignore[override]
+        """Shapes, rates and offsets; of those that are alike at the points, the first."""
+        rates = [(c_r, d_r) for d_r in self._periods for c_r in by_size(self.n)]
+        return (
+            distinct(list(self._shapes()), lambda s: tuple(self.behaviour(s, i) for i in self.indices)),
+            distinct(rates, lambda r: tuple(self.turn(r, k) for k in self.shifts)),
+            tuple(by_size(self.n)),
         )
+
+    def _shapes(self) -> Iterator[tuple[int, int, int, bool]]:
+        for gs in self._groups:
+            for d_f in self._fans[gs]:
+                step = gs // d_f
+                for wrap in (False, True) if len(self._groups) > 1 and step > 1 else (False,):
+                    yield from ((gs, c_f, d_f, wrap) for c_f in by_size(gs) if c_f % step == 0)
 
     def restricted(self, strides: bool = False) -> Template:
         found = copy(self)
         shapes, rates, offsets = self.components
         few = (0, 1, self.n - 1)
         found.components = (
-            tuple((gs, c_f, d_f, wrap) for gs, c_f, d_f, wrap in shapes if min(c_f, gs - c_f) in (0, 1, gs // d_f)),
+            tuple(shape for shape in shapes if _is_light(shape)),
             tuple((c_r, d_r) for c_r, d_r in rates if c_r in few),
             tuple(c for c in offsets if c in few or (strides and min(c, self.n - c).bit_count() == 1)),
         )
@@ -113,6 +125,42 @@ class Xform(Template):
         terms = [weight_of(named.c_f, gs), weight_of(named.c_r, gs), weight_of(named.c, gs)]
         extra = (gs != self.n) + (named.d_f != gs) + named.wrap + (named.d_r != 0)
         return (extra > 0, 4 * extra + sum(terms), named.c_f != 1, named.c, named.c_r, named.c_f, gs)
+
+    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+        """Return a choice with these values if they fan and rotate all n elements at once, without groups."""
+        i, k, wanted = known_values(points, values)
+        if not len(i):
+            return None
+        column = np.flatnonzero(k == np.bincount(k - k.min()).argmax() + k.min())
+        row = np.flatnonzero(i == np.bincount(i).argmax())
+        spread = rates_of(i[column], wanted[column], self.n, [d % self.n for d in self._fans[self.n]])
+        turns = rates_of(k[row], wanted[row], self.n, self._periods)
+        for (c_f, d_f), rate in itertools.product(spread, turns):
+            if c_f % (self.n // (d_f or self.n)) == 0:
+                shape = (self.n, c_f, d_f or self.n, False)
+                c = int(wanted[0] - self.apply((shape, rate, 0), (i[0], k[0]))) % self.n
+                if (self.apply((shape, rate, c), (i, k)) == wanted).all():
+                    return shape, rate, c
+        return None
+
+    def lightest(self) -> Iterator[Choice]:
+        """Yield the choices of light constants, by how much their formulas have to say in all."""
+        light = sorted({0, 1 % self.n, self.n - 1})
+        rates = [(c_r, d_r) for d_r in sorted(self._periods) for c_r in light]
+        of_weight = [
+            _by_weight(
+                filter(_is_light, self._shapes()),
+                lambda s: 4 * ((s[0] != self.n) + (s[2] != s[0]) + s[3]) + weight_of(s[1], s[0]),
+            ),
+            _by_weight(rates, lambda r: 4 * (r[1] != 0) + weight_of(r[0], self.n)),
+            _by_weight(light, lambda c: weight_of(c, self.n)),
+        ]
+        sums: dict[int, list[tuple[int, ...]]] = {}
+        for some in itertools.product(*of_weight):
+            sums.setdefault(sum(some), []).append(some)
+        for total_weight in sorted(sums):
+            for a, b, c in sums[total_weight]:
+                yield from itertools.product(of_weight[0][a], of_weight[1][b], of_weight[2][c])
 
     def functions(self, points: Sequence[Point]) -> Functions | None:
         shapes, rates, _ = map(len, self.components)
@@ -178,6 +226,18 @@ class Xform(Template):
         amount = _amount(named, k, offset, inner)
         turn = "" if amount == "0" else f"rotate by {amount}" + ("" if inner == gs else f" in groups of {inner}")
         return grouped([part for part in (spread, turn) if part], gs, self.n)
+
+
+def _is_light(shape: tuple[int, int, int, bool]) -> bool:
+    gs, c_f, d_f, _ = shape
+    return min(c_f, gs - c_f) in (0, 1, gs // d_f)
+
+
+def _by_weight(some: Iterable[Any], weight: Callable[[Any], int]) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for each in some:
+        found.setdefault(weight(each), []).append(each)
+    return found
 
 
 def _amount(named: XformChoice, k: str, offset: int, m: int) -> str:

@@ -38,6 +38,7 @@ SOLVED = [
     ("aos_store:rcr", "3", 0, {"warp_size": 4, "struct_size": 2}),
     ("transpose", "1", 0, {"warp_size": 4}),
     ("transpose", "1", 0, {"rows": 5, "columns": 3}),
+    ("transpose_steps", "1", 0, {"m": 3, "n": 8}),
     ("softmax", "1", 0, {"warp_size": 4}),
     ("gemv", "1", 1, {"warp_size": 4}),
     ("black_scholes", "1", 0, {}),

@@ -31,7 +31,7 @@ from symbolic.machine.run import Accumulated, Run
 from symbolic.values.data import Data, require
 from symbolic.values.guard import Guard
 from symbolic.values.union import Union
-from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, reach
+from symbolic.values.vector import Deferred, Encoding, HoleQuestion, Lanes, Vector, at, reach
 from templates.chooser import Choice
 from templates.holes import Point, Space, kind_of
 from templates.registry import template
@@ -127,7 +127,13 @@ class Problem(Struct, dict=True):
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
 
             domain = kind_of(program.holes[number]).values(program.holes[number])
-            return Deferred(compute, lambda t: frozenset(domain))
+            question = HoleQuestion(number, tuple(lanes), np.array(domain))
+            return Deferred(
+                compute,
+                lambda t: frozenset(domain),
+                question,
+                lambda: np.broadcast_to(question.values[:, None], (len(domain), len(lanes[0]))),
+            )
 
         machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole)
         run = machine.run()

@@ -19,9 +19,11 @@ from swizzle.audit.certificate import Claim
 from swizzle.costs.cost import floor_of
 from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate, NoFilling
+from swizzle.problem.many import Many
 from swizzle.problem.problem import Problem
 from swizzle.search.answer import result_of
 from swizzle.search.cegis import Cegis
+from swizzle.search.chains import fillings
 from swizzle.search.engine import Engine
 from swizzle.search.hopeless import hopeless
 from swizzle.search.plan import Plan
@@ -54,6 +56,7 @@ class _Search(SearchState):
         self.every = limits.all_solutions or bool(self.goal.counted)
         self.counted_at = 0.0
         self.counterexamples = 0
+        self.recognised = False  # the best was found by its values, and is not looked for again among all functions
         self.tables: Tables | None = None
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
@@ -103,7 +106,7 @@ class _Search(SearchState):
                 if self.best is None:
                     self._is_hopeless(last)  # for the reason
             paper = self.limits.canonical and not problem.naive
-            if self.best is not None and not self.every and paper and not self.reason:
+            if self.best is not None and not self.every and not self.recognised and paper and not self.reason:
                 self.best = with_shorter_formulas(self.reading, self.best, self.goal.lowered)
         except Interruption as stopped:
             self.stopped(stopped)
@@ -125,6 +128,8 @@ class _Search(SearchState):
         """Search one space, light parts first; return whether its question was answered for certain."""
         assert self.plan is not None
         self.counterexamples, self.lowered = 0, False
+        if self.plan.tries_chains(space) and self._found_by_chains(space):
+            return True
         for part in self.plan.light_parts(space):
             self.tell(space, "light constants: building the space")
             with closing(self._engine(part, light=True)) as light:
@@ -151,6 +156,20 @@ class _Search(SearchState):
             if self.best is not None:
                 break
         return True
+
+    def _found_by_chains(self, space: SpaceName) -> bool:
+        """Say whether a filling is found by trying the functions of one hole; no filling changes the cost."""
+        assert self.problem is not None
+        self.tell(space, "trying what one hole may do")
+        templates, many = self.problem.templates(space), Many(self.problem)
+        for choices in fillings(self.problem, templates):
+            values = many.chosen(templates, choices)
+            (cost,) = many.costs([values], self.goal.lowered.of_copies)
+            if cost is not None:
+                self.best, self.recognised = Candidate(space, choices, cost, values), True
+                return True
+            self.counterexamples += 1
+        return False
 
     def _is_hopeless(self, space: SpaceName) -> bool:
         """Say whether no values of the holes give what is asked, after spaces were searched in vain; ask that once."""

@@ -97,6 +97,14 @@ class Plan:
             and self.floor == self.most
         )
 
+    def tries_chains(self, space: SpaceName) -> bool:
+        """Say whether fillings of a space are first looked for by trying the functions of one hole (`chains.py`).
+
+        It is quick, but proves nothing: where families were asked for that have too many functions for a proof anyway.
+        """
+        families = space == SPACES[-1] and bool(self.problem.families)
+        return families and self.limits.canonical and not self.limits.all_solutions and self.floor == self.most
+
     def may_stay_open(self, space: SpaceName) -> bool:
         """Say whether a space is left open when its search by tables becomes long: Space 3 contains all its functions.
 

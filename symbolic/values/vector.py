@@ -45,18 +45,42 @@ class Encoding(Struct):
     narrowed: bool = False
 
 
+class HoleQuestion(Struct, frozen=True, eq=False):
+    """One call of a hole, by all threads at once: the hole's number, its arguments, and what it may give."""
+
+    hole: int
+    arguments: tuple[Lanes, ...]
+    values: Lanes
+
+
 class Deferred:
     """A vector that depends on holes.
 
     `compute(encoding, thread)` gives one thread's union; `reachable(thread)` gives, without an encoding, a set that
-    holds every value the thread may have, whatever the holes are.
+    holds every value the thread may have, whatever the holes are. If it depends on a single call of a hole, that is its
+    `question`, and `table` says what each thread has (columns) for each value that the hole may give there (lines).
     """
 
-    __slots__ = ("_reach", "compute", "reachable")
+    __slots__ = ("_reach", "_table", "compute", "question", "reachable", "tabled")
 
-    def __init__(self, compute: Callable[[Encoding, int], Union], reachable: Callable[[int], frozenset[Any]]) -> None:
-        self.compute, self.reachable = compute, reachable
+    def __init__(
+        self,
+        compute: Callable[[Encoding, int], Union],
+        reachable: Callable[[int], frozenset[Any]],
+        question: HoleQuestion | None = None,
+        tabled: Callable[[], Lanes] | None = None,
+    ) -> None:
+        self.compute, self.reachable, self.question, self.tabled = compute, reachable, question, tabled
         self._reach: dict[int, frozenset[Any]] = {}
+        self._table: Lanes | None = None
+
+    @property
+    def table(self) -> Lanes:
+        """What each thread has, for each value of the hole; worked out when it is asked for."""
+        if self._table is None:
+            assert self.tabled is not None, "a vector that depends on several calls of holes has no table"
+            self._table = self.tabled()
+        return self._table
 
     def at(self, encoding: Encoding, thread: int) -> Union:
         """Return one thread's value, built once per encoding."""
@@ -100,16 +124,27 @@ def lift(scalar: Callable[..., Hashable], lanes: Callable[..., Any], *vectors: V
     if not any(isinstance(v, Deferred) for v in vectors):
         found: Lanes = lanes(*vectors)
         return found
+    questions = [v.question for v in vectors if isinstance(v, Deferred)]
+    question = questions[0] if all(q is questions[0] for q in questions) else None
+
+    def tabled() -> Lanes:
+        found: Lanes = lanes(*(v.table if isinstance(v, Deferred) else v for v in vectors))
+        return found
+
     if len(vectors) == 1:
         (a,) = vectors
         return Deferred(
             lambda encoding, t: at(a, encoding, t).map(encoding.guards, scalar),
             lambda t: frozenset(scalar(x) for x in reach(a, t)),
+            question,
+            tabled,
         )
     a, b = vectors
     return Deferred(
         lambda encoding, t: combine(encoding.guards, scalar, at(a, encoding, t), at(b, encoding, t)),
         lambda t: frozenset(scalar(x, y) for x in reach(a, t) for y in reach(b, t)),
+        question,
+        tabled,
     )
 
 

@@ -1,0 +1,66 @@
+"""Transpositions in three steps: one hole's function is tried, and says what the others must be (paper, section 8)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swizzle import Limits, SwizzleError, load, solve
+from swizzle.sketches.family import SketchFamily
+from swizzle.sketches.loading import family_of
+from swizzle.sketches.sketch import Sketch
+
+FAMILIES = ("column_major", "compose")
+CASE_STUDIES = Path(__file__).parents[3] / "case_studies"
+
+
+@pytest.fixture(scope="module")
+def transpositions() -> SketchFamily[Sketch]:
+    (sketch,) = load(CASE_STUDIES / "transpose_steps.py")
+    family = family_of(sketch)
+    assert family is not None
+    return family
+
+
+@pytest.mark.parametrize(
+    ("m", "n"), [(6, 4), (4, 6), (8, 12), (12, 8), (9, 6), (12, 18), (5, 7), (8, 8), (16, 4), (1, 6)]
+)
+def test_transpositions_of_all_sorts(transpositions: SketchFamily[Sketch], m: int, n: int) -> None:
+    """A row of the paper's table 3 each, and those that Spaces 1 to 3 do not have."""
+    result = solve(transpositions.at({"m": m, "n": n}), Limits(space="4", families=FAMILIES))
+    assert result.status == "sat"
+    assert result.space == "4"
+
+
+@pytest.mark.slow
+def test_all_transpositions_up_to_24(transpositions: SketchFamily[Sketch]) -> None:
+    """The paper's section 8, of which `bench/transposes.py` does all sizes up to 64."""
+    for m in range(1, 25):
+        for n in range(1, 25):
+            result = solve(transpositions.at({"m": m, "n": n}), Limits(space="4", families=FAMILIES))
+            assert result.status == "sat", (m, n)
+
+
+def test_structures_that_the_paper_cannot_transpose() -> None:
+    """Six words, in registers: a shuffle, and register arrays at dynamic indices on both sides."""
+    (sketch,) = load(CASE_STUDIES / "aos_store.py", "crc", {"struct_size": 6})
+    result = solve(sketch, Limits(space="4", families=FAMILIES))
+    assert result.best is not None
+    assert [hole.formula for hole in result.best.holes][1:] == [
+        "(6 * lane + (lane // 16 - r) % 6) % 32",
+        "(lane // 16 - r) % 6",
+    ]
+
+
+def test_a_store_by_a_hole_is_left_to_others() -> None:
+    """What is written where must not depend on holes; then nothing is claimed, and the other engines go on."""
+    (sketch,) = load(CASE_STUDIES / "aos_store.py", "rcr", {"struct_size": 3, "warp_size": 8, "grid": 1})
+    assert solve(sketch, Limits(space="4", families=("column_major",))).status == "sat"
+
+
+def test_families_of_ours_that_need_not_be_asked_for() -> None:
+    with pytest.raises(SwizzleError, match="the family 'xor' is Swizzle's own"):
+        solve(load(CASE_STUDIES / "transpose_steps.py")[0], families="xor")
+    with pytest.raises(SwizzleError, match="one of column_major, compose, or a family of an installed package"):
+        solve(load(CASE_STUDIES / "transpose_steps.py")[0], families="column_mayor")
