@@ -10,6 +10,7 @@ no threads: they would spin while NumPy is imported, a fifth of the processor ti
 from __future__ import annotations
 
 import _thread
+import gc
 import math
 import os
 import signal
@@ -51,6 +52,9 @@ def guard() -> None:
 
 def work_begins() -> None:
     """From here on Ctrl-C is a KeyboardInterrupt again; one that Python could not raise comes again."""
+    if is_command_line():
+        gc.freeze()
+        gc.enable()
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, _interrupt)
         sys.unraisablehook = _again
@@ -102,4 +106,5 @@ def refuse_others() -> None:
 refuse_others()
 if is_command_line():
     guard()
+    gc.disable()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -40,32 +40,36 @@ def costs(
     """Return what each filling costs, None for one that is not right for all inputs.
 
     `side_by_side` answers the holes of some fillings, for copies of the grid in their order. `of_copies` says what each
-    of the copies costs. A run names only the first thread that breaks a rule, so if one does, each half of the fillings
-    is run on its own.
+    of the copies costs. A run names only the first threads that break a rule, so if there are some, those fillings that
+    are neither named nor wrong run again.
     """
+    copies, threads = len(fillings), LaunchShape.of(program).count
 
-    def halves() -> list[int | None]:
-        middle = copies // 2
-        return [
-            cost
-            for half in (fillings[:middle], fillings[middle:])
-            for cost in costs(program, meaning, half, side_by_side, of_copies)
-        ]
+    def again(*parts: Sequence[Filling]) -> list[int | None]:
+        return [cost for part in parts for cost in costs(program, meaning, part, side_by_side, of_copies)]
 
-    copies = len(fillings)
-    if copies > max(1, AT_ONCE // LaunchShape.of(program).count):
-        return halves()
     if not copies:
         return []
+    if copies > max(1, AT_ONCE // threads):
+        return again(fillings[: copies // 2], fillings[copies // 2 :])
     run = run_canonical(program, meaning.terms, side_by_side(fillings), copies=copies)
-    if run.violations:
-        return halves() if copies > 1 else [None]
     right = np.ones(copies, np.bool_)
     for name, wanted in meaning.wanted.items():
         memory = run.memories[name]
         got = np.where(memory.written, memory.data, UNWRITTEN)
         right &= (got.reshape(copies, -1) == np.array(wanted)).all(axis=1)
-    return [c if r else None for c, r in zip(of_copies(run, copies), right.tolist(), strict=True)]
+    right[[violation.thread // threads for violation in run.violations]] = False
+    left = np.flatnonzero(right).tolist()
+    if run.violations:
+        some, middle = [fillings[place] for place in left], len(left) // 2
+        known = again(some) if len(some) <= copies // 2 else again(some[:middle], some[middle:])
+    else:
+        every = of_copies(run, copies)
+        known = [every[place] for place in left]
+    found: list[int | None] = [None] * copies
+    for place, cost in zip(left, known, strict=True):
+        found[place] = cost
+    return found
 
 
 def by_function(answer: Callable[[Filling, int, list[Lanes]], Any], fillings: Sequence[Filling]) -> HoleFunction:

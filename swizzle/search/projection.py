@@ -61,5 +61,6 @@ class Projector:
                     of_value: dict[int, list[Guard]] = {}
                     for guard, spot in some.items():
                         of_value.setdefault(spot.value, []).append(guard)
-                    needed = demand.needed(of_value.values()) if len(of_value) > 1 else []
+                    several = [guards for guards in of_value.values() if len(guards) > 1]  # else propagation tells
+                    needed = demand.needed(several) if len(of_value) > 1 else []
                     yield from ([some[guard] for guard in each] for each in needed or [list(some)])

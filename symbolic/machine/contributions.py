@@ -61,10 +61,13 @@ class Wanted(Struct, frozen=True):
 
     def fits(self, term: Term) -> bool:
         """Say whether an entry may contribute a term."""
+        kind = self.order.terms.nodes[term][0]
+        if kind == "atom" and term not in self.wanted and term not in self.free:  # most of them
+            return False
         if not self.order.cancels:
             if term in self.wanted:
                 return True
-            if self.order.terms.nodes[term][0] not in (self.order.op, "const"):
+            if kind not in (self.order.op, "const"):
                 return False
         return self.order.may_hold(self.order.items(term), self.wanted, self.free)
 
@@ -259,8 +262,10 @@ class Contributions:
 
     def _refuse_constant(self, term: Term) -> None:
         """Refuse a number that would fold with others; under an operator of one's own only the absorber does."""
+        if self.terms.nodes[term][0] == "atom" or term == UNWRITTEN:
+            return
         items = self.terms.items(term, self.outer)
-        if term != UNWRITTEN and any(self.terms.is_number(item, self.outer) for item in items):
+        if any(self.terms.is_number(item, self.outer) for item in items):
             raise too_many(self.place)
 
     # -- as one term ----------------------------------------------------------------------------------------

@@ -84,9 +84,9 @@ class Subproblem:
         left = list(groups)
         while left:
             *left, group = left
-            if self.possible([-guard for guard in group]):  # then what does not hold now is not needed either
+            if not self.possible([-guard for guard in group]):
+                found.append(group)
+            elif left:  # what does not hold now is not needed either
                 holds = set(pysolvers.minisat22_model(self._solver.minisat) or ())
                 left = [some for some in left if holds.intersection(some)] if holds else left
-            else:
-                found.append(group)
         return found
