@@ -70,6 +70,13 @@ class Shortest:
             known = self._known[key] = self._searches[where].of(own, wanted[asked])
         return known
 
+    def found(self, values: Sequence[int | None]) -> Expr | None:
+        """Return the shortest formula with these values at the points, of any that is looked for; None is free."""
+        wanted = np.array([-1 if value is None else value for value in values], np.int64)
+        asked = np.flatnonzero(wanted >= 0)
+        search = _Search(self.size, self.arguments, self.table[asked])
+        return next((formula for _, some in search.formulas(wanted[asked]) for formula in some), None)
+
 
 class _Level:
     """Formulas of some length: their values (sampled points x formulas), and, in the same order, how they are made.
@@ -164,15 +171,22 @@ class _Search:
     def of(self, own: Expr, wanted: _Numbers) -> Expr:
         own = _without_remainders(own, self.columns, wanted)
         most = terms_of(own)
-        for length, some in self._formulas(wanted):
+        for length, some in self.formulas(wanted):
             if length >= most:
                 break
             for formula in some:
-                if np.array_equal(np.broadcast_to(values_of(formula, self.columns), wanted.shape), wanted):
-                    return formula
+                return formula
         return own
 
-    def _formulas(self, wanted: _Numbers) -> Iterator[tuple[int, Iterator[Expr]]]:
+    def formulas(self, wanted: _Numbers) -> Iterator[tuple[int, Iterator[Expr]]]:
+        """Yield lengths, rising, each with the formulas of that length that have the wanted values."""
+        for length, some in self._likely(wanted):
+            yield length, (formula for formula in some if self._has(formula, wanted))
+
+    def _has(self, formula: Expr, wanted: _Numbers) -> bool:
+        return np.array_equal(np.broadcast_to(values_of(formula, self.columns), wanted.shape), wanted)
+
+    def _likely(self, wanted: _Numbers) -> Iterator[tuple[int, Iterator[Expr]]]:
         """Yield lengths, rising, each with formulas of that length that have the wanted values where it was tried."""
         t = wanted[self._places]
         yield 1, self._leaves(t, wanted)

@@ -13,6 +13,7 @@ from swizzle.explain.conflicts import Conflict
 from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
+from swizzle.explain.table_formula import formula_of_table
 from templates.holes import Point
 
 LONGEST_TABLE: Final = 32
@@ -74,7 +75,10 @@ class _Freedom:
             relaxed = self.own()
             answer = relaxed.solve(relaxed.holes - {Obeys(number)}, time.monotonic() + seconds)
             if isinstance(answer, RelaxedFilling):
-                return True, table_text(PartNames(self.job.problem), number, relaxed.function(answer, number))
+                table = relaxed.function(answer, number)
+                formula = formula_of_table(self.job.problem.program.holes[number], table)
+                names = PartNames(self.job.problem)
+                return True, f"for example {formula}" if formula else table_text(names, number, table)
             return (False if isinstance(answer, Conflict) else None), ""
 
         return attempt
