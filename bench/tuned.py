@@ -43,13 +43,17 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},
     "swizzle.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
     "templates.functions": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64)},
-    "templates.template": {"FEW": (8, 64, 512)},
+    "templates.template": {"FEW": (8, 64, 512), "COMPARED": (64, 1024, 16_384)},
     "templates.xform_functions": {
         "MOST_SETS": (1_000_000, 10_000_000, 50_000_000),
-        "MOST_LONG_SETS": (200_000, 2_000_000),
         "AT_ONCE": (20_000, 200_000, 2_000_000),
         "LARGE": (800, 8_000, 80_000),
         "PART": (2, 4, 16),
+    },
+    "templates.xform_lists": {
+        "MOST_LISTED": (20_000, 200_000, 2_000_000),
+        "STEP": (200_000, 2_000_000, 20_000_000),
+        "FIRST_BLOCK": (8, 64, 512),
     },
 }
 """The numbers that were chosen by experiment, by their modules, each with the values that its experiment compares."""

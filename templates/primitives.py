@@ -19,7 +19,7 @@ def rot(n: int, amount: Any, i: Any) -> Any:
     return (i + amount) % n
 
 
-def fan(n: int, c_f: int, d_f: int, i: Any) -> Any:
+def fan(n: Any, c_f: Any, d_f: Any, i: Any) -> Any:
     """Spread adjacent elements c_f apart, shifted by one after every d_f of them (equation 3).
 
     With d_f = n / gcd(c_f, n) it is a permutation; with c_f = 0 and d_f = n a broadcast of element 0.

@@ -125,6 +125,7 @@ class TemplateFamily(Struct, frozen=True):
 
 
 FEW_CHOICES = 2000
+COMPARED = 1024  # items that are compared by what they do in one step
 FEW = 64  # candidates that are compared one by one on all points, rather than point by point on all candidates
 
 
@@ -171,6 +172,16 @@ def distinct(items: Sequence[Any], behaviour: Callable[[Any], Hashable]) -> tupl
     seen: dict[Hashable, Any] = {}
     for item in items:
         seen.setdefault(behaviour(item), item)
+    return tuple(seen.values())
+
+
+def distinct_rows(items: Sequence[T], behaviours: Callable[[Sequence[T]], npt.NDArray[Any]]) -> tuple[T, ...]:
+    """Keep the first item of each behaviour; `behaviours` gives a row of numbers for each of some items."""
+    seen: dict[bytes, T] = {}
+    for first in range(0, len(items), COMPARED):
+        some = items[first : first + COMPARED]
+        for item, row in zip(some, np.ascontiguousarray(behaviours(some)), strict=True):
+            seen.setdefault(row.tobytes(), item)
     return tuple(seen.values())
 
 

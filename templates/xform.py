@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -19,11 +20,23 @@ from templates.formula import binary, number, remainder, signed, times, total
 from templates.functions import Functions
 from templates.primitives import fan, rot, xform
 from templates.rates import rates_of
-from templates.template import Point, Template, TemplateFamily, by_size, distinct, integers, known_values, weight_of
+from templates.template import (
+    Point,
+    Template,
+    TemplateFamily,
+    by_size,
+    distinct_rows,
+    integers,
+    known_values,
+    weight_of,
+)
 from templates.words import grouped, nearest_to_zero, sum_of
-from templates.xform_functions import MOST_LONG_SETS, MOST_SETS, WORD, Xforms, shift
+from templates.xform_functions import MOST_SETS, WORD, Xforms, shift
+from templates.xform_lists import ListedXforms
 
 T = TypeVar("T")
+Shape: TypeAlias = tuple[int, int, int, bool]  # gs, c_f, d_f, wrap
+_Numbers: TypeAlias = npt.NDArray[np.int32]
 _NAMES = ("gs", "c_f", "d_f", "wrap", "c_r", "d_r", "c")
 
 
@@ -61,14 +74,18 @@ class Xform(Template):
     @cached_property
     def components(self) -> tuple[tuple[Any, ...], ...]:  # type: ignore[override]
         """Shapes, rates and offsets; of those that are alike at the points, the first."""
-        rates = [(c_r, d_r) for d_r in self._periods for c_r in by_size(self.n)]
+        alone = (
+            distinct_rows([(0, d_r) for d_r in self._periods], self._turns_at_points),
+            distinct_rows([(c_r, 0) for c_r in by_size(self.n)], self._turns_at_points),
+        )
+        rates = [(c_r, d_r) for (_, d_r), (c_r, _) in itertools.product(*alone)]
         return (
-            distinct(list(self._shapes()), lambda s: tuple(self.behaviour(s, i) for i in self.indices)),
-            distinct(rates, lambda r: tuple(self.turn(r, k) for k in self.shifts)),
+            distinct_rows(list(self._shapes()), self._spread_at_points),
+            distinct_rows(rates, self._turns_at_points),
             tuple(by_size(self.n)),
         )
 
-    def _shapes(self) -> Iterator[tuple[int, int, int, bool]]:
+    def _shapes(self) -> Iterator[Shape]:
         for gs in self._groups:
             for d_f in self._fans[gs]:
                 step = gs // d_f
@@ -86,16 +103,39 @@ class Xform(Template):
         )
         return found
 
-    def behaviour(self, shape: tuple[int, int, int, bool], i: int) -> tuple[int, int, int]:
+    def behaviour(self, shape: Shape, i: int) -> tuple[int, int, int]:
         """Return (base, m, f): the value at index i is base + (f + R) mod m."""
         gs, c_f, d_f, wrap = shape
         spread = fan(gs, c_f, d_f, i % gs)
         m = gs // d_f if wrap else gs
         return i // gs * gs + spread // m * m, m, spread % m
 
+    def behaviours(self, shapes: Sequence[Shape], indices: Sequence[int]) -> tuple[_Numbers, _Numbers, _Numbers]:
+        """Return what `behaviour` does, a line a shape and a column an index, and m of each shape."""
+        gs, c_f, d_f, wrap = np.array(shapes, np.int32).reshape(-1, 4, 1).swapaxes(0, 1)
+        i = np.array(indices, np.int32)
+        spread: _Numbers = fan(gs, c_f, d_f, i % gs)
+        m: _Numbers = np.where(wrap, gs // d_f, gs)
+        start = spread % m
+        return i - i % gs + spread - start, start, m[:, 0]
+
+    def _spread_at_points(self, shapes: Sequence[Shape]) -> _Numbers:
+        base, start, m = self.behaviours(shapes, self.indices)
+        return np.concatenate((base * self.n + start, m[:, None][:, : len(self.indices)]), axis=1)
+
     def turn(self, rate: tuple[int, int], k: int) -> int:
         c_r, d_r = rate
         return (k * c_r + (k // d_r if d_r else 0)) % self.n
+
+    def _turns_at_points(self, rates: Sequence[tuple[int, int]]) -> _Numbers:
+        return self.turns(rates, self.shifts)
+
+    def turns(self, rates: Sequence[tuple[int, int]], shifts: Sequence[int]) -> _Numbers:
+        """Return what `turn` does, a line a rate and a column a shift."""
+        c_r, d_r = np.array(rates, np.int64).reshape(-1, 2, 1).swapaxes(0, 1)
+        k = np.array(shifts, np.int64)
+        found: _Numbers = ((k * c_r + np.where(d_r, k // np.maximum(d_r, 1), 0)) % self.n).astype(np.int32)
+        return found
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         i, k = point[0], shift(point)
@@ -164,10 +204,11 @@ class Xform(Template):
 
     def functions(self, points: Sequence[Point]) -> Functions | None:
         shapes, rates, _ = map(len, self.components)
-        shifts = len({shift(p) for p in points})
-        most = MOST_SETS if self.n <= WORD else MOST_LONG_SETS
-        small = shapes * max(rates * shifts, len(points)) <= most
-        return Xforms.everything(self, points) if small else None
+        shifts, indices = len({shift(p) for p in points}), len({p[0] for p in points})
+        if self.n <= WORD and shapes * max(rates * shifts, len(points)) <= MOST_SETS:
+            return Xforms.everything(self, points)
+        few = shapes * indices <= MOST_SETS and rates * shifts <= MOST_SETS
+        return ListedXforms.everything(self, points) if few else None
 
     # -- how a choice reads ---------------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from templates.functions import Allowed, Places
 from templates.holes import Point
 
 MOST_SETS = 50_000_000  # shapes, rates and shifts, multiplied: 23 million for a struct of 64 words, one a lane
-MOST_LONG_SETS = 2_000_000
 WORD = 64
 AT_ONCE = 200_000  # sets computed in one step
 LARGE, PART = 8_000, 4  # sets, of which a part gives all that is asked as a rule: every fourth shape and rate
@@ -32,8 +31,8 @@ class Spread(Protocol):
 
     @property
     def components(self) -> tuple[tuple[Any, ...], ...]: ...
-    def behaviour(self, shape: tuple[int, int, int, bool], i: int) -> tuple[int, int, int]: ...
-    def turn(self, rate: tuple[int, int], k: int) -> int: ...
+    def behaviours(self, shapes: Any, indices: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]: ...
+    def turns(self, rates: Any, shifts: Any) -> npt.NDArray[Any]: ...
     def weight(self, choice: Choice) -> tuple[Any, ...]: ...
 
 
@@ -48,14 +47,12 @@ class _Shapes:
     def __init__(self, template: Spread, points: Sequence[Point]) -> None:
         shapes, rates, _ = template.components
         self.template, self.n = template, template.n
-        self.type: type[Any] = np.uint32 if self.n <= 32 else np.uint64 if self.n <= WORD else object
+        self.type: type[Any] = np.uint32 if self.n <= 32 else np.uint64
         indices, self.index = np.unique([p[0] for p in points], return_inverse=True)
         shifts, self.shift = np.unique([shift(p) for p in points], return_inverse=True)
-        spread = np.array([[template.behaviour(s, i) for s in shapes] for i in indices.tolist()], np.int64)
-        self.base, modulus, self.start = self._words(np.moveaxis(spread.reshape(-1, len(shapes), 3), 2, 0))
-        self.modulus = modulus[:1].reshape(-1)
-        turns = [[template.turn(r, k) for r in rates] for k in shifts.tolist()]
-        self.turn = self._words(np.array(turns, np.int64).reshape(-1, len(rates)))
+        spread = template.behaviours(shapes, indices)
+        self.base, self.start, self.modulus = map(self._words, map(np.ascontiguousarray, map(np.transpose, spread)))
+        self.turn = self._words(np.ascontiguousarray(template.turns(rates, shifts).T))
         self.back = (self.n - self.turn) % self.n
         one = self._words(np.array(1))
         self.first = (one << self.modulus) - one  # amounts below the modulus
@@ -67,9 +64,6 @@ class _Shapes:
 
     def packed(self, members: Allowed) -> npt.NDArray[Any]:
         """Return a set for each line."""
-        if self.type is object:
-            lines = np.packbits(members, axis=1, bitorder="little")
-            return np.array([int.from_bytes(line, "little") for line in map(bytes, lines)], object)
         words = np.zeros((len(members), WORD), np.bool_)
         words[:, : members.shape[1]] = members
         found: npt.NDArray[Any] = np.packbits(words, axis=1, bitorder="little").view("<u8")[:, 0].astype(self.type)
@@ -77,12 +71,7 @@ class _Shapes:
 
     def members(self, sets: npt.NDArray[Any], size: int) -> Allowed:
         """Return a line for each set."""
-        if self.type is object:
-            width = -(-max(self.n, size) // 8)
-            lines = b"".join(int(some).to_bytes(width, "little") for some in sets)
-            words = np.frombuffer(lines, np.uint8).reshape(-1, width)
-        else:
-            words = sets.astype("<u8").view(np.uint8).reshape(-1, WORD // 8)
+        words = sets.astype("<u8").view(np.uint8).reshape(-1, WORD // 8)
         found: Allowed = np.unpackbits(words, axis=1, count=size, bitorder="little").view(np.bool_)
         return found
 
@@ -113,7 +102,7 @@ class Xforms(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        return _members(self.offsets)
+        return int(np.bitwise_count(self.offsets).sum())
 
     def keep(self, places: Places, allowed: Allowed) -> Xforms:
         fitting = self._fitting(places, allowed, np.bitwise_and)
@@ -189,11 +178,6 @@ class Xforms(Struct, frozen=True):
 
     def simplest(self) -> Choice:
         return min(self.choices(), key=self.of.template.weight)
-
-
-def _members(sets: npt.NDArray[Any]) -> int:
-    """Return how many members all sets have together."""
-    return sum(map(int.bit_count, sets.flat)) if sets.dtype == object else int(np.bitwise_count(sets).sum())
 
 
 def shift(point: Point) -> int:

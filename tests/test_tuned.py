@@ -14,7 +14,7 @@ from bench import tuned
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ["swizzle/search", "swizzle/problem", "templates/functions.py", "templates/template.py"]
-FILES += ["templates/xform_functions.py", "templates/xor_functions.py"]
+FILES += ["templates/xform_functions.py", "templates/xform_lists.py", "templates/xor_functions.py"]
 
 
 def numbers_in(path: Path) -> set[str]:

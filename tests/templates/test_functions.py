@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from templates import xform_functions
+from templates import xform_functions, xform_lists
 from templates.chooser import Choice, OneChoice
 from templates.cond import Cond
 from templates.functions import Functions, Rows, Simplest
@@ -15,6 +15,7 @@ from templates.part import Part
 from templates.template import Template
 from templates.xform import Xform
 from templates.xform_functions import Xforms
+from templates.xform_lists import ListedXforms
 
 
 def grid(i: int, k: int) -> list[Point]:
@@ -139,11 +140,76 @@ def test_the_simplest_choice_is_the_templates(template: Template, points: list[P
     assert (simplest.of(strange) is None) == (strange not in {v for v, _ in known})
 
 
-def test_too_many_functions_are_refused() -> None:
-    """A partition into many parts has more functions than fit side by side."""
+LISTED: list[tuple[int, str, list[Point]]] = [
+    (6, "3", grid(6, 3)),
+    (8, "3", [(i, k) for i in range(8) for k in (-2, -1, 3)]),
+    (12, "3", grid(12, 1)),
+    (9, "3", [(i,) for i in (1, 4, 7)]),
+    (4, "3", [(i, k) for i in (0, 3) for k in (0, 1, 5)]),
+    (6, "1", [(i, k) for i in range(6) for k in (1, 3)]),
+    (1, "3", grid(1, 2)),
+]
+
+
+@pytest.mark.parametrize("most", [1_000_000, 300, 0])
+@pytest.mark.parametrize(("n", "space", "points"), LISTED)
+def test_of_a_large_hole_no_function_is_lost(
+    n: int, space: str, points: list[Point], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept as amounts of shapes is a superset, what is listed is exact, and so is one value a point."""
+    monkeypatch.setattr(xform_lists, "MOST_LISTED", most)
+    random, template, everywhere = Random(n), Xform(n, points, space), np.arange(len(points))
+    some = vectors(template, points)
+    for _ in range(3):
+        left, still = ListedXforms.everything(template, points), some
+        for _ in range(4):
+            target, rate = random.choice(still)[0], random.choice([0.0, 0.1, 0.5, 0.9])
+            places = np.array(random.sample(range(len(points)), random.randint(1, len(points) if rate else 2)))
+            allowed = np.array([[random.random() < rate or v == target[p] for v in range(n)] for p in places])
+            how, which = random.choice([(left.keep, all), (left.keep_any, any)])
+            left = how(places, allowed)
+            still = [s for s in still if which(a[s[0][p]] for p, a in zip(places, allowed, strict=True))]
+            given = left.given(everywhere, np.ones((len(points), n), np.bool_))
+            wanted = np.zeros_like(given)
+            for values, _choice in still:
+                wanted[everywhere, values] = True
+            assert (given >= wanted).all() and left.count >= len({values for values, _ in still})
+            if most == 1_000_000:
+                assert left.listed is not None and (given == wanted).all()
+            assert most != 1_000_000 or len(still) > 500 or set(left.choices()) == {choice for _, choice in still}
+        target = random.choice(still)[0]
+        left = left.keep(everywhere, np.array(target)[:, None] == np.arange(n))
+        assert set(left.choices()) == {choice for values, choice in some if values == target} & {c for _, c in still}
+        assert values_at(template, left.simplest(), points) == target
+        strange = tuple((v * v + p) % n for p, v in enumerate(target))
+        none = ListedXforms.everything(template, points).keep(everywhere, np.array(strange)[:, None] == np.arange(n))
+        assert (none.count > 0) == (strange in {values for values, _ in some})
+
+
+def values_at(template: Template, choice: Choice, points: list[Point]) -> tuple[int, ...]:
+    return tuple(int(template.at(OneChoice(choice), p)) for p in points)
+
+
+def test_a_hole_of_1024_elements_has_all_its_functions_in_hand() -> None:
+    """Two thousand million of Space 3, of which a few points single out one, and then say that there is none."""
+    points = grid(1024, 8)
+    template = Xform(1024, points, "3")
+    whole = every(template, points)
+    wanted = np.array([(i // 256 * 256 + (5 * i + 3 * k + k // 2) % 256) for i, k in points])
+    places = np.array([0, 7, 8, 4095, 8191])
+    left = whole.keep(places, wanted[places, None] == np.arange(1024))
+    assert 1 <= left.count < 5000
+    left = left.keep(np.arange(len(points)), wanted[:, None] == np.arange(1024))
+    assert values_at(template, left.simplest(), points) == tuple(wanted.tolist())
+    assert left.keep(places, (wanted[places, None] + 1) % 1024 == np.arange(1024)).count == 0
+
+
+def test_too_many_functions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition into many parts has more functions than fit side by side, an index shapes and rates at most."""
     points = grid(32, 8)
     assert Part(5, 2, points, "2").functions(points) is None
-    assert Xform(512, grid(512, 64), "3").functions(grid(512, 64)) is None
+    monkeypatch.setattr("templates.xform.MOST_SETS", 1000)
+    assert Xform(32, points, "3").functions(points) is None
 
 
 def test_what_is_free_makes_formulas_simpler() -> None:
