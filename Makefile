@@ -20,7 +20,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 GPU_RUN := $(or $(GPU_PYTHON),$(BIN)/python)
 GPU_READY := $(if $(GPU_PYTHON),,$(INSTALLED_GPU))
 
-.PHONY: demo test test-all lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
+.PHONY: demo test test-all test-versions lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
 
 demo: $(PLAIN)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -32,6 +32,15 @@ test: $(INSTALLED)
 
 test-all: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
+	$(MAKE) test-versions
+
+# Each supported Python that this machine has runs the tests, in an environment of its own.
+test-versions:
+	@for version in 3.10 3.11 3.12 3.13; do \
+	  if python$$version -c '' 2>/dev/null; then \
+	    echo "Python $$version" && $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
+	  else echo "Python $$version is not on this machine"; fi; \
+	done
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
@@ -72,7 +81,7 @@ screenshots: $(INSTALLED)
 	$(BIN)/python docs/screenshots.py
 
 clean:
-	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	rm -rf $(VENV) .venv-3.* out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
