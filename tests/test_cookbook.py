@@ -26,6 +26,7 @@ from swizzle.solution.solution import Limits, Result
 from swizzle.specs.verify import verify
 from tests.cuda_out.numba_stand_in import module
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed
+from tests.slow_cases import slow_unless
 from tests.test_case_studies import CASES, spelled
 
 COOKBOOK = CASES / "cookbook"
@@ -91,14 +92,14 @@ WANTED: dict[str, Callable[..., Array]] = {
 }
 SMALLER = {"tree": {"threads": 32}, "block_scan": {"threads": 32}}
 SOLVED = [
-    *((target, SMALLER.get(target, {})) for target in WANTED),
+    *slow_unless(((target, SMALLER.get(target, {})) for target in WANTED), lambda case: case[0] != "tree"),
     *(pytest.param(target, {"threads": n}, marks=pytest.mark.slow) for target in SMALLER for n in (64, 128)),
 ]
 NONE: list[Any] = [
     ("reduction:shared", {"steps": 4}),
     ("maximum", {"steps": 4}),
     ("scan:scan", {"steps": 4}),
-    ("tree", {"threads": 32, "steps": 4}),
+    pytest.param("tree", {"threads": 32, "steps": 4}, marks=pytest.mark.slow),
     ("block_scan", {"threads": 32, "steps": 4}),
     ("fft_stage:blind", {}),
     pytest.param("scan:blind", {}, marks=pytest.mark.slow),

@@ -14,6 +14,7 @@ import swizzle
 from tests.pages import DOCS, text_of
 
 
+@pytest.mark.slow
 def test_the_site_builds(tmp_path: Path) -> None:
     """As `make docs` does, with every reference checked; a page that no other leads to is a warning, too."""
     pytest.importorskip("sphinx", reason="needs Sphinx (extra `docs`)")

@@ -74,7 +74,7 @@ def test_the_grammar_does_not_derive_what_is_refused(name: str) -> None:
 def test_sentences_of_the_sequential_part_are_in_it() -> None:
     """Random functions are accepted by the syntax check, and use every construct that it allows."""
     used: set[type[ast.AST]] = set()
-    for seed in range(60):
+    for seed in range(40):
         text = GRAMMAR.sentence("function", seed, depth=20)
         (tree,) = parse(text, "page.swz").body
         assert isinstance(tree, ast.FunctionDef)
@@ -85,7 +85,7 @@ def test_sentences_of_the_sequential_part_are_in_it() -> None:
 
 def test_sentences_of_kernels_are_in_the_language() -> None:
     """Random statements may be wrong in type or name, but are never outside the language's syntax."""
-    for seed in range(200):
+    for seed in range(120):
         statement = GRAMMAR.sentence("kernel_statement", seed, depth=12)
         text = KERNEL + "".join(f"    {line}\n" for line in statement.splitlines())
         parse(find_marks(text, "page.swz")[0], "page.swz")

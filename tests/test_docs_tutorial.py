@@ -34,6 +34,7 @@ def test_the_tutorial_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.Mon
     compile_cuda((tmp_path / "out" / "envelope.cu").read_text(), "sm_80")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None or shutil.which("cmake") is None, reason="no nvcc or no cmake here")
 def test_the_project_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CMakeLists.txt and main.cu build beside the folder that `solve` wrote."""

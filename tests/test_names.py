@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("symbolic", "templates", "cuda_out", "swizzle")
 
 
+@cache
 def names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the modules of each public class, and those of each public type alias."""
     classes: dict[str, list[str]] = defaultdict(list)

@@ -36,6 +36,12 @@ def compiler() -> str:
     )
 
 
+@lru_cache
+def linker() -> tuple[str, ...]:
+    """Return the option for gold where it is there, which links in a third of the time."""
+    return ("-fuse-ld=gold",) if shutil.which("ld.gold") else ()
+
+
 def missing_compiler() -> str:
     """Return why nothing can be emulated here, '' where it can."""
     if why := refused():

@@ -5,13 +5,18 @@
 // compiled to calls (-fsanitize=thread), which emulate_memory.cpp answers: exact bounds of every array, and races.
 // Shared memory is thread_local: there is one operating-system thread, so its TLS block is the block's shared memory.
 #pragma once
-#include <math.h>
 #include <stdlib.h>
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <utility>
+
+// libstdc++'s <math.h> takes longer to read than all else here: C's is read, and the overloads for float and integers stand below.
+#ifdef __GLIBCXX__
+#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
+#endif
+#include <math.h>
 
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1  // host wrappers are guarded by its absence
@@ -26,6 +31,30 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
+#ifdef __GLIBCXX__
+template <class... T> using SwizzleDouble = std::enable_if_t<(std::is_arithmetic_v<T> && ...), double>;
+#define SWIZZLE_FLOAT1(NAME)                                           \
+    inline float NAME(float x) { return __builtin_##NAME##f(x); } \
+    template <class X> SwizzleDouble<X> NAME(X x) { return __builtin_##NAME(x); }
+#define SWIZZLE_FLOAT2(NAME)                                                       \
+    inline float NAME(float x, float y) { return __builtin_##NAME##f(x, y); } \
+    template <class X, class Y> SwizzleDouble<X, Y> NAME(X x, Y y) { return __builtin_##NAME(x, y); }
+// clang-format off
+SWIZZLE_FLOAT1(acos) SWIZZLE_FLOAT1(acosh) SWIZZLE_FLOAT1(asin) SWIZZLE_FLOAT1(asinh) SWIZZLE_FLOAT1(atan)
+SWIZZLE_FLOAT1(atanh) SWIZZLE_FLOAT1(cbrt) SWIZZLE_FLOAT1(ceil) SWIZZLE_FLOAT1(cos) SWIZZLE_FLOAT1(cosh)
+SWIZZLE_FLOAT1(erf) SWIZZLE_FLOAT1(erfc) SWIZZLE_FLOAT1(exp) SWIZZLE_FLOAT1(exp2) SWIZZLE_FLOAT1(expm1)
+SWIZZLE_FLOAT1(fabs) SWIZZLE_FLOAT1(floor) SWIZZLE_FLOAT1(lgamma) SWIZZLE_FLOAT1(log) SWIZZLE_FLOAT1(log10)
+SWIZZLE_FLOAT1(log1p) SWIZZLE_FLOAT1(log2) SWIZZLE_FLOAT1(logb) SWIZZLE_FLOAT1(nearbyint) SWIZZLE_FLOAT1(rint)
+SWIZZLE_FLOAT1(round) SWIZZLE_FLOAT1(sin) SWIZZLE_FLOAT1(sinh) SWIZZLE_FLOAT1(sqrt) SWIZZLE_FLOAT1(tan)
+SWIZZLE_FLOAT1(tanh) SWIZZLE_FLOAT1(tgamma) SWIZZLE_FLOAT1(trunc)
+SWIZZLE_FLOAT2(atan2) SWIZZLE_FLOAT2(copysign) SWIZZLE_FLOAT2(fdim) SWIZZLE_FLOAT2(fmax) SWIZZLE_FLOAT2(fmin)
+SWIZZLE_FLOAT2(fmod) SWIZZLE_FLOAT2(hypot) SWIZZLE_FLOAT2(nextafter) SWIZZLE_FLOAT2(pow) SWIZZLE_FLOAT2(remainder)
+// clang-format on
+#undef SWIZZLE_FLOAT1
+#undef SWIZZLE_FLOAT2
+inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+template <class X, class Y, class Z> SwizzleDouble<X, Y, Z> fma(X x, Y y, Z z) { return __builtin_fma(x, y, z); }
+#endif
 inline float rsqrtf(float x) { return float(1 / sqrt(double(x))); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 
@@ -137,10 +166,10 @@ inline At at(const char* name, int line, int id) { return At{{name, line, id}}; 
 // ---- arithmetic ------------------------------------------------------------------------------------------------
 
 using std::abs;
-inline float min(float a, float b) { return std::fmin(a, b); }
-inline float max(float a, float b) { return std::fmax(a, b); }
-inline double min(double a, double b) { return std::fmin(a, b); }
-inline double max(double a, double b) { return std::fmax(a, b); }
+inline float min(float a, float b) { return fminf(a, b); }
+inline float max(float a, float b) { return fmaxf(a, b); }
+inline double min(double a, double b) { return fmin(a, b); }
+inline double max(double a, double b) { return fmax(a, b); }
 template <class A, class B, class = std::enable_if_t<std::is_integral_v<A> && std::is_integral_v<B>>>
 constexpr std::common_type_t<A, B> min(A a, B b) {
     using T = std::common_type_t<A, B>;
@@ -152,12 +181,12 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
     return T(a) < T(b) ? T(b) : T(a);
 }
 template <class T> T __ldg(const T* address) { return *address; }
-inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
-inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dsub_rn(double a, double b) { return a - b; }
 inline double __dmul_rn(double a, double b) { return a * b; }

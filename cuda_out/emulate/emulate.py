@@ -23,7 +23,7 @@ import numpy as np
 from cuda_out.compile.children import TooLong, process_folder, run_child, scratch_folder
 from cuda_out.compile.qualified import qualified
 from cuda_out.compile.shapes import Shape3, check_shapes
-from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler
+from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler, linker
 from symbolic.errors import SwizzleError
 
 Argument: TypeAlias = "np.ndarray[Any, np.dtype[Any]] | np.generic"
@@ -215,7 +215,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
             flags = (*_KERNEL_FLAGS, *_poison(cpp))
             compile_with([cpp, *flags, *includes, "-c", str(unit), "-o", str(compiled)], text, compiled)
             # Linked without -fsanitize: the runtime answers the sanitizers' calls itself.
-            compile_with([cpp, "-no-pie", str(compiled), str(runtime), "-o", str(new)], text, new, [runtime])
+            compile_with([cpp, *linker(), "-no-pie", str(compiled), str(runtime), "-o", str(new)], text, new, [runtime])
             os.replace(new, program)
     return program
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from cuda_out.c.kernel_text import NoKernel, arguments, blanked, closing, kernel_extent, parameters
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.compile.children import TooLong, run_child, scratch_folder
-from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler
+from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler, linker
 
 SUCCESS: Final = 0
 FAILED: Final = 719
@@ -220,7 +220,8 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
         Path(scratch, "unit.cpp").write_text(unit)
         program = scratch / "program"
         includes = ["-I", str(HERE), "-I", str(HERE / "emulate_include")]
-        compile_with([compiler(), *_FLAGS, *includes, f"{scratch}/unit.cpp", "-o", str(program)], text, program)
+        command = [compiler(), *_FLAGS, *linker(), *includes, f"{scratch}/unit.cpp", "-o", str(program)]
+        compile_with(command, text, program)
         try:
             done = run_child([str(program)], seconds=_PATIENCE, starts=False)
         except TooLong:

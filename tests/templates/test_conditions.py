@@ -208,7 +208,10 @@ INSIDE = np.logical_and.outer(np.arange(16) >= 3, np.arange(16) >= 5)
     ("name", "parameters", "inputs", "wanted", "formulas"),
     [
         ("dilated", {}, [INPUT[:64], WEIGHTS], WEIGHTS @ windows(INPUT, 1, 3), ["lane >= 3 * k"]),
-        ("dilated", {"D": 8}, [INPUT[:64], WEIGHTS], WEIGHTS @ windows(INPUT, 1, 8), ["lane >= 8 * k"]),
+        pytest.param(
+            *("dilated", {"D": 8}, [INPUT[:64], WEIGHTS], WEIGHTS @ windows(INPUT, 1, 8), ["lane >= 8 * k"]),
+            marks=pytest.mark.slow,
+        ),
         pytest.param("strided", {}, [INPUT, WEIGHTS], WEIGHTS @ windows(INPUT, 2, 1), None, marks=pytest.mark.slow),
         (
             "edge",

@@ -17,10 +17,10 @@ struct __half {
   private:
     static float to_odd(double value) {  // keeps the second rounding, float to half, from going wrong
         float nearest = float(value);
-        if (double(nearest) == value || std::isnan(value) || std::isinf(nearest)) return nearest;
+        if (double(nearest) == value || isnan(value) || isinf(nearest)) return nearest;
         uint32_t pattern;
         std::memcpy(&pattern, &nearest, 4);
-        if (std::fabs(double(nearest)) > std::fabs(value)) --pattern;  // towards zero, then set the last bit
+        if (fabs(double(nearest)) > fabs(value)) --pattern;  // towards zero, then set the last bit
         pattern |= 1;
         std::memcpy(&nearest, &pattern, 4);
         return nearest;
@@ -29,11 +29,11 @@ struct __half {
         uint32_t pattern;
         std::memcpy(&pattern, &value, 4);
         const uint16_t sign = uint16_t(pattern >> 16 & 0x8000);
-        const float magnitude = std::fabs(value);
-        if (std::isnan(value)) return uint16_t(sign | 0x7e00);
+        const float magnitude = fabs(value);
+        if (isnan(value)) return uint16_t(sign | 0x7e00);
         if (magnitude >= 65520.0f) return uint16_t(sign | 0x7c00);
         if (magnitude < 6.103515625e-05f)  // subnormal: a multiple of 2^-24
-            return uint16_t(sign | unsigned(std::nearbyint(magnitude * 16777216.0f)));
+            return uint16_t(sign | unsigned(nearbyint(magnitude * 16777216.0f)));
         pattern &= 0x7fffffff;
         pattern += 0xfff + (pattern >> 13 & 1);  // nearest even at bit 13; a carry goes into the exponent, as it should
         return uint16_t(sign | ((pattern - (112u << 23)) >> 13));
@@ -86,9 +86,9 @@ inline __half __hsub(__half a, __half b) { return a - b; }
 inline __half __hmul(__half a, __half b) { return a * b; }
 inline __half __hdiv(__half a, __half b) { return a / b; }
 inline __half __hneg(__half a) { return -a; }
-inline __half __habs(__half a) { return __half(std::fabs(float(a))); }
-inline __half __hmin(__half a, __half b) { return __half(std::fmin(float(a), float(b))); }
-inline __half __hmax(__half a, __half b) { return __half(std::fmax(float(a), float(b))); }
+inline __half __habs(__half a) { return __half(fabs(float(a))); }
+inline __half __hmin(__half a, __half b) { return __half(fmin(float(a), float(b))); }
+inline __half __hmax(__half a, __half b) { return __half(fmax(float(a), float(b))); }
 // The product of two halves is exact in double; rounding the double sum to odd first makes the result exact to half.
 inline __half __hfma(__half a, __half b, __half c) { return __half(double(float(a)) * float(b) + double(float(c))); }
 

@@ -44,6 +44,7 @@ from tests.cuda_out.examples import EXAMPLES, conv1d
 from tests.cuda_out.random_programs import RandomKernel
 from tests.cuda_out.reference import run
 from tests.cuda_out.test_passes import arrays_for
+from tests.slow_cases import slow_unless
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 PROVENANCE = ["conv1d, solved by hand", "part: 0 if lane >= k else 1", "source lane: (lane + k) % 32"]
@@ -75,7 +76,13 @@ def assert_text_computes(program: Program, source: CudaSource) -> None:
 
 
 @needs_gcc
-@pytest.mark.parametrize("name", ["conv1d", "xor_min", "lookup", "carried", "rotate_3", "arithmetic_i32"])
+@pytest.mark.parametrize(
+    "name",
+    slow_unless(
+        ["conv1d", "xor_min", "lookup", "carried", "rotate_3", "arithmetic_i32"],
+        lambda name: name in ("xor_min", "rotate_3", "arithmetic_i32"),
+    ),
+)
 def test_examples_printed_as_they_stand_compute_what_the_reference_computes(name: str) -> None:
     """The text runs on the CPU emulation."""
     assert_text_computes(EXAMPLES[name], print_cuda(EXAMPLES[name]))

@@ -9,10 +9,11 @@ import pytest
 
 from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_cuda, uses_local
 from symbolic.errors import SwizzleError
+from tests.slow_cases import slow_unless
 
 TOOLS = available_tools()
 pytestmark = pytest.mark.skipif(not TOOLS, reason="neither nvcc nor NVRTC is installed")
-each_tool = pytest.mark.parametrize("tool", TOOLS)
+each_tool = pytest.mark.parametrize("tool", slow_unless(TOOLS, lambda tool: tool == TOOLS[0]))
 
 ROTATE = """
 extern "C" __global__ void __launch_bounds__(32) rotate(const float* __restrict__ x, float* __restrict__ y)

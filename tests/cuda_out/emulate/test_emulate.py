@@ -333,3 +333,19 @@ except SwizzleError as error:
 """
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert "no C++ compiler found" in done.stdout and "apt-get install g++" in done.stdout
+
+
+def test_functions_of_float_are_cudas() -> None:
+    """Where a name has an overload for float, it is there, and those for doubles and integers beside it."""
+    text = """
+#define SAME(call, type) static_assert(__is_same(decltype(call), type), #call)
+extern "C" __global__ void k(float* y) {
+    SAME(sqrt(y[0]), float); SAME(sqrt(1.0), double); SAME(fabs(y[0]), float); SAME(abs(y[0]), float);
+    SAME(pow(y[0], 2.0f), float); SAME(fma(y[0], 1.0f, 1.0f), float); SAME(fmin(y[0], y[1]), float);
+    SAME(max(y[0], y[1]), float); SAME(floor(1.5), double); SAME(exp(3), double); SAME(pow(y[0], 2), double);
+    y[threadIdx.x] = isnan(y[1]) ? 0 : sqrt(y[0]) + exp(y[1]) + pow(y[0], 0.5f);
+}
+"""
+    y = np.array([4, 0, 0], np.float32)
+    emulate(text, "k", (1, 1, 1), (1, 1, 1), [y])
+    assert y[0] == 5

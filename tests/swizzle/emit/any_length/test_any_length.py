@@ -449,7 +449,7 @@ def s(x):
     found = []
     for i in range(4 * GX):
         v = x[i]
-        for k in range(700):
+        for k in range(400):
             v = (v + 1) * x[i]
         found.append(v)
     return found
@@ -458,7 +458,7 @@ def s(x):
 def k(x, y):
     i = cuda.grid(1)
     v = x[i]
-    for k in range(700):
+    for k in range(400):
         v = (v + 1) * x[i]
     y[i] = v
 """
