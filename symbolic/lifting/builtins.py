@@ -11,6 +11,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -251,6 +252,19 @@ def _map(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], _
     return spread(site, each, *sequences)
 
 
+@_fixed(2, 3)
+def _reduce(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+    function, sequence, *first = arguments
+
+    def folded(at: PathSite, given: Any) -> Any:
+        items = [*first, *_known(machine, at, given)]
+        if not items:
+            at.fail("TypeError: reduce of an empty sequence")
+        return reduce(lambda a, b: machine.call(at, node, function, a, b), items)
+
+    return spread(site, folded, sequence)
+
+
 @_fixed(1, 1)
 def _sorted(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     def ordered(at: PathSite, given: Any) -> Any:
@@ -455,6 +469,7 @@ SPECIAL: Final[dict[Any, Callable[[Caller, ast.AST, ast.GeneratorExp, State], An
 """What looks at a generator's elements one by one."""
 
 HANDLED: Final[dict[Any, Handler]] = {
+    reduce: _reduce,
     builtins.len: _len, builtins.range: _range, builtins.abs: _abs, builtins.min: _extreme("<"),
     builtins.max: _extreme(">"), builtins.sum: _sum, builtins.all: _quantifier(True), builtins.any: _quantifier(False),
     builtins.list: _list, builtins.tuple: _tuple, builtins.reversed: _reversed, builtins.enumerate: _enumerate,

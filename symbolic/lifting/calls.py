@@ -122,7 +122,7 @@ class FunctionCalls(Expressions):
     ) -> Any:
         if isinstance(function, KnownFunction):
             return function.call(self, site, node, arguments, keywords)
-        if isinstance(function, MethodType):
+        if isinstance(function, MethodType) and not isinstance(function.__self__, Boolean | IntegerLike):
             arguments, function = [inward(function.__self__), *arguments], function.__func__
             if isinstance(function, FunctionType):
                 function = closure_of(function, self.function.bound, self.function.beyond)

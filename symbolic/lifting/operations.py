@@ -76,10 +76,14 @@ def spread(site: PathSite, function: Callable[..., Any], *arguments: Any) -> Any
 
 
 def for_all(site: PathSite, parts: Sequence[Part], function: Callable[[PathSite, Any], Any]) -> Any:
-    """Return the function of each part, merged; a part that fails leaves its path."""
+    """Return the function of each part, merged; a part that fails leaves its path. Parts exclude each other: of a path
+    that says which one it is, as behind an `isinstance`, the others are not asked."""
     results: list[Part] = []
-    for guard, part in parts:
-        inner = site.narrowed(guard)
+    narrowed = [(guard, part, site.narrowed(guard)) for guard, part in parts]
+    for _, part, inner in narrowed:
+        if inner.path == site.path:
+            return function(inner, part)
+    for guard, part, inner in narrowed:
         if inner.path != FALSE:
             try:
                 results.append((guard, function(inner, part)))
@@ -129,6 +133,11 @@ def native(site: PathSite, function: Callable[..., Any], arguments: Sequence[Any
                 fix=f"put @lifted above {called}, or write it with the values' own operators",
             ) from error  # fmt: skip
         site.fail(f"{type(error).__name__}: {error}")
+    if isinstance(result, Iterator):
+        raise SwizzleError(
+            f"{called} gives an iterator, which is used up by the first who reads it", place=site.where(),
+            expected="a list", fix="a comprehension, with as many `for` as there are sequences",
+        )  # fmt: skip
     for old, new in zip(before, given, strict=True):
         if old is not None and (len(old) != len(new) or any(a is not b for a, b in zip(old, new, strict=True))):
             raise SwizzleError(
