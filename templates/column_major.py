@@ -18,7 +18,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number, remainder, signed, times, total
-from templates.template import Point, Template, TemplateFamily, by_size, integers, known_values
+from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, by_size, integers, known_values
 from templates.words import nearest_to_zero, sum_of
 
 T = TypeVar("T")
@@ -73,10 +73,10 @@ class ColumnMajor(Template):
         c_f, d, turn = choice
         return (d != 0) + (turn.c != 0) + (turn.way < 0), turn.w != self.extent, c_f, d, turn.c
 
-    def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+    def simplest(self, points: Points, values: ValuesThere) -> Choice | None:
         return min(self._matching(points, values), key=self.weight, default=None)
 
-    def _matching(self, points: Sequence[Point], values: Sequence[Any]) -> Iterator[Choice]:
+    def _matching(self, points: Points, values: ValuesThere) -> Iterator[Choice]:
         """Yield the choices that have these values; None is free.
 
         Where i is the same, the values differ only by how k is turned. So the turns that are left follow from one i,
@@ -105,7 +105,7 @@ class ColumnMajor(Template):
                 if (self.apply(choice, (i, k)) == wanted).all():
                     yield choice
 
-    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
         return self.simplest(points, values)
 
     # -- how a choice reads ---------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from templates.chooser import Choice, Chooser
 from templates.formula import binary, number, remainder, signed, times, total
 from templates.rates import Int64s, rates_of
 from templates.steps import FanStep, identity, peeled, steps
-from templates.template import Point, Template, TemplateFamily, by_size, integers, known_values
+from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, by_size, integers, known_values
 from templates.words import nearest_to_zero, sum_of
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Compose(Template):
         some = (first, then, last)
         return sum(step != identity(self.n) for step in some), sum(s.weight for s in some), d_r, c_r, c, between
 
-    def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+    def simplest(self, points: Points, values: ValuesThere) -> Choice | None:
         """Return a choice with these values: of the fewest steps, the lightest last one first.
 
         A value None is free. Unless all values are there for some k, None does not mean that there is no choice.
@@ -93,7 +93,7 @@ class Compose(Template):
         found = peeled(permutation)
         return None if found is None else (*rate, found.turn, found.first, found.then, found.between, found.last)
 
-    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
         return self.simplest(points, values)
 
     # -- how a choice reads ---------------------------------------------------------------------------------

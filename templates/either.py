@@ -17,7 +17,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.functions import Allowed, Functions, Places
-from templates.template import Point, Shifted, Template
+from templates.template import Point, Points, Shifted, Template, ValuesThere
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ class Either(Template):
                 return self.whole(number, found)
         return None
 
-    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
         for number, part in enumerate(self.parts):
             found = part.recognised(points, values)
             if found is not None:

@@ -22,18 +22,22 @@ LARGEST_ARGUMENT: Final = 10_000
 
 
 class HoleArgument(Struct, frozen=True):
-    """A parameter of a hole's call: its size, an index, which may have a default, or any number of indices."""
+    """A parameter of a hole's call: its size, an index, which may have a default, any number of indices, or families.
+
+    The last is a text, the names of families separated by commas.
+    """
 
     name: str
-    role: Literal["size", "index", "indices"]
-    default: int | None = None
+    role: Literal["size", "index", "indices", "families"]
+    default: int | str | None = None
 
 
 class HoleKind(Struct, frozen=True):
     """A kind of hole.
 
     `size` is its size where no argument says so, `largest` bounds the argument. `gives` is INDEX, in range(size), or
-    BOOL. `moves`: its first argument is an index in range(size) too, and the hole says where that is taken from.
+    BOOL. `moves`: its first argument is an index in range(size) too, and the hole says where that is taken from. `like`
+    is the kind of hole that takes and gives the same, and so has the same families.
     """
 
     kind: str
@@ -43,6 +47,12 @@ class HoleKind(Struct, frozen=True):
     spaces: Mapping[Space, tuple[str, ...]]
     size: int | None = None
     moves: bool = False
+    like: str | None = None
+
+    @property
+    def family_kind(self) -> str:
+        """The kind of hole that its families are of: its own, or that of the hole which it is like."""
+        return self.like or self.kind
 
     @property
     def spelling(self) -> str:
@@ -59,6 +69,9 @@ class HoleKind(Struct, frozen=True):
         for argument in self.arguments:
             if argument.role == "size":
                 words.append(str(hole.size))
+            elif argument.role == "families":
+                names = ", ".join(hole.families)
+                words += [] if names == argument.default else [f'{argument.name}="{names}"']
             elif argument.role == "indices":
                 words += left
             elif left and left != [str(argument.default)]:
@@ -95,6 +108,22 @@ _XFORM: Final = HoleKind(
     spaces={"1": ("xform",), "2": ("xform",), "3": ("xform",), "4": ("xform", "xor")},
     moves=True,
 )
+FAMILIES_OF_INDEX: Final = ("xor", "rotate", "xform", "column_major", "compose")
+"""What a `?sw_index` may name, each with the functions that it has for a `?sw_xform` of Space 3 or 4."""
+_INDEX: Final = HoleKind(
+    kind="index",
+    arguments=(
+        HoleArgument("i", "index"),
+        HoleArgument("n", "size"),
+        HoleArgument("k", "index", default=0),
+        HoleArgument("families", "families", default="xor, rotate"),
+    ),
+    gives=DType.INDEX,
+    largest=1024,
+    spaces=dict.fromkeys(SPACES, FAMILIES_OF_INDEX),
+    moves=True,
+    like="xform",
+)
 _PART: Final = HoleKind(
     kind="part",
     arguments=(HoleArgument("n", "size"), HoleArgument("v", "indices")),
@@ -110,7 +139,7 @@ _COND: Final = HoleKind(
     spaces=dict.fromkeys(SPACES, ("cond",)) | {"4": ("cond", "remainder", "scaled", "both")},
     size=2,
 )
-HOLE_KINDS: Final[Mapping[str, HoleKind]] = {each.kind: each for each in (_XFORM, _PART, _COND)}
+HOLE_KINDS: Final[Mapping[str, HoleKind]] = {each.kind: each for each in (_XFORM, _INDEX, _PART, _COND)}
 BY_SPELLING: Final[Mapping[str, HoleKind]] = {each.spelling: each for each in HOLE_KINDS.values()}
 
 

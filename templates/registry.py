@@ -22,6 +22,7 @@ from templates.holes import HOLE_KINDS, SPACES, Point, Space
 from templates.template import Template, TemplateFamily
 from templates.users import made_by, read_by
 from templates.words import atom
+from templates.xform import RotateXform
 
 FAMILIES: Final[dict[str, TemplateFamily]] = {
     family.name: family
@@ -34,6 +35,7 @@ FAMILIES: Final[dict[str, TemplateFamily]] = {
         scaled.FAMILY,
         both.FAMILY,
         naive.FAMILY,
+        xform.ROTATE,
         column_major.FAMILY,
         compose.FAMILY,
     )
@@ -56,14 +58,32 @@ def template(
     if depth and hole.kind == naive.FAMILY.kind:
         return naive.naive_xform(hole, tuple(points), depth)
     return _template(
-        hole.kind, hole.size, len(hole.arguments), tuple(points), space, families if space == SPACES[-1] else ()
+        hole.kind,
+        hole.size,
+        len(hole.arguments),
+        tuple(points),
+        space if not hole.families else SPACES[0],  # what such a hole may be is the same in all spaces
+        families if space == SPACES[-1] and not hole.families else (),
+        hole.families,
     )
 
 
 @lru_cache(maxsize=256)
 def _template(
-    kind: str, size: int, arity: int, points: tuple[Point, ...], space: Space, families: tuple[TemplateFamily, ...]
+    kind: str,
+    size: int,
+    arity: int,
+    points: tuple[Point, ...],
+    space: Space,
+    families: tuple[TemplateFamily, ...],
+    named: tuple[str, ...] = (),
 ) -> Template:
+    if named:
+        parts = [(name, FAMILIES[name].make(size, arity, points, SPACES[-2])) for name in named]
+        there = [(name, part) for name, part in parts if part is not None] or [
+            ("rotate", RotateXform(size, points, "1"))
+        ]
+        return Either([name for name, _ in there], [part for _, part in there])
     names = HOLE_KINDS[kind].spaces
     if space != SPACES[-1]:
         (own,) = names[space]
@@ -169,7 +189,7 @@ def function_of(hole: Hole, constants: Mapping[str, Any]) -> tuple[Template, Cho
 
     Raises ValueError for constants that are no function of the hole.
     """
-    own = FAMILIES[HOLE_KINDS[hole.kind].spaces["1"][0]]
+    own = _own(hole.kind)
     family = _family_of(hole.kind, constants)
     try:
         made = _reading(hole.kind, hole.size, len(hole.arguments), _SOME_POINT, family)
@@ -183,8 +203,13 @@ def function_of(hole: Hole, constants: Mapping[str, Any]) -> tuple[Template, Cho
 
 def _family_of(kind: str, constants: Mapping[str, Any]) -> TemplateFamily:
     """Return the family that constants belong to, of those that are known: the kind's own unless they name another."""
-    own = FAMILIES[HOLE_KINDS[kind].spaces["1"][0]]
-    return next((f for name in constants if (f := _known(name)) is not None and f.kind == kind), own)
+    own = _own(kind)
+    return next((f for name in constants if (f := _known(name)) is not None and f.kind == own.kind), own)
+
+
+def _own(kind: str) -> TemplateFamily:
+    """Return the family whose constants stand without its name."""
+    return FAMILIES[HOLE_KINDS[HOLE_KINDS[kind].family_kind].spaces["1"][0]]
 
 
 def users_family(kind: str, constants: Mapping[str, Any]) -> str | None:

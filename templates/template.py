@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,10 @@ from templates.functions import MOST_ROWS, Functions, Rows
 from templates.holes import Point as Point
 
 T = TypeVar("T")
+Points: TypeAlias = "Sequence[Point] | npt.NDArray[np.int64]"
+"""Points, or an array with a line for each of them."""
+ValuesThere: TypeAlias = "Sequence[Any] | npt.NDArray[np.int64]"
+"""Of points, in their order, None where a value is free; or an array, with -1 there."""
 
 
 class Template:
@@ -64,9 +68,16 @@ class Template:
         best = min(range(len(found)), key=lambda row: self.weight(found.choice(row)), default=None)
         return None if best is None else found.choice(best)
 
-    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
-        """Return a choice with these values where it is seen at a glance; None says nothing. A value None is free."""
-        return self.simplest(points, values) if self.size() <= FEW_CHOICES else None
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
+        """Return a choice with these values where it is seen at a glance; None says nothing.
+
+        A value None is free; points and values may be arrays (`known_values`).
+        """
+        if self.size() > FEW_CHOICES:
+            return None
+        if isinstance(values, np.ndarray):
+            values = [value if value >= 0 else None for value in values.tolist()]
+        return self.simplest([tuple(map(int, point)) for point in points], values)
 
     def lightest(self) -> Iterator[Choice]:
         """Yield choices that are worth a try, those with light formulas first; not all, and perhaps none."""
@@ -148,12 +159,17 @@ def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Co
     return rows.where(np.array(same, np.bool_)) if len(rows) <= FEW else rows
 
 
-def known_values(points: Sequence[Point], values: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Return the indices, the k (0 where there is none) and the values of the points whose value is not None."""
-    places = [place for place, value in enumerate(values) if value is not None]
-    table = np.array([points[place] for place in places], np.int64).reshape(len(places), -1)
-    shifts = table[:, 1] if table.shape[1] > 1 else np.zeros(len(places), np.int64)
-    return np.array([table[:, 0], shifts, [values[place] for place in places]], np.int64).reshape(3, -1)
+def known_values(points: Points, values: ValuesThere) -> npt.NDArray[np.int64]:
+    """Return the indices, the k (0 where there is none) and the values of the points whose value is not None.
+
+    Arrays are taken as well, a line for each point, and -1 for None.
+    """
+    table = points if isinstance(points, np.ndarray) else np.array(points, np.int64).reshape(len(points), -1)
+    if not isinstance(values, np.ndarray):
+        values = np.array([-1 if value is None else value for value in values], np.int64)
+    shifts = table[:, 1] if table.shape[1] > 1 else np.zeros(len(table), np.int64)
+    found: npt.NDArray[np.int64] = np.array([table[:, 0], shifts, values], np.int64)
+    return found if (values >= 0).all() else found[:, values >= 0]
 
 
 def by_size(n: int) -> list[int]:

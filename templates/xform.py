@@ -22,8 +22,10 @@ from templates.primitives import fan, rot, xform
 from templates.rates import rates_of
 from templates.template import (
     Point,
+    Points,
     Template,
     TemplateFamily,
+    ValuesThere,
     by_size,
     distinct_rows,
     integers,
@@ -166,7 +168,7 @@ class Xform(Template):
         extra = (gs != self.n) + (named.d_f != gs) + named.wrap + (named.d_r != 0)
         return (extra > 0, 4 * extra + sum(terms), named.c_f != 1, named.c, named.c_r, named.c_f, gs)
 
-    def recognised(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
         """Return a choice with these values if they fan and rotate all n elements at once, without groups."""
         i, k, wanted = known_values(points, values)
         if not len(i):
@@ -274,6 +276,17 @@ def _is_light(shape: tuple[int, int, int, bool]) -> bool:
     return min(c_f, gs - c_f) in (0, 1, gs // d_f)
 
 
+class RotateXform(Xform):
+    """`(i + c_r * k + k // d_r + c) % n`: a rotation of all n elements, as layouts have it."""
+
+    def _shapes(self) -> Iterator[tuple[int, int, int, bool]]:
+        yield self.n, 1 % self.n, self.n, False
+
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
+        found = super().recognised(points, values)
+        return found if found is not None and found[0] in self.components[0] else None
+
+
 def _by_weight(some: Iterable[Any], weight: Callable[[Any], int]) -> dict[int, list[Any]]:
     found: dict[int, list[Any]] = {}
     for each in some:
@@ -298,4 +311,10 @@ FAMILY = TemplateFamily(
     "xform",
     lambda size, arity, points, space: Xform(size, points, space),
     saved=lambda size, arity, points: Xform(size, points, "1"),
+)
+ROTATE = TemplateFamily(
+    "rotate",
+    "xform",
+    lambda size, arity, points, space: RotateXform(size, points, "3"),
+    saved=lambda size, arity, points: RotateXform(size, points, "1"),
 )

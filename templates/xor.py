@@ -6,7 +6,8 @@ Each bit of the output is an exclusive or of bits of i, of k and a constant, so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from symbolic.ir.text import python_text
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number
 from templates.functions import Functions
-from templates.template import Point, Template, TemplateFamily, integers
+from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, integers, known_values
 from templates.xor_functions import AffineMaps
 
 T = TypeVar("T")
@@ -147,6 +148,34 @@ class Xor(Template):
         only = np.array([values[place] for place in places], np.int64)[:, None] == np.arange(self.n)
         found = AffineMaps(self, points).keep(places, only)
         return found.simplest() if found.count else None
+
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
+        i, k, wanted = known_values(points, values)
+        few = [0, *(1 << j for j in range(self.bits)), *(1 << j for j in range(self.shift_bits or 0))]
+        some = np.isin(i, few) & np.isin(k, few)
+        found = self.simplest(list(zip(i[some].tolist(), k[some].tolist(), strict=True)), wanted[some].tolist())
+        return found if found is not None and (self.apply(found, (i, k)) == wanted).all() else None
+
+    def lightest(self) -> Iterator[Choice]:
+        """Yield the identity, then i with one or two shifted and masked parts of k, those of few operators first."""
+        shifts = self.shift_bits or 0
+        masks = [((2 << high) - 1) >> low << low for low in range(self.bits) for high in range(low, self.bits)]
+        parts = dict[tuple[int, ...], None]()
+        for up in range(-shifts + 1, self.bits):
+            for mask in masks:
+                columns = tuple((1 << j + up) & mask if j + up >= 0 else 0 for j in range(shifts))
+                if any(columns):
+                    parts[columns] = None
+        light = sorted(parts, key=lambda columns: self.weight(self._moved(columns)))
+        yield self._moved((0,) * shifts)
+        yield from map(self._moved, light)
+        for one, other in sorted(itertools.combinations(range(len(light)), 2), key=sum):
+            yield self._moved(tuple(a ^ b for a, b in zip(light[one], light[other], strict=True)))
+
+    def _moved(self, columns: Sequence[int]) -> Choice:
+        """Return i, combined by exclusive or with what the bits of k add."""
+        every = [0, *(1 << j for j in range(self.bits)), *columns]
+        return tuple(column >> r & 1 for r in range(self.bits) for column in every)
 
     def functions(self, points: Sequence[Point]) -> Functions | None:
         return AffineMaps(self, points)

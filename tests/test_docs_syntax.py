@@ -101,7 +101,7 @@ def test_the_words_are_the_front_end_s() -> None:
     assert GRAMMAR.undefined() == set()
     assert GRAMMAR.texts("dtype") == set(ELEMENT_TYPES)
     assert GRAMMAR.texts("role") == set(ROLES) - {"in"}
-    assert GRAMMAR.texts("hole") - {"?", "(", ")"} == set(HOLES)
+    assert GRAMMAR.texts("hole") - {"?", "(", ")", ",", "families", "="} == set(HOLES)
     assert GRAMMAR.texts("helper") == {*LOAD_STORE, "permute_local"}
     assert GRAMMAR.texts("builtin") == set(BUILTINS)
     assert GRAMMAR.texts("mathematics") == set(FUNCTIONS)

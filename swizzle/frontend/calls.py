@@ -199,7 +199,7 @@ def read_mask(reader: ExpressionReader, node: ast.expr) -> Expr | None:
 def _hole(reader: ExpressionReader, kind: HoleKind, arguments: Arguments, node: ast.Call) -> HoleCall:
     source, place = reader.kernel.source, reader.kernel.source.place(node)
     name = f"{'?' if source.marks is not None else ''}{kind.spelling}"
-    size = kind.size
+    size, families = kind.size, tuple[str, ...]()
     nodes: list[ast.expr] = []
     defaults: list[int] = []
     for argument in kind.arguments:
@@ -220,8 +220,11 @@ def _hole(reader: ExpressionReader, kind: HoleKind, arguments: Arguments, node: 
             case "index" if given is not None:
                 nodes.append(given)
             case "index":
-                assert argument.default is not None, "the signature asks for what has no default"
+                assert isinstance(argument.default, int), "the signature asks for what has no default"
                 defaults.append(argument.default)
+            case "families":
+                assert isinstance(argument.default, str)
+                families = _families(reader, kind, name, given, argument.default)
             case _:
                 assert_never(argument.role)
     assert size is not None, "a kind of hole has a size, or takes one"
@@ -229,8 +232,28 @@ def _hole(reader: ExpressionReader, kind: HoleKind, arguments: Arguments, node: 
     args += [Const(value, INDEX, place) for value in defaults]
     texts = [*(ast.unparse(n) for n in nodes), *map(str, defaults)]
     here = replace(place, called_from=None, function="")
-    number = reader.hole(Hole(kind.kind, kind.kind, size, tuple(texts), here), place)
+    number = reader.hole(Hole(kind.kind, kind.kind, size, tuple(texts), here, families), place)
     return HoleCall(number, tuple(args), kind.gives, place)
+
+
+def _families(
+    reader: ExpressionReader, kind: HoleKind, name: str, node: ast.expr | None, default: str
+) -> tuple[str, ...]:
+    """Read the names of the families that a hole may be of."""
+    if node is not None and not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+        reader.mistake(node, f"the families of {name} are {ast.unparse(node)}", f'their names: families="{default}"')
+    text = node.value if isinstance(node, ast.Constant) else default
+    names = tuple(each.strip() for each in str(text).split(","))
+    known = kind.spaces["1"]
+    for each in names:
+        if each not in known or names.count(each) > 1:
+            reader.mistake(
+                node or ast.Constant(default),
+                f"{name} has no family {each!r}" if each not in known else f"the family {each!r} is named twice",
+                f"some of {', '.join(known)}, separated by commas",
+                near(each, known) if each not in known else "name it once",
+            )
+    return names
 
 
 def _hole_size(reader: ExpressionReader, kind: HoleKind, name: str, node: ast.expr) -> int:

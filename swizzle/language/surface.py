@@ -44,6 +44,17 @@ def sw_xform(i: int, n: int, k: int = 0) -> int:
     kernel_only("sw_xform")
 
 
+def sw_index(i: int, n: int, k: int = 0, families: str = "xor, rotate") -> int:
+    """A hole: an index in [0, n) that is `i` moved by an amount of `k`, by a function of the families that are named.
+
+    `i`, `n` (at most 1024) and `k` are as in `sw_xform`. It is meant for layouts: a device function with this hole,
+    called wherever a tile is written and read. `families` are names separated by commas: `xor`, `rotate`, `xform`,
+    `column_major`, `compose` (docs/solving.md). Of functions with the same costs, the first family's come first, and of
+    these the light ones.
+    """
+    kernel_only("sw_index")
+
+
 def sw_part(n: int, *v: int) -> int:
     """A hole: an index in [0, n), chosen by n - 1 conditions on the indices `v`: which register, or which side.
 
@@ -232,7 +243,7 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 
 ELEMENT_TYPES: Final[dict[str, ElementType]] = {t.dtype.value: t for t in (f16, f32, f64, i32, u32, i64, u64)}
 
-HOLES: Final[dict[str, Callable[..., Any]]] = {hole.__name__: hole for hole in (sw_xform, sw_part, sw_cond)}
+HOLES: Final[dict[str, Callable[..., Any]]] = {hole.__name__: hole for hole in (sw_xform, sw_index, sw_part, sw_cond)}
 """The holes of `templates/holes.py`, written out for their documentation and types."""
 
 LOAD_STORE: Final[dict[str, Callable[..., None]]] = {

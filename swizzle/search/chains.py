@@ -33,7 +33,7 @@ Places: TypeAlias = npt.NDArray[np.int64]
 TRIED = 1_000  # functions of the hole that is tried
 FIRST, TOGETHER = 8, 64  # of them at once, when the search begins and later
 ROWS = 1 << 22  # ways that are followed at once
-SAMPLE = 128  # outputs by which functions are sieved
+SAMPLE = 64  # outputs by which functions are sieved
 COMPETING = 4096  # outputs among which those are looked for
 PAIRS = 1 << 25  # cells times terms
 
@@ -85,10 +85,10 @@ class _Points:
     """The points of a hole, found by their coordinates."""
 
     def __init__(self, points: Sequence[Point]) -> None:
-        table = np.array(points, np.int64).reshape(len(points), -1)
-        self.least = table.min(axis=0)
-        self.spans = table.max(axis=0) - self.least + 1
-        numbers = self._number(table.T)
+        self.table = np.array(points, np.int64).reshape(len(points), -1)
+        self.least = self.table.min(axis=0)
+        self.spans = self.table.max(axis=0) - self.least + 1
+        numbers = self._number(self.table.T)
         self.order = np.argsort(numbers)
         self.numbers = numbers[self.order]
 
@@ -113,7 +113,7 @@ class Chains:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.points = [_Points(points) if points else None for points in problem.points]
+        self.points = [_Points(points) for points in problem.points]
         self._fixed: Mapping[int, Places] = {}
         self._holders: dict[Snapshot, npt.NDArray[np.bool_] | None] = {}
 
@@ -212,9 +212,7 @@ class Chains:
         return Ways(ways.output, ways.term, ways.thread, asked).take(~apart), found[~apart]
 
     def _points_of(self, question: HoleQuestion, threads: Places) -> Places:
-        points = self.points[question.hole]
-        assert points is not None, "a hole that is asked has points"
-        return points.places([argument[threads] for argument in question.arguments])
+        return self.points[question.hole].places([argument[threads] for argument in question.arguments])
 
     # -- what cells may hold ----------------------------------------------------------------------------------
 
@@ -275,7 +273,7 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
         if len(asked) < len(templates):
             return
         if len(some.output) == 1:
-            yield from _filled(problem, templates, chains.ways(outputs, {}), {})
+            yield from _filled(chains, templates, chains.ways(outputs, {}), {})
             return
         for hole in asked:
             yield from _trying(problem, templates, chains, hole)
@@ -286,7 +284,7 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
 def _trying(problem: Problem, templates: Sequence[Template], chains: Chains, hole: int) -> Iterator[tuple[Choice, ...]]:
     """Yield fillings by trying functions of one hole."""
     outputs = np.arange(len(problem.outputs))
-    columns = [np.array(column, np.int64) for column in zip(*problem.points[hole], strict=True)]
+    columns = list(chains.points[hole].table.T)
     size, sieve = len(columns[0]), chains.ways(_competing(problem, chains, hole), {})
     choices, together = itertools.islice(templates[hole].lightest(), TRIED), FIRST
     while batch := list(itertools.islice(choices, together)):
@@ -295,7 +293,7 @@ def _trying(problem: Problem, templates: Sequence[Template], chains: Chains, hol
         values = np.array(tables, np.int64)
         for number in np.flatnonzero(_sieved(sieve, hole, values)).tolist():
             ways = chains.ways(outputs, {hole: values[number]})
-            yield from _filled(problem, templates, ways, {hole: batch[number]})
+            yield from _filled(chains, templates, ways, {hole: batch[number]})
 
 
 def _competing(problem: Problem, chains: Chains, hole: int) -> Places:
@@ -304,11 +302,11 @@ def _competing(problem: Problem, chains: Chains, hole: int) -> Places:
     outputs = every[:: -(-len(every) // COMPETING)]
     middle = len(kind_of(problem.program.holes[hole]).values(problem.program.holes[hole])) // 2
     ways = chains.ways(outputs, {hole: np.full(len(problem.points[hole]), middle)})
-    found: list[Places] = [every[:: -(-len(every) // (SAMPLE // 4))]]
+    found: list[Places] = [every[:: -(-len(every) // (SAMPLE // 2))]]
     for (other, _), (points, _) in ways.asked.items():
         if other != hole and len(points):
             there, count = np.unique(points, return_counts=True)
-            for point in there[np.argsort(-count, kind="stable")][: 2 if count.max() > 1 else 0]:
+            for point in there[np.argsort(-count, kind="stable")][: 1 if count.max() > 1 else 0]:
                 found.append(ways.output[points == point][:SAMPLE])
     return np.unique(np.concatenate(found))
 
@@ -334,9 +332,10 @@ def _sieved(ways: Ways, hole: int, values: Places) -> npt.NDArray[np.bool_]:
 
 
 def _filled(
-    problem: Problem, templates: Sequence[Template], ways: Ways, known: Mapping[int, Choice]
+    chains: Chains, templates: Sequence[Template], ways: Ways, known: Mapping[int, Choice]
 ) -> Iterator[tuple[Choice, ...]]:
     """Yield the filling in which some holes have functions that are known, and the others the values of the ways."""
+    problem = chains.problem
     if len(ways.output) != len(problem.outputs) or len(np.unique(ways.output)) != len(problem.outputs):
         return
     found = dict(known)
@@ -349,8 +348,7 @@ def _filled(
             table[points[points >= 0]] = values[points >= 0]
         if any((table[points] != values)[points >= 0].any() for points, values in asked):
             return
-        wanted = [value if value >= 0 else None for value in table.tolist()]
-        choice = template.recognised(problem.points[hole], wanted)
+        choice = template.recognised(chains.points[hole].table, table)
         if choice is None:
             return
         found[hole] = choice

@@ -21,6 +21,7 @@ from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.many import Many
 from swizzle.problem.problem import Problem
+from swizzle.search import lightest
 from swizzle.search.answer import result_of
 from swizzle.search.cegis import Cegis
 from swizzle.search.chains import fillings
@@ -45,6 +46,7 @@ from templates.template import TemplateFamily
 Listener = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
+COUNTED = 64  # light functions whose costs are counted
 
 
 class _Search(SearchState):
@@ -130,6 +132,8 @@ class _Search(SearchState):
         self.counterexamples, self.lowered = 0, False
         if self.plan.tries_chains(space) and self._found_by_chains(space):
             return True
+        if self.plan.tries_lightest() and self._found_from_light_to_heavy(space):
+            return not self.goal.counted or self.is_settled()
         for part in self.plan.light_parts(space):
             self.tell(space, "light constants: building the space")
             with closing(self._engine(part, light=True)) as light:
@@ -170,6 +174,20 @@ class _Search(SearchState):
                 return True
             self.counterexamples += 1
         return False
+
+    def _found_from_light_to_heavy(self, space: SpaceName) -> bool:
+        """Say whether fillings are found among the light functions of a hole; the best of them is kept."""
+        assert self.problem is not None and self.ranking is not None
+        self.tell(space, "light functions first")
+        for count, candidate in enumerate(lightest.candidates(self.problem, space, self.goal.lowered)):
+            if self.best is None or self.ranking.of(candidate) < self.ranking.of(self.best):
+                self.best = candidate
+            if not self.goal.counted or self.is_settled() or count >= COUNTED:
+                break
+            self._tell_count(space, count + 1)
+        if self.best is not None and self.goal.counted and not self.is_settled():
+            self.reason = "only light functions were counted: there are too many for all"
+        return self.best is not None
 
     def _is_hopeless(self, space: SpaceName) -> bool:
         """Say whether no values of the holes give what is asked, after spaces were searched in vain; ask that once."""

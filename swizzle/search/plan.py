@@ -35,6 +35,7 @@ class Plan:
         self.problem, self.floor, self.most = problem, floor, most
         self.light = limits.light and not limits.all_solutions
         # Where fillings were forbidden in a space, the next one begins afresh: they are right in it, too.
+        self.all_solutions = limits.all_solutions
         self.goes_on = not every or (not limits.all_solutions and limits.space is None)
         self.limits = replace(limits, all_solutions=every)
         self._searched: dict[SpaceName, bool] = {}
@@ -104,6 +105,12 @@ class Plan:
         """
         families = space == SPACES[-1] and bool(self.problem.families)
         return families and self.limits.canonical and not self.limits.all_solutions and self.floor == self.most
+
+    def tries_lightest(self) -> bool:
+        """Say whether fillings are looked at from light to heavy: those of a single hole that names its families."""
+        holes = self.problem.program.holes
+        one = len(holes) == 1 and bool(holes[0].families)
+        return one and self.limits.canonical and not self.all_solutions and self.floor == self.most
 
     def may_stay_open(self, space: SpaceName) -> bool:
         """Say whether a space is left open when its search by tables becomes long: Space 3 contains all its functions.

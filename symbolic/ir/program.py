@@ -349,7 +349,8 @@ class Hole(Struct, frozen=True):
     """A hole of the sketch.
 
     `kind` is its name in `templates/holes.py`: 'xform' for `?sw_xform(i, n, k)`, with `size` = n and call arguments
-    (i, k); 'part' for `?sw_part(n, v, ...)`; 'cond' for `?sw_cond(v, ...)`, of size 2.
+    (i, k); 'index' for `?sw_index(i, n, k)`, with the families of templates that it names; 'part' for
+    `?sw_part(n, v, ...)`; 'cond' for `?sw_cond(v, ...)`, of size 2.
     `arguments` are the call arguments as the sketch spells them, for reading a solution.
     """
 
@@ -358,6 +359,7 @@ class Hole(Struct, frozen=True):
     size: int
     arguments: tuple[str, ...]
     place: Place
+    families: tuple[str, ...] = ()
 
 
 Role: TypeAlias = Literal["in", "const", "out", "inout"]

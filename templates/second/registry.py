@@ -56,6 +56,14 @@ def hole_of(
             parts.append(XformHole(hole.size, points, space))
             if space == "4" and hole.size in POWERS and all(k >= 0 for _, *shift in points for k in shift):
                 parts.append(XorHole(hole.size, points))
+        case "index":
+            for name in hole.families:
+                if name == "xform":
+                    parts.append(XformHole(hole.size, points, "3"))
+                elif name == "xor" and hole.size in POWERS and all(k >= 0 for _, *shift in points for k in shift):
+                    parts.append(XorHole(hole.size, points))
+                elif name != "xor":
+                    raise NotCovered(f"the family {name}, which has no second description,")
         case "cond":
             parts.append(CondHole(arity, points, space))
             if space == "4" and arity and points:
