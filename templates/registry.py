@@ -50,11 +50,18 @@ def template(
     space: Space,
     depth: Literal[0, 1, 2] = 0,
     families: tuple[TemplateFamily, ...] = (),
+    on_request: bool = True,
 ) -> Template:
     """Return the template of a hole for the points at which it is asked; holes that are alike share it.
 
-    `depth` is that of the naive template, 0 for the families of the space; `families` join the last space.
+    `depth` is that of the naive template, 0 for the families of the space; `families` join the last space. Unless
+    `on_request`, families that have too many functions for a search are left out.
     """
+    named = hole.families
+    if not on_request:
+        families = tuple(family for family in families if family.name not in ON_REQUEST)
+        named = tuple(name for name in named if name not in ON_REQUEST)
+        assert bool(named) == bool(hole.families), "a hole of families on request only is not searched without them"
     if depth and hole.kind == naive.FAMILY.kind:
         return naive.naive_xform(hole, tuple(points), depth)
     return _template(
@@ -62,10 +69,16 @@ def template(
         hole.size,
         len(hole.arguments),
         tuple(points),
-        space if not hole.families else SPACES[0],  # what such a hole may be is the same in all spaces
-        families if space == SPACES[-1] and not hole.families else (),
-        hole.families,
+        space if not named else SPACES[0],  # what such a hole may be is the same in all spaces
+        families if space == SPACES[-1] and not named else (),
+        named,
     )
+
+
+def requested(hole: Hole, families: Sequence[TemplateFamily]) -> tuple[str, ...]:
+    """Return the families on request that a hole may be of, if the last space is searched."""
+    names = hole.families or tuple(f.name for f in families if f.kind == HOLE_KINDS[hole.kind].family_kind)
+    return tuple(name for name in names if name in ON_REQUEST)
 
 
 @lru_cache(maxsize=256)

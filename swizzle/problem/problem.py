@@ -95,7 +95,8 @@ class Problem(Struct, dict=True):
     finals: dict[str, Snapshot]
     branches: bool  # a hole is asked for threads only if another hole says so
     naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
-    families: tuple[TemplateFamily, ...] = ()  # users' own
+    families: tuple[TemplateFamily, ...] = ()  # users' own, and those on request
+    on_request: bool = True  # whether those on request are still there
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
     _last_writers: dict[str, Lanes] = field(default_factory=dict)
 
@@ -153,7 +154,7 @@ class Problem(Struct, dict=True):
     def templates(self, space: Space) -> list[Template]:
         """Return each hole's template in a space."""
         holes = zip(self.program.holes, self.points, strict=True)
-        return [template(hole, points, space, self.naive, self.families) for hole, points in holes]
+        return [template(hole, points, space, self.naive, self.families, self.on_request) for hole, points in holes]
 
     def light(self, space: Space) -> list[Template]:
         """Return the templates of a space, restricted to their light constants (0, 1, -1, the sizes)."""

@@ -40,13 +40,14 @@ from swizzle.specs.specification import Meaning
 from symbolic.limits import Interruption, limited
 from symbolic.memory import default_memory, released, size_of
 from symbolic.solve.answer import Unknown
-from templates.registry import register
+from templates.registry import ON_REQUEST, register
 from templates.template import TemplateFamily
 
 Listener = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
 COUNTED = 64  # light functions whose costs are counted
+LEFT_OUT = f"of {' and '.join(ON_REQUEST)}, only functions that the outputs tell were looked at"
 
 
 class _Search(SearchState):
@@ -58,6 +59,7 @@ class _Search(SearchState):
         self.every = limits.all_solutions or bool(self.goal.counted)
         self.counted_at = 0.0
         self.counterexamples = 0
+        self.left_out = False  # whether some functions are too many to be searched
         self.recognised = False  # the best was found by its values, and is not looked for again among all functions
         self.tables: Tables | None = None
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
@@ -107,6 +109,8 @@ class _Search(SearchState):
             else:
                 if self.best is None:
                     self._is_hopeless(last)  # for the reason
+            if self.best is None and self.left_out and self.evident is None:
+                self.reason = self.reason or LEFT_OUT
             paper = self.limits.canonical and not problem.naive
             if self.best is not None and not self.every and not self.recognised and paper and not self.reason:
                 self.best = with_shorter_formulas(self.reading, self.best, self.goal.lowered)
@@ -128,10 +132,17 @@ class _Search(SearchState):
 
     def _search_space(self, space: SpaceName) -> bool:
         """Search one space, light parts first; return whether its question was answered for certain."""
-        assert self.plan is not None
+        assert self.problem is not None and self.plan is not None
         self.counterexamples, self.lowered = 0, False
         if self.plan.tries_chains(space) and self._found_by_chains(space):
-            return True
+            if self.goal.counted and not self.is_settled():
+                self.reason = "one filling was counted: there are too many for all"
+            return not self.reason
+        if self.plan.leaves_out(space):
+            self.left_out = True
+            if any(hole.families and set(hole.families) <= set(ON_REQUEST) for hole in self.sketch.program.holes):
+                return False
+            self.problem.on_request = False
         if self.plan.tries_lightest() and self._found_from_light_to_heavy(space):
             return not self.goal.counted or self.is_settled()
         for part in self.plan.light_parts(space):

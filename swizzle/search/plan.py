@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Limits, SpaceName
 from templates.holes import SPACES
+from templates.registry import requested
 
 LIGHT: Final[tuple[SpaceName, ...]] = ("1", "2")  # the spaces that have a light part worth a search of its own
 # Each of these is varied by an experiment: python bench/tuned.py plan.LARGE 32 128 512
@@ -103,8 +104,14 @@ class Plan:
 
         It is quick, but proves nothing: where families were asked for that have too many functions for a proof anyway.
         """
-        families = space == SPACES[-1] and bool(self.problem.families)
-        return families and self.limits.canonical and not self.limits.all_solutions and self.floor == self.most
+        own = [bool(requested(hole, ())) for hole in self.problem.program.holes]
+        families = any(own) or (space == SPACES[-1] and bool(self.problem.families))
+        return families and self.limits.canonical and not self.all_solutions and self.floor == self.most
+
+    def leaves_out(self, space: SpaceName) -> bool:
+        """Say whether some functions of this space are too many for any search but that by `chains.py`."""
+        some = self.problem.families if space == SPACES[-1] else ()
+        return any(requested(hole, some) for hole in self.problem.program.holes)
 
     def tries_lightest(self) -> bool:
         """Say whether fillings are looked at from light to heavy: those of a single hole that names its families."""

@@ -64,3 +64,20 @@ def test_families_of_ours_that_need_not_be_asked_for() -> None:
         solve(load(CASE_STUDIES / "transpose_steps.py")[0], families="xor")
     with pytest.raises(SwizzleError, match="one of column_major, compose, or a family of an installed package"):
         solve(load(CASE_STUDIES / "transpose_steps.py")[0], families="column_mayor")
+
+
+def test_nothing_is_claimed_of_families_that_cannot_be_searched() -> None:
+    """Without a filling the answer is undecided, as it is where only a hole that may be such a function is left."""
+    (sketch,) = load(CASE_STUDIES / "aos_store.py", "rcr", {"struct_size": 6, "warp_size": 4, "grid": 1})
+    assert solve(sketch).status == "unsat"
+    result = solve(sketch, families=FAMILIES)
+    assert result.status == "unknown"
+    assert result.reason == "of column_major and compose, only functions that the outputs tell were looked at"
+
+
+def test_a_cost_that_is_counted_is_not_proved() -> None:
+    """One filling is counted; there are more, of which nothing is known."""
+    (sketch,) = load(CASE_STUDIES / "aos_store.py", "crc", {"struct_size": 6, "warp_size": 4, "grid": 1})
+    result = solve(sketch, Limits(space="4", families=FAMILIES), cost="shuffles")
+    assert (result.status, result.optimal) == ("sat", False)
+    assert result.reason == "one filling was counted: there are too many for all"
