@@ -226,8 +226,15 @@ def test_every_key_of_the_json_object_is_explained() -> None:
 
 def test_the_links_lead_somewhere() -> None:
     """Every link of the page names a file beside it, or a heading of its own."""
-    assert re.findall(r"\]\(#([^)]+)\)", PAGE) == ["conditions-in-space-4", "costs", "formulas", "the-cache", "costs"]
-    assert "\n### The cache\n" in PAGE and "\n### Formulas\n" in PAGE
+    assert re.findall(r"\]\(#([^)]+)\)", PAGE) == [
+        "conditions-in-space-4",
+        "families-on-request",
+        "costs",
+        "formulas",
+        "the-cache",
+        "costs",
+    ]
+    assert all(f"\n### {title}\n" in PAGE for title in ("The cache", "Formulas", "Families on request"))
     assert [
         link for link in re.findall(r"\]\(([^)]+)\)", PAGE) if not (ROOT / "docs" / link.split("#")[0]).exists()
     ] == []
