@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-
-from pysmt.fnode import FNode
+from typing import TYPE_CHECKING
 
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Sat, Unknown
 from symbolic.solve.solver import Solver
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 class Clock:

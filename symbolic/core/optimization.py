@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
-from pysmt.fnode import FNode
 from pysmt.typing import BOOL
 from typing_extensions import assert_never
 
@@ -21,6 +20,9 @@ from symbolic.solve.answer import Model, Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 Objective: TypeAlias = Integer | BitVector
 FAR: Final = 1 << 64

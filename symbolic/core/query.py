@@ -15,8 +15,8 @@ an exception. Every sat outcome has been evaluated in Python integers on top of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pysmt.fnode import FNode
 from pysmt.typing import BOOL
 
 from symbolic.core.asking import Clock
@@ -30,6 +30,9 @@ from symbolic.solve.answer import Sat, Unsat
 from symbolic.solve.engines import SolverName
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 __all__ = [
     "Outcome", "assert_", "assume", "boolean_hole", "choose", "hole", "obligations", "optimize", "solve",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from pysmt.fnode import FNode
 from pysmt.typing import BOOL
 
 from symbolic.core.asking import Clock, checked
@@ -18,6 +18,9 @@ from symbolic.solve.answer import Answer, Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 
 class Session:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
 
 from symbolic.core.asking import Clock
 from symbolic.core.obligations import known
@@ -22,6 +20,9 @@ from symbolic.solve.engines import SolverName
 from symbolic.solve.evaluate import Value
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 EXAMPLES = 8
 CONTRADICTION = "the assumptions contradict each other: no input meets them, so that nothing is proved"
@@ -188,6 +189,8 @@ def _examples(inputs: set[FNode]) -> list[dict[FNode, Value]]:
 
 def symbols(*formulas: FNode) -> set[FNode]:
     """Return the symbols of formulas."""
+    from pysmt.environment import get_env
+
     return {symbol for formula in formulas for symbol in get_env().fvo.get_free_variables(formula)}
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pysmt.operators as op
-from pysmt.fnode import FNode
 
 from symbolic.solve.tables import Table, default_of
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 Value: TypeAlias = bool | int | Fraction | Table
 

@@ -16,16 +16,17 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
 from symbolic.limits import look
 from symbolic.solve.answer import Answer, Model, Sat, SolverEngine, Unknown, Unsat
 from symbolic.solve.interrupt import BETWEEN
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 _PARENT_DEATH_SIGNAL: Final = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
@@ -123,6 +124,8 @@ def _unpack(runner: _Runner, assumptions: Sequence[FNode]) -> Answer:
     except (EOFError, pickle.UnpicklingError):
         return Unknown(f"{runner.name}: its process died")
     if status == "sat":
+        from pysmt.environment import get_env
+
         manager = get_env().formula_manager
         return Sat(Model({manager.get_symbol(name): value for name, value in data.items()}.get))
     if status == "unsat":

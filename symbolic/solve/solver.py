@@ -16,10 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from pysmt.environment import get_env
-from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
 from symbolic.errors import SwizzleError
@@ -27,6 +25,9 @@ from symbolic.solve.answer import Answer, Model, Sat, SolverEngine, Unknown, Uns
 from symbolic.solve.engines import EngineName, SatName, SolverName, members
 from symbolic.solve.interrupt import gc_paused
 from symbolic.solve.portfolio import race
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 __all__ = [
     "Answer",
@@ -124,6 +125,8 @@ def unchecked_formulas() -> Iterator[None]:
 
     The collector is paused too. Only for formulas that are right by construction: a wrong type goes unnoticed.
     """
+    from pysmt.environment import get_env
+
     manager: Any = get_env().formula_manager
     checked = manager._do_type_check
     manager._do_type_check = lambda formula: None
@@ -155,6 +158,8 @@ def _engine(name: EngineName, fragment: Fragment) -> SolverEngine:
 
 def _fragment(formulas: Sequence[FNode]) -> Fragment:
     """Return 'bits' when there are only bit-vectors and Booleans, else 'any': with numbers, or functions."""
+    from pysmt.environment import get_env
+
     theories = [get_env().theoryo.get_theory(formula) for formula in formulas]
     others = (t.integer_arithmetic or t.real_arithmetic or t.uninterpreted for t in theories)
     return "any" if any(others) else "bits"
