@@ -54,10 +54,21 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("negative_index", "data_dependent_index", "out_of_bounds", "out_of_bounds_store", "unwritten_read"),
         *("store_to_input", "read_of_out", "wrong_store_dtype"),
     ),
+    "Scalars": (
+        *("scalar_misspelled", "scalar_with_a_shape", "scalar_given_as_a_float", "scalar_missing_in_the_specification"),
+        *(
+            "scalar_decides_in_a_specification",
+            "scalar_as_output",
+            "scalar_assigned",
+            "scalar_stored",
+            "scalar_indexed",
+        ),
+        *("scalar_has_no_length", "scalar_moved", "scalar_of_another_type", "scalar_steers_a_loop"),
+    ),
     "Holes": (
         *("unknown_hole", "hole_missing_size", "hole_size_not_static", "hole_in_hole", "hole_in_hole_through_variable"),
         *("hole_in_loop_bound", "part_too_large", "xform_too_large", "xform_out_of_range", "condition_argument_large"),
-        *("hole_size_is_a_float", "condition_without_argument"),
+        *("hole_size_is_a_float", "condition_without_argument", "index_family_unknown"),
     ),
     "Device functions": (
         *("device_options", "python_device_signature", "device_defaults", "python_device_outside"),

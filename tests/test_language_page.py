@@ -15,11 +15,12 @@ CONTEXT = """\
 K = 3
 
 @spec
-def wanted(x, w, a, m, z):
+def wanted(alpha, x, w, a, m, z):
     return 0, z
 
-@sketch(spec=wanted, block=64, x=f32[64], w=f32.const[3], a=u32[64], m=f32[4, 8], y=f32.out[64], z=f32.inout[64], n=16)
-def kernel(x, w, a, m, y, z, n):
+@sketch(spec=wanted, block=64, alpha=f32.scalar, x=f32[64], w=f32.const[3], a=u32[64], m=f32[4, 8], y=f32.out[64],
+        z=f32.inout[64], n=16)
+def kernel(alpha, x, w, a, m, y, z, n):
 """
 
 

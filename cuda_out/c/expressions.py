@@ -127,7 +127,7 @@ class ExpressionPrinter(Struct):
     def element(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
         """Return `array[...]`: parameters are flat, row-major; local and shared arrays keep their dimensions."""
         name = self.names[array]
-        if array not in self.shapes:
+        if array not in self.shapes or not indices:
             return name + "".join(f"[{self.text(index, facts)}]" for index in indices)
         flat, count = self.print(indices[0], facts), 1
         for extent in self.shapes[array]:

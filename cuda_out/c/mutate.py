@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from cuda_out.c.kernel_text import arguments, blanked, closing, kernel_extent
+from cuda_out.c.kernel_text import arguments, blanked, closing, kernel_extent, parameters
 from symbolic.algebra.functions import FUNCTIONS
 
 _ARRAY = re.compile(r"^[ \t]*(?:__shared__ )?(?:__align__\(\d+\) )?[\w ]+? (\w+)((?:\[\d+\])+)(?: = \{[^;]*\})?;", re.M)
@@ -139,6 +139,7 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
         extents[array[1]] = [int(size) for size in re.findall(r"\d+", array[2])]
         declared.append(array.span())
     yield from _shuffles(body, first)
+    yield from _scalars(body, first, parameters(text, entry))
     for start, stop, new, change in _subscripts(body, first, extents):
         if not any(a <= start < b for a, b in declared):
             yield start, stop, new, change
@@ -185,6 +186,19 @@ def _shuffles(body: str, first: int) -> Iterator[tuple[int, int, str, str]]:
         yield shuffle.start(), stop + 1, f"({value})", f"no shuffle from {shown}"
         yield *parts[2], f"({lane}) + 1", f"the shuffle from {shown} is from the next lane"
         yield *parts[2], "0", f"the shuffle from {shown} is from lane 0"
+
+
+def _scalars(body: str, first: int, declared: Sequence[str]) -> Iterator[tuple[int, int, str, str]]:
+    """Yield each use of a scalar parameter as that of another one of its type, or as twice itself. Lengths, which are
+    `long long`, are left out."""
+    types = {name: kind for kind, _, name in (each.rpartition(" ") for each in declared) if "*" not in kind}
+    for name, kind in types.items():
+        others = [other for other in types if types[other] == kind and other != name]
+        if kind == "long long" or (kind == "__half" and not others):
+            continue
+        new = others[0] if others else f"({name} + {name})"
+        for use in re.finditer(rf"(?<![\w.]){name}\b", body[first:]):
+            yield first + use.start(), first + use.end(), new, f"the scalar {name} is {new}"
 
 
 def _subscripts(body: str, first: int, extents: dict[str, list[int]]) -> Iterator[tuple[int, int, str, str]]:

@@ -37,8 +37,8 @@ class CudaSource(Struct, frozen=True):
     """A printed kernel.
 
     `entry` is the exported symbol; in C++, it is in `namespace`, together with the host function `launcher`.
-    `arguments` are the parameters' names, in the order in which the kernel takes their pointers. `block` and `grid` are
-    the launch shape that it was printed for.
+    `arguments` are the parameters' names, in the order in which the kernel takes their pointers; `scalars` has the
+    types of those that it takes by value. `block` and `grid` are the launch shape that it was printed for.
 
     A kernel with a `tiling` takes its lengths after the pointers, one `long long` for each tiled axis, and its grid
     follows from them; `length_names` are their names. `alignment` holds, for each array, the number of bytes of which
@@ -57,6 +57,7 @@ class CudaSource(Struct, frozen=True):
     length_names: tuple[str, ...] = ()
     alignment: tuple[int, ...] = ()
     origins: tuple[Place | None, ...] = ()
+    scalars: Mapping[str, DType] = {}
 
     def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
         """Return the arguments after the pointers: the given lengths, or else those of the sketch."""
@@ -143,6 +144,7 @@ class _File:
             tuple(name for name, _ in self._lengths()),
             tuple(map(self.statements.alignment, arguments)),
             tuple(out.origins),
+            {parameter.name: parameter.dtype for parameter in program.parameters if parameter.is_scalar},
         )
 
     def _uses(self, dtype: DType) -> bool:
@@ -156,6 +158,8 @@ class _File:
         )
 
     def _parameter(self, parameter: Parameter) -> str:
+        if parameter.is_scalar:
+            return f"{C_TYPE[parameter.dtype]} {self.names[parameter.name]}"
         const = "const " if parameter.role in ("in", "const") else ""
         return f"{const}{C_TYPE[parameter.dtype]}* __restrict__ {self.names[parameter.name]}"
 
@@ -166,6 +170,8 @@ class _File:
 
     def _says(self, parameter: Parameter) -> str:
         """Return the comment on a parameter: its role, type, shape, and alignment if it must have any."""
+        if parameter.is_scalar:
+            return f"scalar {parameter.dtype.value}"
         aligned = self.statements.alignment(parameter.name)
         note = f", aligned to {aligned} bytes" if aligned > 1 else ""
         return f"{parameter.role} {parameter.dtype.value}[{self._shape(parameter)}]{note}"

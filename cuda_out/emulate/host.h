@@ -23,14 +23,28 @@ using Word = unsigned long long;
 inline cudaError_t last = cudaSuccess, of_launch = cudaSuccess;
 inline int launches = 0;
 
+template <class Own> struct Scalar {  // becomes a number of its own type, and of no other
+    Word word;
+    operator Own() const {
+        Own own;
+        __builtin_memcpy(&own, &word, sizeof own);
+        return own;
+    }
+    template <class Other> operator Other() const = delete;
+};
+
 struct Argument {  // becomes whatever the function takes
     Word word;
     template <class T> operator T*() const { return reinterpret_cast<T*>(word); }
     operator long long() const { return static_cast<long long>(word); }
 };
 
-template <class T> Word word(T* pointer) { return reinterpret_cast<Word>(pointer); }
-inline Word word(long long number) { return static_cast<Word>(number); }
+template <class T> Word word(const T& value) {
+    static_assert(sizeof value <= sizeof(Word), "no argument of a kernel has more bytes");
+    Word found = 0;
+    __builtin_memcpy(&found, &value, sizeof value);
+    return found;
+}
 
 inline void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr) {
     printf(" launch %u %u %u %u %u %u %llu %llu", grid.x, grid.y, grid.z, block.x, block.y, block.z, Word(shared),

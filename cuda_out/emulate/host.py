@@ -7,7 +7,8 @@ as two calls (`host.h`). Each `HostCall` says what the function is given and mus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,10 @@ from msgspec.structs import replace
 
 from cuda_out.c.kernel_text import NoKernel, arguments, blanked, closing, kernel_extent, parameters
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
+from cuda_out.c.types import C_TYPE
 from cuda_out.compile.children import TooLong, run_child, scratch_folder
 from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler, linker
+from symbolic.ir.program import DType
 
 SUCCESS: Final = 0
 FAILED: Final = 719
@@ -39,8 +42,19 @@ _STATE: Final = {"static", "thread_local", "extern", "volatile", "mutable", "new
 """Words by which a function may keep something, or reach for it."""
 
 
+_SCALARS: Final[Mapping[DType, tuple[int, ...]]] = {
+    DType.F16: (0x3C66, 0xFBFF, 0x8000),
+    DType.F32: (0x3F8C_CCCD, 0xFF7F_FFFF, 0x8000_0000),
+    DType.F64: (0x3FF1_9999_9999_999A, 0xFFEF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000),
+    **dict.fromkeys((DType.I32, DType.U32), (0x9ABC_DEF1, 0xFFFF_FFFF, 0x7FFF_FFFF)),
+    **dict.fromkeys((DType.I64, DType.U64), (0x9ABC_DEF1_2345_6789, 2**64 - 1, 2**63 - 1)),
+}
+"""Bits of scalars that no narrower type holds: numbers of all digits, the largest, minus zero."""
+
+
 class HostCall(Struct, frozen=True):
-    """A call of a host function: addresses of its arrays, lengths, and a stream, or none where it is left out.
+    """A call of a host function: addresses of its arrays and the bits of its scalars, in order, lengths, and a stream,
+    or none where it is left out.
 
     `blocks` are those that it must launch; None: it must not launch, and return `status`, any error where that is None.
     """
@@ -67,21 +81,25 @@ class NoHostFunction(Exception):
 def calls(source: CudaSource) -> Iterator[HostCall]:
     """Yield the calls that a host function is tried on: lengths that cut blocks, the most blocks and one more, nothing,
     negative lengths and what is no multiple, addresses that are not aligned, streams, a launch that fails."""
-    plain = tuple(0x7F00_0000_0000 + 0x1_0000 * number for number in range(len(source.arguments)))
+    plain, arrays = _plain(source), [n for n, name in enumerate(source.arguments) if name not in source.scalars]
     yield _call(source, plain, source.lengths(), None)
     yield _call(source, plain, source.lengths(), 0x51)
     yield replace(_call(source, plain, source.lengths(), 0x52), status=FAILED)
-    for number, bytes_ in enumerate(source.alignment):
+    for number in arrays:
+        bytes_ = source.alignment[number]
         if bytes_ > 1:
             for off in (bytes_ // 2, 1):
                 moved = tuple(address + off * (place == number) for place, address in enumerate(plain))
                 yield HostCall(moved, source.lengths(), None, None, None)
         yield _call(source, (*plain[:number], plain[number] + 256, *plain[number + 1 :]), source.lengths(), None)
-    if len(plain) > 1:
-        same = tuple(plain[0] for _ in plain)
+    if len(arrays) > 1:
+        same = tuple(plain[arrays[0]] if number in arrays else word for number, word in enumerate(plain))
         yield _call(source, same, source.lengths(), 0x54)
-        for number in range(1, len(plain)):
-            yield _call(source, (*plain[:number], plain[number - 1], *plain[number + 1 :]), source.lengths(), None)
+        for before, number in pairwise(arrays):
+            yield _call(source, (*plain[:number], plain[before], *plain[number + 1 :]), source.lengths(), None)
+    for number, name in enumerate(source.arguments):
+        for word in _SCALARS[source.scalars[name]][1:] if name in source.scalars else ():
+            yield _call(source, (*plain[:number], word, *plain[number + 1 :]), source.lengths(), None)
     if source.tiling is None:
         return
     for place, axis in enumerate(source.tiling.axes):
@@ -95,13 +113,21 @@ def calls(source: CudaSource) -> Iterator[HostCall]:
             yield _call(source, plain, (*lengths[:place], length, *lengths[place + 1 :]), 0x53)
 
 
+def _plain(source: CudaSource) -> tuple[int, ...]:
+    """Return an address for each array and the bits of a number for each scalar, all different."""
+    return tuple(
+        _SCALARS[source.scalars[name]][0] + number if name in source.scalars else 0x7F00_0000_0000 + 0x1_0000 * number
+        for number, name in enumerate(source.arguments)
+    )
+
+
 def calls_named(source: CudaSource, text: str, printed: str) -> Iterator[HostCall]:
     """Yield calls with the lengths that numbers in a text's host function single out, which the printed one has not:
     each number, one less and one more, of elements, steps and tiles."""
     if source.tiling is None:
         return
     numbers = _numbers(text, source.launcher) - _numbers(printed, source.launcher)
-    plain = tuple(0x7F00_0000_0000 + 0x1_0000 * number for number in range(len(source.arguments)))
+    plain = _plain(source)
     for place, axis in enumerate(source.tiling.axes):
         lengths = {each * unit + off for each in numbers for unit in (1, axis.step, axis.tile) for off in (-1, 0, 1)}
         for length in sorted(some for some in lengths if 0 < some < 2**63)[:MOST_NAMED]:
@@ -239,7 +265,9 @@ def _result(call: HostCall) -> int:
 
 def _spelled(source: CudaSource, name: str, call: HostCall) -> str:
     words = [*call.addresses, *map(_word, call.lengths), *([] if call.stream is None else [call.stream])]
-    given = ", ".join(f"swizzle_host::Argument{{{word}ull}}" for word in words)
+    kinds = [f"Scalar<{C_TYPE[source.scalars[n]]}>" if n in source.scalars else "Argument" for n in source.arguments]
+    kinds += ["Argument"] * (len(words) - len(kinds))
+    given = ", ".join(f"swizzle_host::{kind}{{{word}ull}}" for kind, word in zip(kinds, words, strict=True))
     return f"{source.namespace}::{name}({given})"
 
 

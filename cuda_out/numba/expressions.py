@@ -45,7 +45,7 @@ class NumbaExpressions(Struct):
     used: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
 
-    def type_name(self, dtype: DType, expr: ir.Expr | ir.Stmt) -> str:
+    def type_name(self, dtype: DType, expr: ir.Expr | ir.Stmt | ir.Parameter) -> str:
         """Return numba's name of an element type, and note that the module must import it."""
         self.require(dtype, expr.place)
         self.used.add(NUMBA_TYPE[dtype])

@@ -92,6 +92,8 @@ class _Module:
     def source(self, provenance: Sequence[str]) -> NumbaSource:
         for parameter in self.program.parameters:
             self.expressions.require(parameter.dtype, parameter.place)
+            if parameter.is_scalar:
+                self.expressions.type_name(parameter.dtype, parameter)
         self.statements.kernel_body()
         body, out = self.body.text(), PythonLines()
         out.line("# SPDX-License-Identifier: MIT-0")
@@ -136,6 +138,8 @@ class _Module:
     def _says(self, parameter: Parameter) -> str:
         role = "" if parameter.role == "in" else f"{parameter.role} "
         dtype = NUMBA_TYPE[parameter.dtype]
+        if parameter.is_scalar:
+            return f"{self.names[parameter.name]}: {dtype}, one number"
         return f"{self.names[parameter.name]}: {role}{dtype}[{', '.join(self._shape(parameter))}]"
 
     def _length(self, axis: Axis) -> str:
@@ -175,12 +179,15 @@ class _Module:
         lengths = [tiles.lengths[axis.axis] for axis in axes] if tiles else []
         with out.nested(f"def {self.launcher}({', '.join([*names, 'stream=0'])}):"):
             out.line('"""Launch the kernel on arrays with __cuda_array_interface__: numba, CuPy, PyTorch."""')
-            for name in names:
-                out.line(f"{name} = cuda.as_cuda_array({name})")
+            for name, parameter in zip(names, program.parameters, strict=True):
+                convert = NUMBA_TYPE[parameter.dtype] if parameter.is_scalar else "cuda.as_cuda_array"
+                out.line(f"{name} = {convert}({name})")
             for axis, length in zip(axes, lengths, strict=True):
                 out.line(f"{length} = {self._length(axis.axis)}")
             with out.nested("checks = ("):
                 for name, parameter in zip(names, program.parameters, strict=True):
+                    if parameter.is_scalar:
+                        continue
                     shape = ", ".join(self._shape(parameter)) + ("," if len(parameter.shape) == 1 else "")
                     out.line(f'("{name}", {name}, "{NUMBA_TYPE[parameter.dtype]}", ({shape})),')
             out.line(")")

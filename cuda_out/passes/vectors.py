@@ -60,8 +60,8 @@ class VectorAccess(Struct, frozen=True):
 
 
 def arrays_in_memory(program: Program) -> dict[str, InMemory]:
-    """Return the parameters and the shared arrays, by name."""
-    found: dict[str, InMemory] = {parameter.name: parameter for parameter in program.parameters}
+    """Return the parameters that are arrays and the shared arrays, by name."""
+    found: dict[str, InMemory] = {parameter.name: parameter for parameter in program.parameters if parameter.shape}
     for stmt in statements(program.body):
         if isinstance(stmt, ir.DeclareArray) and stmt.memory == "shared":
             found[stmt.name] = stmt

@@ -2,7 +2,8 @@
 
 A register of n bits holds a polynomial modulo 2^n, so sums and products are exact whatever the variables are. What
 reads it as a number (a comparison, a wider type) needs its bounds: where they leave the type, nothing is said. Thus a
-product of 32 bits that would wrap at a huge block is not taken for one that does not.
+product of 32 bits that would wrap at a huge block is not taken for one that does not. A comparison that is not decided
+is a predicate of its own, which may be joined with one that makes it irrelevant.
 """
 
 from __future__ import annotations
@@ -142,9 +143,27 @@ class Indices:
                     raise NotInterpreted(f"{head} of {show(a)} and {show(b)}")
                 return self.value(a if (high <= 0) == (head == "min") else b, size)
             case "setp":
-                return self._compare(rest.split("."), v, row), 0
+                try:
+                    return self._compare(rest.split("."), v, row), 0
+                except NotInterpreted as error:  # a compiler compares before it knows that the answer matters
+                    return self._undecided(str(error))
+            case "and" | "or":
+                return self._joined(head, row)
             case _:
                 raise NotInterpreted(f"{operation.name} of a block's number")
+
+    def _undecided(self, why: str) -> Value:
+        """Return a predicate that nothing is known of; who is steered by it shows the reason."""
+        return self.value({(f"undecided: {why}",): 1}, 8)
+
+    def _joined(self, head: str, row: Sequence[Value]) -> Value:
+        """Return two predicates joined, of which one at least is undecided: the other one may decide."""
+        (a, open_a), (b, open_b) = row
+        decides = 0 if head == "and" else 1
+        for bit, undecided in ((a, open_a), (b, open_b)):
+            if not undecided and int(bit != 0) == decides:
+                return decides, 0
+        return 0, open_a or open_b
 
     def _bitwise(self, head: str, size: int, v: Sequence[Polynomial], row: Sequence[Value]) -> Polynomial:
         """Bits of which one side is known, and which the other one's variables do not reach."""
@@ -184,6 +203,8 @@ class Indices:
             raise NotInterpreted(f"whether {show(a)} is {compare} {show(b)}")
         if not more:
             return int(yes)
+        if row[2][1]:
+            raise NotInterpreted(f"{more[0]} of a predicate that is {show(self.polynomial(row[2], 8))}")
         other = row[2][0] != 0
         return int({"and": yes and other, "or": yes or other, "xor": yes != other}[more[0]])
 

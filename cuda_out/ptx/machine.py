@@ -50,6 +50,13 @@ class LaunchArray(Struct, frozen=True):
     writable: bool
 
 
+class LaunchScalar(Struct, frozen=True):
+    """A number that a launch is given by value and that is a term: element type, term."""
+
+    kind: str
+    term: int
+
+
 class PtxMachine:
     """One launch of one kernel; `operators` are the functions of its module that are known by what they compute."""
 
@@ -57,7 +64,7 @@ class PtxMachine:
         self,
         kernel: Kernel,
         shape: LaunchShape,
-        arguments: Sequence[LaunchArray | int | np.generic],
+        arguments: Sequence[LaunchArray | LaunchScalar | int | np.generic],
         deferred: Notes,
         operators: Mapping[str, Operation] | None = None,
     ) -> None:
@@ -73,10 +80,14 @@ class PtxMachine:
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
-            size = 8 * argument.itemsize if isinstance(argument, np.generic) else 64
+            size = 64
+            if isinstance(argument, np.generic):
+                size = 8 * argument.itemsize
+            elif isinstance(argument, LaunchScalar):
+                size = width(argument.kind)
             if width(kind) != size:
                 raise NotInterpreted(f"the parameter {name} is .{kind}: {size} bits are passed")
-            self.parameters[name] = self._place(argument) if isinstance(argument, LaunchArray) else int(argument)
+            self.parameters[name] = self._given(argument)
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
         for array in kernel.arrays:
             size = cell[array.space]
@@ -86,6 +97,19 @@ class PtxMachine:
             writable = array.space not in ("const", "global")
             region = self.memory.add(array.name, array.space, array.size, size, data, None, writable)
             self.registers.symbols[array.name] = region.base
+
+    def _given(self, argument: LaunchArray | LaunchScalar | int | np.generic) -> int | Register:
+        """Return what a parameter holds: an address, a term, or the bits of a number."""
+        match argument:
+            case LaunchArray():
+                return self._place(argument)
+            case LaunchScalar(term=term):
+                every = self.registers.every
+                return np.zeros(len(every), np.uint64), np.full(len(every), term, np.int64)
+            case np.generic():
+                return int(np.array(argument).view(f"u{argument.itemsize}"))
+            case _:
+                return argument
 
     def _place(self, argument: LaunchArray) -> int:
         cell = width(argument.kind) // 8

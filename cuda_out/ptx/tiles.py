@@ -22,7 +22,7 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.forms import InstructionForm, form
 from cuda_out.ptx.indices import INDEX, Indices, Polynomial, Value, plus, product, show, variable
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
-from cuda_out.ptx.machine import LaunchArray, PtxMachine
+from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken, Lanes, Region
 from cuda_out.ptx.notes import Notes
@@ -201,6 +201,8 @@ class TileRegisters(Registers):
             steers |= terms >= INDEX
         if not steers.any() or (operation.name == "selp" and not values[2][1].any()):
             return super().apply(operation, values, at)
+        if operation.name == "selp":
+            self.no_index(values[2], "a choice by a predicate")
         bits, found = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         if not steers.all():
             some = [(b[~steers], t[~steers]) for b, t in values]
@@ -331,10 +333,12 @@ class TileValidator:
         most = {f"block {each.axis}": MOST_BLOCKS[each.axis] - 1 for each in tiling.axes}
         most |= {f"rest {each.axis}": each.tile * MOST_BLOCKS[each.axis] for each in tiling.axes}
         self.indices = Indices(most)
-        self.windows = {p.name: Window(p, tiling, self.cuts) for p in program.parameters}
+        self.windows = {p.name: Window(p, tiling, self.cuts) for p in program.parameters if not p.is_scalar}
         self.arguments = [self._argument(parameter) for parameter in program.parameters]
 
-    def _argument(self, parameter: Parameter) -> LaunchArray:
+    def _argument(self, parameter: Parameter) -> LaunchArray | LaunchScalar:
+        if parameter.is_scalar:
+            return LaunchScalar(KIND_OF[parameter.dtype], self.written.terms.atom(parameter.name, 0))
         window, given = self.windows[parameter.name], parameter.role != "out"
         atoms = np.full(window.cells, NEVER, np.int64)
         for index in itertools.product(*map(range, window.shape)) if given else ():

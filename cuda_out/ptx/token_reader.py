@@ -153,14 +153,19 @@ class TokenReader:
         return tuple(found)
 
     def parameter(self) -> tuple[str, str]:
-        """Read one, from `.param` to its name."""
+        """Read one, from `.param` to its name; bytes that are aligned as a number of their size are one (`__half`)."""
         begin = self.expect(".param")
-        self._alignment()
+        align = self._alignment()
         kind = self.kind()
         if self.found(".ptr"):
             self.found(".global")
             self._alignment()
         name = self.word()
+        if kind == "b8" and align in (2, 4, 8) and self.found("["):
+            if self.integer() != align:
+                raise NotInterpreted(f"{self.refused(begin)}, a parameter that is no number and no pointer")
+            self.expect("]")
+            return name, f"b{8 * align}"
         if kind == "pred" or self.next.text == "[":
             raise NotInterpreted(f"{self.refused(begin)}, a parameter that is no number and no pointer")
         return name, kind

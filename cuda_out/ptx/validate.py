@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, width
-from cuda_out.ptx.machine import LaunchArray, PtxMachine
+from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
@@ -71,8 +71,11 @@ class Validator:
         self.operators = operators_of(program)
         terms, kinds = written.terms, {p.name: KIND_OF[p.dtype] for p in program.parameters}
         self.outputs = sum(len(values) for values in wanted.values())
-        self.arguments = []
+        self.arguments: list[LaunchArray | LaunchScalar] = []
         for parameter in program.parameters:
+            if parameter.is_scalar:
+                self.arguments.append(LaunchScalar(kinds[parameter.name], terms.atom(parameter.name, 0)))
+                continue
             size, given = prod(parameter.shape), parameter.role != "out"
             atoms = np.array([terms.atom(parameter.name, i) if given else 0 for i in range(size)], np.int64)
             writable = parameter.role in ("out", "inout")

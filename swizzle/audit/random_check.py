@@ -46,7 +46,7 @@ def _random(parameter: Parameter, rng: np.random.Generator) -> Lanes:
         return found.reshape(parameter.shape)
     dtype: Any = np.dtype(NUMPY_DTYPES[parameter.dtype])
     limits = np.iinfo(dtype)
-    return rng.integers(limits.min, limits.max, parameter.shape, dtype=dtype, endpoint=True)
+    return np.asarray(rng.integers(limits.min, limits.max, parameter.shape, dtype=dtype, endpoint=True))
 
 
 def _flat(value: Any, parameter: Parameter) -> list[Any]:

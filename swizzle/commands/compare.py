@@ -21,7 +21,7 @@ from swizzle.commands.trial import Array, trials
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter
 
-Argument: TypeAlias = "Array | np.int64"
+Argument: TypeAlias = "Array | np.generic"
 ORDERS = (0, 1, 2, 3)
 """In how many orders of lanes, warps and blocks the emulation runs a kernel: up, down, and two at random."""
 
@@ -44,10 +44,8 @@ class Compared(Struct, frozen=True):
 
 
 def arguments(size: LaunchSize, arrays: Sequence[Array]) -> list[Argument]:
-    """Return what the kernel takes: its arrays, then its lengths."""
-    import numpy as np
-
-    return [*arrays, *map(np.int64, size.lengths)]
+    """Return what the kernel takes: its arrays and scalars, then its lengths."""
+    return [*(array if array.ndim else array[()] for array in arrays), *map(np.int64, size.lengths)]
 
 
 def on_cpu(source: CudaSource) -> Runner:

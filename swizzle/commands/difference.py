@@ -71,7 +71,7 @@ def numeric_difference(program: Program, spec: Callable[..., Any]) -> Difference
     program = replace(program, parameters=tuple(replace(p, dtype=_wide(p.dtype)) for p in program.parameters))
     for seed, kind in enumerate(KINDS):
         rng = np.random.default_rng(seed)
-        given = {p.name: _random(p, rng, kind) for p in inputs(program)}
+        given = {p.name: np.asarray(_random(p, rng, kind)) for p in inputs(program)}
         wanted = numbers(program, spec, given)
         run = Machine(program, _Doubles(), {name: array.reshape(-1) for name, array in given.items()}).run()
         for parameter in outputs(program):

@@ -127,6 +127,8 @@ def _trial(
             largest, wide = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0)), got.astype(np.float64)
             with np.errstate(all="ignore"):
                 bound = SLACK * bounds[parameter.name]
+                own = float(np.finfo(got.dtype).eps) / 2 * np.abs(want)  # what is wanted has been rounded, too
+                bound = np.where((bound > 0) & np.isfinite(own), bound + own, bound)
                 near = (wide == want) | (np.abs(wide - want) <= bound) | (np.isposinf(bound) & (kind != "infinities"))
             none = np.isnan(want) & (np.isnan(wide) | (not spreads)) if kind == "infinities" else np.False_
             different = ~(near | none)
@@ -148,20 +150,23 @@ def _trial(
 
 
 def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) -> Array:
-    """Return data for one parameter; what the kernel must overwrite starts as a value that no output should keep."""
+    """Return data for one parameter, of a scalar as an array of shape ().
+
+    What the kernel must overwrite starts as a value that no output should keep.
+    """
     dtype: np.dtype[Any] = np.dtype(NUMPY_DTYPES[parameter.dtype])
     if parameter.role == "out":
         return np.full(parameter.shape, np.nan if parameter.dtype.is_float else np.iinfo(dtype).max, dtype)
     if parameter.dtype.is_float and kind not in ("whole numbers", "infinities"):
         scale = 2.0 ** (SCALES.get(kind, 0) * (4 if parameter.dtype is DType.F16 else 20))
-        return (scale * rng.standard_normal(parameter.shape)).astype(dtype)
+        return np.asarray(scale * rng.standard_normal(parameter.shape)).astype(dtype)
     if kind == "all magnitudes":
-        bits: Array = rng.integers(0, 1 << 64, parameter.shape, np.uint64, endpoint=False).astype(dtype)
+        bits: Array = np.asarray(rng.integers(0, 1 << 64, parameter.shape, np.uint64, endpoint=False)).astype(dtype)
         bits >>= rng.integers(0, 8 * dtype.itemsize, parameter.shape).astype(dtype)
         return bits
     largest = LARGEST.get(parameter.dtype, 100)
     smallest = 0 if parameter.dtype in (DType.U32, DType.U64) else -largest
-    found = rng.integers(smallest, largest, parameter.shape, endpoint=True).astype(dtype)
+    found: Array = np.asarray(rng.integers(smallest, largest, parameter.shape, endpoint=True)).astype(dtype)
     if kind == "infinities" and parameter.dtype.is_float and parameter.role in ("in", "inout"):
         found[rng.random(parameter.shape) < 0.1] = rng.choice((-np.inf, np.inf))
     return found

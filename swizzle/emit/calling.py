@@ -7,7 +7,9 @@ arrays are copied to a GPU and back. Without a GPU, they go through the CPU emul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from math import prod
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from symbolic.ir.program import Axis, Parameter, Program
 
 
 class _View(Struct, frozen=True):
-    """One argument: where its elements are, and what they are. `typestr` is NumPy's, such as '<f4'."""
+    """One array: where its elements are, and what they are. `typestr` is NumPy's, such as '<f4'."""
 
     on_device: bool
     shape: tuple[int, ...]
@@ -41,25 +43,28 @@ class _View(Struct, frozen=True):
 
 
 def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
-    """Run a solved kernel on arrays, in the order of its parameters; outputs are written in place.
+    """Run a solved kernel on arrays and numbers, in the order of its parameters; outputs are written in place.
 
     Raises SwizzleError for arrays that do not fit.
     """
     program = solution.program
-    views = _views(program, arrays)
-    on_device = views[0].on_device if views else False
+    _check_count(program, arrays)
+    scalars = {p.name: _scalar(p, value) for p, value in zip(program.parameters, arrays, strict=True) if p.is_scalar}
+    views = _views({p: a for p, a in zip(program.parameters, arrays, strict=True) if not p.is_scalar}, program)
+    on_device = any(view.on_device for view in views.values())
     if stream is not None and not on_device:
         raise SwizzleError("stream= with NumPy arrays", expected="device arrays", fix="leave out stream=")
-    source, grid, lengths = _text_for(solution, [view.shape for view in views])
+    source, grid, lengths = _text_for(solution, [views[p].shape if p in views else () for p in program.parameters])
     if 0 in grid:
         return  # arrays of length 0
 
-    given = [*arrays, *map(np.int64, lengths)]
+    given = [scalars.get(p.name, array) for p, array in zip(program.parameters, arrays, strict=True)]
+    given += map(np.int64, lengths)
     if not on_device and not gpu_available()[0]:
         emulate(source.text, source.entry, grid, program.block, given)
         return
-    for parameter, view, bytes_ in zip(program.parameters, views, source.alignment, strict=True):
-        if on_device and view.address % bytes_:
+    for parameter, bytes_ in zip(program.parameters, source.alignment, strict=True):
+        if on_device and parameter in views and views[parameter].address % bytes_:
             raise _wrong(
                 parameter,
                 f"starts at an address that is not a multiple of {bytes_} bytes",
@@ -72,38 +77,65 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
 # ---- the arrays ------------------------------------------------------------------------------------------------
 
 
-def _views(program: Program, arrays: Sequence[Any]) -> list[_View]:
-    """Check everything about the arrays but their shapes."""
+def _check_count(program: Program, arrays: Sequence[Any]) -> None:
     if len(arrays) != len(program.parameters):
+        what = "argument" if any(p.is_scalar for p in program.parameters) else "array"
         raise SwizzleError(
-            f"{program.name} is called with {len(arrays)} array{'s' if len(arrays) != 1 else ''}",
+            f"{program.name} is called with {len(arrays)} {what}{'s' if len(arrays) != 1 else ''}",
             expected=f"{len(program.parameters)}, in this order: {', '.join(map(_declared, program.parameters))}",
         )
-    named = list(zip(program.parameters, arrays, strict=True))
-    views = [_view(parameter, array) for parameter, array in named]
-    if len({view.on_device for view in views}) > 1:
+
+
+def _views(arrays: Mapping[Parameter, Any], program: Program) -> dict[Parameter, _View]:
+    """Check everything about the arrays but their shapes."""
+    views = {parameter: _view(parameter, array) for parameter, array in arrays.items()}
+    if len({view.on_device for view in views.values()}) > 1:
         host, device = (
-            ", ".join(p.name for p, view in zip(program.parameters, views, strict=True) if view.on_device is there)
-            for there in (False, True)
+            ", ".join(p.name for p, view in views.items() if view.on_device is there) for there in (False, True)
         )
         raise SwizzleError(
             f"{program.name} is called with NumPy arrays ({host}) and device arrays ({device})",
             expected="one or the other",
             fix="copy the NumPy arrays to the device, for example with numba's cuda.to_device",
         )
-    for parameter, view in zip(program.parameters, views, strict=True):
+    for parameter, view in views.items():
         _check(parameter, view)
-    for later, (parameter, view) in enumerate(zip(program.parameters, views, strict=True)):
-        for other, earlier in zip(program.parameters[:later], views, strict=False):
-            writes = {parameter.role, other.role} & {"out", "inout"}
-            if writes and max(view.address, earlier.address) < min(view.end, earlier.end):
-                raise _wrong(
-                    parameter,
-                    f"shares memory with {other.name}",
-                    "arrays apart from each other where one is written",
-                    "pass a copy of one of them",
-                )
+    for (other, earlier), (parameter, view) in combinations(views.items(), 2):
+        writes = {parameter.role, other.role} & {"out", "inout"}
+        if writes and max(view.address, earlier.address) < min(view.end, earlier.end):
+            raise _wrong(
+                parameter,
+                f"shares memory with {other.name}",
+                "arrays apart from each other where one is written",
+                "pass a copy of one of them",
+            )
     return views
+
+
+def _scalar(parameter: Parameter, value: Any) -> np.generic:
+    """Return a number as the kernel takes it: a float rounded to its type, an integer that fits."""
+    dtype: np.dtype[Any] = np.dtype(NUMPY_DTYPES[parameter.dtype])
+    kind, wanted = type(value).__name__, f"one number, {parameter.dtype.value}"
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        what = f"is an array of shape {tuple(value.shape)}" if hasattr(value, "shape") else f"is a {kind}"
+        raise _wrong_scalar(parameter, what, wanted, "pass a number, such as 2")
+    if parameter.dtype.is_float:
+        with np.errstate(all="ignore"):
+            rounded: np.generic = dtype.type(value)
+            return rounded
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if not isinstance(value, Integral):
+        raise _wrong_scalar(parameter, f"is {value!r}", f"{wanted}: an integer", "round it")
+    if not low <= int(value) <= high:
+        raise _wrong_scalar(parameter, f"is {int(value)}", f"{wanted}: from {low} to {high}", "declare a wider type")
+    whole: np.generic = dtype.type(int(value))
+    return whole
+
+
+def _wrong_scalar(parameter: Parameter, what: str, expected: str, fix: str) -> SwizzleError:
+    return SwizzleError(f"the scalar {parameter.name} {what}", expected=expected, fix=fix)
 
 
 def _view(parameter: Parameter, array: Any) -> _View:
@@ -159,6 +191,8 @@ def _wrong(parameter: Parameter, what: str, expected: str, fix: str) -> SwizzleE
 
 
 def _declared(parameter: Parameter) -> str:
+    if parameter.is_scalar:
+        return f"{parameter.name} {parameter.dtype.value} (a number)"
     shape = ", ".join(map(str, parameter.shape))
     return f"{parameter.name} {parameter.dtype.value}[{shape}]" + (
         f" ({parameter.role})" if parameter.role != "in" else ""
@@ -219,11 +253,9 @@ def _lengths(program: Program, tiling: Tiling, shapes: Sequence[tuple[int, ...]]
 
 
 def _wrong_shapes(program: Program, shapes: Sequence[tuple[int, ...]], sizes: Sizes) -> SwizzleError:
-    given = ", ".join(
-        f"{parameter.name}[{', '.join(map(str, shape))}]"
-        for parameter, shape in zip(program.parameters, shapes, strict=True)
-    )
-    expected = ", ".join(f"{p.name}[{', '.join(map(str, p.shape))}]" for p in program.parameters)
+    arrays = [(p, shape) for p, shape in zip(program.parameters, shapes, strict=True) if not p.is_scalar]
+    given = ", ".join(f"{parameter.name}[{', '.join(map(str, shape))}]" for parameter, shape in arrays)
+    expected = ", ".join(f"{p.name}[{', '.join(map(str, p.shape))}]" for p, _ in arrays)
     fix = "declare other sizes in the sketch and solve it again"
     if isinstance(sizes, Tiling):
         expected, fix = sizes_text(program, sizes).removeprefix("any length: "), ""

@@ -155,7 +155,8 @@ def about_sizes(program: Program, sizes: Sizes) -> list[str]:
     if not isinstance(sizes, Tiling):
         return ["", *wrap(f"For the sizes below only: {sizes}.", WIDTH)]
     names = " x ".join(_length_names(program, sizes))
-    shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in program.parameters)
+    arrays = [p for p in program.parameters if not p.is_scalar]
+    shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in arrays)
     compared = ", ".join(lengths_text(each) for each in sizes.evidence)
     said = (
         f"Any length: proved in full for {shapes}. At every length each block does what block 0 does, moved, and what "
@@ -219,6 +220,7 @@ def _extents(program: Program, tiling: Tiling) -> dict[str, list[str]]:
             for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
         ]
         for parameter in program.parameters
+        if not parameter.is_scalar
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, coerce, settled
-from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
+from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, LoopName, ScalarName, Scope, StaticName
 from symbolic.ir.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
 from symbolic.ir.spelling import BINARY_OPS
 from symbolic.ir.walk import subexpressions
@@ -56,6 +56,13 @@ def store(reader: ExpressionReader, target: ast.expr, value: Value, node: ast.st
             _require_writable(reader, target, name, meaning)
             stored = coerce(value, meaning.dtype, f"the value stored to {name}")
             return Store(reader.scope.named(name), indices, stored, place)
+        case ast.Subscript(value=ast.Name(id=name)) if isinstance(reader.scope.meanings.get(name), GivenName):
+            reader.mistake(
+                target,
+                f"a store to the scalar {name}",
+                "an out or inout array, a local array or a shared array",
+                "a kernel reads its scalars only: declare an output, y=f32.out[...], in @sketch(...)",
+            )
         case ast.Subscript(value=ast.Name() as base):
             reader.value(target)
             reader.mistake(target, f"{base.id} is not an array", "an out array, a local array or a shared array")
@@ -86,6 +93,13 @@ def _scalar_for(reader: ExpressionReader, target: ast.Name, value: Value) -> Exp
         case LoopName():
             reader.mistake(
                 target, f"an assignment to the loop variable {target.id}", "a variable of your own", "use another name"
+            )
+        case GivenName():
+            reader.mistake(
+                target,
+                f"an assignment to the scalar parameter {target.id}",
+                "a variable of your own: a kernel's parameters keep their values",
+                f"write v = {target.id}, and change v",
             )
         case _:
             reader.mistake(target, f"{target.id} is {kind(meaning)} already", "a name of its own", "use another name")
@@ -163,7 +177,7 @@ def _reads(scope: Scope, value: Value, targets: Sequence[ast.expr]) -> bool:
 def kind(meaning: object) -> str:
     """Say what a name stands for, for an error."""
     match meaning:
-        case ArrayName(memory="parameter") | StaticName():
+        case ArrayName(memory="parameter") | GivenName() | StaticName():
             return "a parameter"
         case ArrayName():
             return "an array"

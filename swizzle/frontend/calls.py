@@ -16,7 +16,7 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.functions import read_function, read_where
 from swizzle.frontend.operators import BOOL, INDEX, Value
 from swizzle.frontend.resolve import MISSING, element_type
-from swizzle.frontend.scope import AccumulatorName, ArrayName
+from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.mathematics import function_of
@@ -315,6 +315,8 @@ def _length(reader: ExpressionReader, node: ast.Call) -> Value:
             return Const(meaning.shape[0], INDEX, place)
         if isinstance(meaning, AccumulatorName) and meaning.shape:
             return Const(meaning.shape[0], INDEX, place)
+        if isinstance(meaning, GivenName):
+            reader.refuse_scalar(argument, argument.id, "the length of the scalar")
     parts = reader.several(argument)
     if parts is None:
         reader.mistake(argument, f"len of {ast.unparse(argument)}", "an array or a tuple")

@@ -31,6 +31,7 @@ from symbolic.ir.program import (
     DType,
     For,
     If,
+    Load,
     Stmt,
     Store,
     Var,
@@ -255,7 +256,8 @@ def _body(function: DeviceFunction) -> Sequence[ast.stmt]:
 
 def _is_plain(value: Value) -> bool:
     """Say whether a value may be written wherever its parameter stands: it reads well, and nothing changes it."""
-    return isinstance(value, FloatLiteral | Const | Coordinate | Var)
+    given = isinstance(value, Load) and not value.indices  # a scalar parameter of the kernel
+    return given or isinstance(value, FloatLiteral | Const | Coordinate | Var)
 
 
 def _changes(body: Sequence[Stmt], given: Mapping[str, str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 from msgspec import field
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from swizzle.frontend import operators
 from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
 from swizzle.frontend.resolve import MISSING, NameReader, element, spell
-from swizzle.frontend.scope import AccumulatorName, ArrayName
+from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.element_types import checked_shape
 from swizzle.source.outside import EXPRESSIONS, NOT_EXPRESSIONS
@@ -249,6 +249,8 @@ class ExpressionReader(NameReader, kw_only=True):
             self.mistake(
                 node, f"an array has no `{node.attr}`", "`shape`, `size` or `ndim`", "index its elements: a[i]"
             )
+        if isinstance(meaning, GivenName):
+            self.mistake(node, f"{name} has no `{node.attr}`: it is one number", f"its value: {name}", "leave it out")
         self.mistake(node, f"{name} has no `{node.attr}`", "an array or an accumulator", "leave it out")
 
     # ---- array elements ----
@@ -261,6 +263,8 @@ class ExpressionReader(NameReader, kw_only=True):
             self.mistake(node, "an accumulator where one value is needed", f"its value: {spell(node)}.value")
         if isinstance(base, ast.Subscript):
             self.mistake(node, "two subscripts in a row", "one subscript with all indices", "write a[i, j] for a[i][j]")
+        if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), GivenName):
+            self.refuse_scalar(node, base.id, "an index of the scalar")
         if isinstance(base, ast.Name) and (base.id in self.bound or self.scope.is_local(base.id)):
             if base.id not in self.bound:
                 self.local(base)
@@ -276,6 +280,13 @@ class ExpressionReader(NameReader, kw_only=True):
         if not 0 <= position < len(parts):
             self.mistake(node, f"index {position} of a tuple of {len(parts)}", f"0 to {len(parts) - 1}")
         return replace(parts[position], place=self.kernel.source.place(node))
+
+    def refuse_scalar(self, node: ast.AST, name: str, what: str) -> NoReturn:
+        """Refuse a scalar parameter where an array is meant."""
+        meaning = self.scope.meanings[name]
+        assert isinstance(meaning, GivenName)
+        declared = f"declare it {self.scope.named(name)}={meaning.dtype.value}[...] in @sketch(...) if it is an array"
+        self.mistake(node, f"{what} {name}", f"its value, which is one number: {name}", declared)
 
     def load(self, node: ast.Subscript) -> Load:
         """Read an array element."""

@@ -17,7 +17,7 @@ from swizzle.frontend.calls import Arguments, require_whole_warps
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.index_loops import IndexLoops
 from swizzle.frontend.operators import INDEX
-from swizzle.frontend.scope import ArrayName
+from swizzle.frontend.scope import ArrayName, GivenName
 from symbolic.errors import Place
 from symbolic.ir.program import Axis, Const, Coordinate, Expr
 
@@ -88,6 +88,10 @@ class HelperCall(Struct, frozen=True):
 def read_array(reader: ExpressionReader, node: ast.expr, what: str) -> tuple[str, ArrayName]:
     """Read an argument that is the name of an array."""
     meaning = reader.scope.meanings.get(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(node, ast.Name) and isinstance(meaning, GivenName):
+        reader.mistake(
+            node, f"{what} is the scalar {node.id}", "the name of an array", f"read it where it stands: {node.id}"
+        )
     if not isinstance(node, ast.Name) or not isinstance(meaning, ArrayName):
         reader.mistake(node, f"{what} is not an array", "the name of an array", "declare one, or name a parameter")
     if node.id not in reader.scope.assigned:

@@ -18,7 +18,7 @@ from swizzle.frontend import calls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.hole_flow import check_hole_arguments
 from swizzle.frontend.resolve import Launch
-from swizzle.frontend.scope import ArrayName, Scope, StaticName
+from swizzle.frontend.scope import ArrayName, GivenName, Scope, StaticName
 from swizzle.frontend.statements import StatementReader
 from swizzle.language.element_types import ArrayType
 from swizzle.source.kernel_source import KernelSource
@@ -31,14 +31,17 @@ MOST_NESTED: Final = 150
 
 
 def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int], launch: Launch) -> Program:
-    """Read a kernel whose parameters are `arguments`, in order: arrays, or ints that are constants in the body."""
+    """Read a kernel whose parameters are `arguments`, in order: arrays, scalars, or ints that are constants in it."""
     scope = Scope.of(kernel.definition)
     parameters = []
     for name, argument in arguments.items():
         if isinstance(argument, int):
             scope.declare(name, StaticName(argument))
             continue
-        scope.declare(name, ArrayName(argument.dtype, argument.shape, "parameter", argument.role))
+        if argument.shape:
+            scope.declare(name, ArrayName(argument.dtype, argument.shape, "parameter", argument.role))
+        else:
+            scope.declare(name, GivenName(argument.dtype))
         place = kernel.keyword_place(name)
         parameters.append(Parameter(name, argument.dtype, argument.shape, argument.role, place))
     expressions = ExpressionReader(kernel, scope, launch, calls=calls)

@@ -24,6 +24,7 @@ from symbolic.ir.program import (
     Const,
     DType,
     Expr,
+    Load,
     Logic,
     OperatorName,
     Select,
@@ -97,7 +98,9 @@ def coerce(value: Value, dtype: DType, what: str) -> Expr:
             value.place,
             f"data-dependent control: {what} is {value.dtype.value} data",
             f"{_noun(dtype)} made of thread coordinates, loop variables, constants and holes",
-            "data may be computed with, but it cannot steer; compute the indices and conditions without it",
+            f"a number that steers is a constant: {value.array}=64 in @sketch(...), or a parameter of the file"
+            if isinstance(value, Load) and not value.indices
+            else "data may be computed with, but it cannot steer; compute the indices and conditions without it",
         )
     fail(value.place, f"{what} is {describe(value)}", _noun(dtype), f"convert it: {dtype.value}(...)")
 

@@ -16,7 +16,7 @@ from typing_extensions import assert_never
 
 from swizzle.frontend import operators
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
-from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, ScalarName, Scope, StaticName
+from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, LoopName, ScalarName, Scope, StaticName
 from swizzle.language.cuda_namespace import NAMESPACES, Dim3, KernelOnly
 from swizzle.language.element_types import ElementType
 from swizzle.language.mathematics import MathNamespace
@@ -24,7 +24,7 @@ from swizzle.language.other_names import here
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
-from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Unary, Var
+from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Load, Unary, Var
 from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 from templates.holes import spellings
@@ -88,6 +88,8 @@ class NameReader(Struct):
         match meaning:
             case ScalarName(dtype=dtype):
                 return Var(self.scope.named(name), dtype, place)
+            case GivenName(dtype=dtype):
+                return Load(self.scope.named(name), (), dtype, place)
             case LoopName(name=variable, dtype=dtype):
                 return Var(variable, dtype, place)
             case ArrayName(shape=shape):

@@ -52,6 +52,12 @@ class AccumulatorName(Struct, frozen=True):
     at: tuple[Expr, ...] = ()
 
 
+class GivenName(Struct, frozen=True):
+    """A scalar parameter: data that the kernel is given by value."""
+
+    dtype: DType
+
+
 class ScalarName(Struct, frozen=True):
     """A scalar variable."""
 
@@ -72,7 +78,7 @@ class StaticName(Struct, frozen=True):
     value: int
 
 
-NameMeaning: TypeAlias = ArrayName | AccumulatorName | ScalarName | LoopName | StaticName
+NameMeaning: TypeAlias = ArrayName | AccumulatorName | GivenName | ScalarName | LoopName | StaticName
 
 
 class Scope(Struct):

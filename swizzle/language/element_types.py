@@ -32,11 +32,17 @@ def kernel_only(name: str, depth: int = 3, fix: str = "") -> NoReturn:
 
 
 class ArrayType(Struct, frozen=True):
-    """The type of an array parameter: `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`."""
+    """The type of an array parameter: `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`.
+
+    A scalar parameter, `f32.scalar`, has the shape `()`.
+    """
 
     dtype: DType
     shape: tuple[int, ...]
     role: Role
+
+    def __getitem__(self, shape: object) -> NoReturn:
+        raise second_shape(self, shape, caller_place())
 
 
 class ArrayRole(Struct, frozen=True):
@@ -72,8 +78,26 @@ class ElementType(Struct, frozen=True):
         """An array that the kernel reads and overwrites."""
         return ArrayRole(self.dtype, "inout")
 
+    @property
+    def scalar(self) -> ArrayType:
+        """One number, which the kernel takes by value."""
+        return ArrayType(self.dtype, (), "in")
+
     def __call__(self, value: Any) -> Any:
         kernel_only(f"{self.dtype.value}(...)", fix="leave it out of a specification, whose numbers have no types")
+
+
+def second_shape(given: ArrayType, shape: object, place: Place | None) -> SwizzleError:
+    """Say what is wrong with a shape behind what has one, or is one number."""
+    name = given.dtype.value
+    if given.shape:
+        return SwizzleError(f"two shapes for {name}", place=place, expected=f"one: {name}[4, 32]")
+    return SwizzleError(
+        f"a shape for {name}.scalar, which is one number",
+        place=place,
+        expected=f"{name}.scalar, or an array",
+        fix=f"write {name}[{shape!r}] for an array".replace("[(", "[").replace(")]", "]"),
+    )
 
 
 def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, ...]:

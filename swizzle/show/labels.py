@@ -39,7 +39,9 @@ class Labels:
         self.shapes = {parameter.name: parameter.shape for parameter in program.parameters}
         self.shapes |= {array.name: array.shape for array in program.body if isinstance(array, DeclareArray)}
         self.names = _short_names(list(self.shapes))
-        self.main = {parameter.name for parameter in program.parameters if parameter.role != "const"}
+        self.main = {
+            parameter.name for parameter in program.parameters if parameter.role != "const" and parameter.shape
+        }
         self.ranks: dict[str, dict[int, float]] = {}
         for name in self.shapes:
             met = sorted({i for t in seen for array, i in self._elements(t) if array == name})

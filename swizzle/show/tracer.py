@@ -142,6 +142,8 @@ class Tracer(Machine):
             return super().value(node, mask)
         self.depth += 1
         match node:
+            case Load(indices=()):  # a scalar parameter, which nothing moves
+                found = super().value(node, mask)
             case Var() | Load() | Shuffle() | AccumulatorValue():
                 found, leaf = self._leaf(node, mask)
                 self.leaves += [leaf] if leaf else []

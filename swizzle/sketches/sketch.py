@@ -42,9 +42,9 @@ OPTIONS: Final = ("spec", "block", "grid", "warp_size", "filled_from")
 
 
 class Spec(Struct, frozen=True):
-    """A specification: a sequential function from the kernel's input arrays to its output arrays.
+    """A specification: a sequential function from the kernel's inputs, arrays and scalars, to its output arrays.
 
-    `parameters` are the names of its array arguments; `constants` are its int arguments that the sketch has fixed.
+    `parameters` are the names of its inputs; `constants` are its int arguments that the sketch has fixed.
     """
 
     name: str
@@ -142,7 +142,8 @@ def sketch(
 
     `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three. `warp_size` is a power of two from 1
     to 64; with 64, the sketch can be solved and checked, but not printed. A parameter is an array type, `f32[130]`
-    (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, or an int that is a constant in the kernel.
+    (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, a scalar's type, `f32.scalar` (one number, passed by
+    value), or an int that is a constant in the kernel.
     `filled_from` names sketches that are solved first; the holes of device functions that they solve are taken from
     their solutions. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
     """
@@ -366,9 +367,19 @@ def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
     raise SwizzleError(
         f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
         place=kernel.keyword_place(name),
-        expected="an array type, such as f32[130] or f32.out[128], or an int",
-        fix=f"write {name}={kind or 'f32'}[...] with its shape",
+        expected="an array type, such as f32[130] or f32.out[128], or a scalar's, f32.scalar, or an int",
+        fix=_with_a_type(name, value, kind),
     )
+
+
+def _with_a_type(name: str, value: Any, kind: str) -> str:
+    if isinstance(value, float):
+        return (
+            f"write {name}=f32.scalar for a number that each call gives, or {name.upper()} = {value!r} above the sketch"
+        )
+    if kind:
+        return f"write {name}={kind}[...] with its shape, or {name}={kind}.scalar for one number"
+    return f"write {name}=f32[...] with its shape"
 
 
 def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, ArrayType | int]) -> Spec:
@@ -387,12 +398,14 @@ def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, Arr
     made = spec(given)
     constants = {name: value for name, value in arguments.items() if isinstance(value, int) and name in made.parameters}
     arrays = tuple(name for name in made.parameters if name not in constants)
-    inputs = [n for n, value in arguments.items() if isinstance(value, ArrayType) and value.role != "out"]
+    given = {n: value for n, value in arguments.items() if isinstance(value, ArrayType) and value.role != "out"}
+    inputs, scalars = list(given), any(not value.shape for value in given.values())
     if len(arrays) != len(inputs):
+        what = ("input" if scalars else "array") + "s" * (len(arrays) != 1 or not scalars)
         raise SwizzleError(
-            f"the specification {made.name} takes {len(arrays)} arrays ({', '.join(arrays) or 'none'})",
+            f"the specification {made.name} takes {len(arrays)} {what} ({', '.join(arrays) or 'none'})",
             place=kernel.keyword_place("spec"),
-            expected=f"the kernel's input arrays in order: {', '.join(inputs) or 'none'}",
+            expected=f"the kernel's {'inputs' if scalars else 'input arrays'} in order: {', '.join(inputs) or 'none'}",
             fix=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
         )
     return Spec(made.name, made.function, arrays, made.place, constants)

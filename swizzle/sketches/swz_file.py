@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from swizzle.language.device_function import device_function
-from swizzle.language.element_types import ArrayType, checked_shape
+from swizzle.language.element_types import ArrayType, checked_shape, second_shape
 from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters
@@ -246,7 +246,7 @@ class SwzReader:
         return tuple(above[part.id] for part in nodes if isinstance(part, ast.Name))
 
     def _option(self, node: ast.expr) -> Any:
-        """Evaluate a sketch's argument: an array type, or an int or tuple of ints."""
+        """Evaluate a sketch's argument: an array type, a scalar's, or an int or tuple of ints."""
         root: ast.expr = node.value if isinstance(node, ast.Subscript) else node
         role = "in"
         if isinstance(root, ast.Attribute):
@@ -255,17 +255,20 @@ class SwzReader:
             if isinstance(root, ast.Name) and root is not node and root.id not in self.names and (fix := here(root.id)):
                 self._fail(root, f"{root.id} is not an element type", "f32[128] or its like", fix)
             return self._evaluate(node)
-        if role not in ROLES:
+        if role not in ROLES and role != "scalar":
             self._fail(
                 node,
                 f"{root.id} has no role `{role}`",
-                "const, out or inout",
-                near(role, ROLES) or f"write {root.id}.out for an output",
+                "const, out, inout or scalar",
+                near(role, [*ROLES, "scalar"]) or f"write {root.id}.out for an output",
             )
+        element = ELEMENT_TYPES[root.id]
+        if role == "scalar":
+            if isinstance(node, ast.Subscript):
+                raise second_shape(element.scalar, self._evaluate(node.slice), self.source.place(node))
+            return element.scalar
         if not isinstance(node, ast.Subscript):
-            return ELEMENT_TYPES[root.id]
+            return element
         shape = self._evaluate(node.slice)
         spelled = root.id if role == "in" else f"{root.id}.{role}"
-        return ArrayType(
-            ELEMENT_TYPES[root.id].dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role]
-        )
+        return ArrayType(element.dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role])

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from swizzle.specs.wrapping import unwrapped, wrapped
 from symbolic.algebra.numbers import NUMPY_DTYPES
-from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
+from symbolic.algebra.terms import Datum, Term, Terms, symbolic_input
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import OperatorName, Parameter, Program
@@ -31,6 +31,7 @@ def outputs(program: Program) -> tuple[Parameter, ...]:
 
 def symbolic_inputs(program: Program, terms: Terms) -> dict[str, npt.NDArray[np.int64]]:
     """Return each input parameter as a flat array of its variables."""
+    terms.scalars.update(p.name for p in inputs(program) if p.is_scalar)
     return {
         p.name: np.array([terms.atom(p.name, i) for i in range(int(np.prod(p.shape, dtype=np.int64)))], np.int64)
         for p in inputs(program)
@@ -42,7 +43,7 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
 
     Raises `SwizzleError` when the specification fails or returns other shapes than the kernel's.
     """
-    arrays = [SymbolicArray(terms, p.name, p.shape) for p in inputs(program)]
+    arrays = [symbolic_input(terms, p.name, p.shape) for p in inputs(program)]
     place = _place(program, spec)
     returned = _by_name(program, _call(program, spec, arrays), place)
     found: dict[str, list[Term]] = {}
@@ -120,8 +121,11 @@ def numbers(
 
 def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> dict[str, Any]:
     """Return what the specification makes of some NumPy arrays, by the outputs' names."""
-    wraps = any(array.dtype.kind == "u" for array in arrays)
-    return _by_name(program, (_call_wrapping if wraps else _call)(program, spec, arrays), _place(program, spec))
+    if any(array.dtype.kind == "u" for array in arrays):
+        said = _call_wrapping(program, spec, arrays)
+    else:
+        said = _call(program, spec, [array if array.ndim else array[()] for array in arrays])
+    return _by_name(program, said, _place(program, spec))
 
 
 def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArray[Any]:
@@ -181,7 +185,7 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
         place = error.place or _failing(error, spec) or program.place
         raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
     except Exception as error:
-        shapes = ", ".join(f"{p.name} {'x'.join(map(str, p.shape))}" for p in inputs(program))
+        shapes = ", ".join(f"{p.name} {'x'.join(map(str, p.shape)) or 'a number'}" for p in inputs(program))
         raise SwizzleError(
             f"the specification fails: {type(error).__name__}: {error}",
             place=_failing(error, spec) or program.place,
@@ -193,13 +197,18 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
 
 
 def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
-    """Call a specification on unsigned arrays; where NumPy refuses a Python int, such as -1, the int wraps."""
+    """Call a specification on inputs, unsigned ones among them; where NumPy refuses a Python int (-1), it wraps."""
     try:
-        return spec(*[np.array(array) for array in arrays])
+        return spec(*_given(arrays))
     except (OverflowError, SwizzleError):
-        return unwrapped(_call(program, spec, [wrapped(array) for array in arrays]))
+        return unwrapped(_call(program, spec, _given([wrapped(array) for array in arrays])))
     except Exception:
         return _call(program, spec, arrays)
+
+
+def _given(arrays: list[Any]) -> list[Any]:
+    """Return what a specification receives: arrays of its own, and the number that a scalar is."""
+    return [np.array(array) if np.ndim(array) else array[()] for array in arrays]
 
 
 def _failing(error: Exception, spec: Callable[..., Any]) -> Place | None:

@@ -30,9 +30,13 @@ UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no val
 
 
 class Terms:
-    """The table of terms. `nodes[t]` is ('atom', (array, index)), ('const', (value,)) or (operator, arguments)."""
+    """The table of terms. `nodes[t]` is ('atom', (array, index)), ('const', (value,)) or (operator, arguments).
+
+    `scalars` are the names of inputs that are one number, the only element of an array that is not shown as one.
+    """
 
     def __init__(self) -> None:
+        self.scalars: set[str] = set()
         self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
         self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
         self._constants: set[Term] = set()
@@ -220,7 +224,7 @@ class Terms:
         op, args = self.nodes[term]
         match op:
             case "atom":
-                return f"{args[0]}[{args[1]}]"
+                return args[0] if args[0] in self.scalars else f"{args[0]}[{args[1]}]"
             case "const":
                 return str(float(args[0]) if isinstance(args[0], Fraction) else args[0])
             case "unwritten":
@@ -527,3 +531,11 @@ class SymbolicArray(Struct, frozen=True):
         if len(self.shape) == 1:
             return Datum(self.terms, self.terms.atom(self.name, offset))
         return SymbolicArray(self.terms, self.name, self.shape[1:], offset)
+
+
+def symbolic_input(terms: Terms, name: str, shape: tuple[int, ...]) -> SymbolicArray | Datum:
+    """Return an input as a specification sees it: an array of distinct variables, or one datum for the shape `()`."""
+    if shape:
+        return SymbolicArray(terms, name, shape)
+    terms.scalars.add(name)
+    return Datum(terms, terms.atom(name, 0))

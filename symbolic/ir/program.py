@@ -366,13 +366,20 @@ Role: TypeAlias = Literal["in", "const", "out", "inout"]
 
 
 class Parameter(Struct, frozen=True):
-    """An array parameter of the kernel. 'const' arrays are read-only and small (weights)."""
+    """An array parameter of the kernel. 'const' arrays are read-only and small (weights).
+
+    A scalar, which is passed by value, has the shape `()` and the role 'in': `Load(name, ())` reads it.
+    """
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
     role: Role
     place: Place
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.shape == ()
 
 
 class Program(Struct, frozen=True):

@@ -80,7 +80,7 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
         case Cast(operand, dtype):
             return f"{dtype.value}({python_text(operand, program)})", _ATOM
         case Load(array, indices):
-            return f"{array}[{listed(indices)}]", _ATOM
+            return f"{array}[{listed(indices)}]" if indices else array, _ATOM
         case Shuffle(mode, mask, value, lane):
             name = "shfl_sync" if mode == "idx" else f"shfl_{mode}_sync"
             full = "cuda.FULL_MASK" if mask is None else python_text(mask, program)

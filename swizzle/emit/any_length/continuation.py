@@ -108,7 +108,7 @@ class SharedTerms:
             case "atom":
                 name, flat = args
                 index = tuple(i - d for i, d in zip(unflattened(source.shapes[name], flat), by[name], strict=True))
-                return self.atom(name, index) if min(index) >= 0 else None
+                return self.atom(name, index) if min(index, default=0) >= 0 else None
             case _:
                 known = [memo[arg] for arg in args]
                 return None if None in known else self.terms.apply(op, known)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ def extents(program: Program, moves: Translated) -> Extents | NotTranslated:
     blocks = program.grid[AXES.index(axis)]
     for parameter in program.parameters:
         strides = moves.strides[parameter.name]
-        if min(strides) < 0:
+        if min(strides, default=0) < 0:
             return _no(f"accesses to {parameter.name} move backwards along blockIdx.{axis}", parameter.place)
         moving = sum(stride > 0 for stride in strides)
         if parameter.role in ("out", "inout") and moving != 1:
