@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
     from swizzle.language.mathematics import math, where
     from swizzle.language.operators import Operator, operator
-    from swizzle.language.parameters import parameter
+    from swizzle.language.parameters import parameter, sw_pad
     from swizzle.language.surface import (
         Accumulator,
         accumulator,
@@ -55,7 +55,7 @@ _LIVES_IN = {
     "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i32 i64 u32 u64",
     "swizzle.language.mathematics": "math where",
     "swizzle.language.operators": "Operator operator",
-    "swizzle.language.parameters": "parameter",
+    "swizzle.language.parameters": "parameter sw_pad",
     "swizzle.language.surface": "Accumulator accumulator block_load block_store maximum minimum permute_local sw_cond "
     "sw_index sw_part sw_xform warp_load warp_store zeros",
     "swizzle.operators.serial": "Serial serial",
@@ -104,6 +104,7 @@ __all__ = [
     "spec",
     "sw_cond",
     "sw_index",
+    "sw_pad",
     "sw_part",
     "sw_xform",
     "u32",

@@ -219,6 +219,7 @@ def test_every_key_of_the_json_object_is_explained() -> None:
         "reason",
         "mismatch",
         "sizes",
+        "pads",
     )
     extra = {"certificate." + key for key in parts}
     assert explained - shown == extra | {"all"}

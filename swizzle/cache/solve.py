@@ -24,6 +24,7 @@ from swizzle.search.metasketch import solve as search
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed, solve_filled
+from swizzle.solution.padding import pads_of, solve_padded
 from swizzle.solution.refill import formula_again, refill
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
@@ -47,6 +48,8 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
     The sketches named by `filled_from=` are answered first, in the same way. Raises `SwizzleError` for a mistake in the
     sketch or its specification.
     """
+    if pads_of(sketch):
+        return solve_padded(sketch, limits, progress, solve)
     if sketch.filled_from:
         return solve_filled(sketch, limits, progress, solve)
     started = time.monotonic()

@@ -112,6 +112,8 @@ def _solved_and_written(
             result = solved(sketch, arguments, err, bounds)
             if reasons := result.because():
                 result = replace(result, certificate={**result.certificate, "because": list(reasons)})
+            if "pads" in result.certificate and result.posed is not None:
+                sketch = result.posed
             sizes = _sizes(result, sketch, arguments)
             files = [str(path) for path in _write(result, sketch, sizes, arguments, failures)]
     except Interruption as stopped:

@@ -21,13 +21,14 @@ MODULE_KEY: Final = "__swizzle_parameters__"
 
 
 class Declared(Struct, frozen=True):
-    """One parameter: its value now, and the values it may have."""
+    """One parameter: its value now, and the values it may have. A pad's value is chosen by the search."""
 
     name: str
     value: int
     default: int
     domain: Sequence[int]
     place: Place
+    pad: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} (default {self.default}; {describe_domain(self.domain)})"
@@ -46,7 +47,7 @@ class Parameters(Struct):
     again: Callable[[str, Mapping[str, int]], Any] | None = None
     operators: Mapping[str, Any] = field(default_factory=dict)
 
-    def declare(self, name: object, default: object, domain: object, place: Place) -> int:
+    def declare(self, name: object, default: object, domain: object, place: Place, *, pad: bool = False) -> int:
         """Declare a parameter and return its value."""
 
         def fail(found: str, expected: str = "", fix: str = "") -> NoReturn:
@@ -74,7 +75,7 @@ class Parameters(Struct):
                 )
         value, usual = self.overrides.get(name, default), default
         assert isinstance(value, Integral) and isinstance(usual, Integral)
-        self.declared[name] = Declared(name, int(value), int(usual), domain, place)
+        self.declared[name] = Declared(name, int(value), int(usual), domain, place, pad)
         return int(value)
 
     @property
@@ -106,6 +107,22 @@ def parameter(name: str, default: int, *, domain: Sequence[int]) -> int:
     module: dict[str, Any] = sys._getframe(1).f_globals
     parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
     return parameters.declare(name, default, domain, caller_place())
+
+
+def sw_pad(n: int, most: int = 32) -> int:
+    """A hole in a shape: an extent of n to n + most, at a file's top level. `PITCH = sw_pad(32)`.
+
+    The search takes the least extent with the least costs, such as `--cost conflicts`. It is a parameter `pad1`,
+    `pad2`, ... in the order of the text, so that `-D pad1=33` chooses it by hand.
+    """
+    module: dict[str, Any] = sys._getframe(1).f_globals
+    parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
+    place = caller_place()
+    for value, what, least in ((n, "the extent", 1), (most, "the most that is added", 0)):
+        if not _is_int(value) or value < least:
+            raise SwizzleError(f"{what} of sw_pad is {value!r}", place=place, expected=f"an int, at least {least}")
+    number = 1 + sum(each.pad and each.place != place for each in parameters.declared.values())
+    return parameters.declare(f"pad{number}", n, range(n, n + most + 1), place, pad=True)
 
 
 def _nearest(name: str, value: Any, domain: Sequence[int], what: str) -> str:

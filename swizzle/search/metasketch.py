@@ -35,6 +35,7 @@ from swizzle.search.state import SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.sketches.sketch import Sketch, not_a_sketch
 from swizzle.solution.filling import solve_filled
+from swizzle.solution.padding import pads_of, solve_padded
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
 from symbolic.limits import Interruption, limited
@@ -363,6 +364,8 @@ def solve(
     limits = replace(limits, families=register((*limits.families, *register(families))))
     limits = limits if timeout is None else replace(limits, timeout=timeout)
     limits = limits if memory is None else replace(limits, memory=size_of(memory))
+    if pads_of(sketch):
+        return solve_padded(sketch, limits, progress, solve)
     if sketch.filled_from:
         costs_of(limits.cost)  # a mistake in it is found before the sources are solved
         return solve_filled(sketch, limits, progress, solve)
