@@ -39,14 +39,14 @@ def tile(folder: Path, extent: str = "16") -> Path:
 
 
 def test_the_least_pitch_without_conflicts(tmp_path: Path) -> None:
-    """And of each pitch, what it costs: a pitch of 16 or 20 words has conflicts."""
+    """And of each pitch, what it costs: a pitch of 16 or 24 words has conflicts."""
     path = tile(tmp_path)
     (sketch,) = load(path)
     result = solve(sketch, cost="conflicts")
     assert (result.best.cost, result.optimal) == ({"conflicts": 0}, True)
     assert result.posed is not None
     assert result.posed.parameters == {"pad1": 17}
-    for pitch, conflicts in ((16, True), (17, False), (20, True)):
+    for pitch, conflicts in ((16, True), (17, False), (24, True)):
         cost = solve(load(path, overrides={"pad1": pitch})[0], cost="conflicts").best.cost
         assert (cost["conflicts"] > 0) == conflicts
 
