@@ -106,8 +106,7 @@ def _windows(used: int, extent: int) -> Iterator[tuple[Kind, int]]:
     if used < extent:
         yield "+", extent
     for bits in range(2, used.bit_length() + 1):
-        if 1 << bits <= extent:
-            yield "^", 1 << bits
+        yield "^", 1 << bits
 
 
 def _places(values: Column, amounts: Column, kind: Kind, size: int) -> Column | None:

@@ -351,3 +351,20 @@ def test_what_is_read_twice_is_one_vector() -> None:
     squares = sketch_kernel(text, spec="[v * v for v in x]", arguments="x=f32[32], y=f32.out[32]", block=8, warp_size=8)
     printed = print_cuda(optimize(squares.program)).text
     assert "y_words[e] = x_words[e] * x_words[e];" in printed and len(re.findall(r"\bx\[", printed)) == 1
+
+
+def test_what_moves_between_memories_is_no_vector_of_registers() -> None:
+    """A loop from one array to another has no registers on either side."""
+    program = kernel(
+        "through",
+        [parameter("x", 4), parameter("y", 128, role="out")],
+        [
+            array("tile", 128, memory="shared"),
+            loop("e", 4, store("tile", op("+", FOUR, "e"), load("x", "e"))),
+            loop("e", 4, store("y", op("+", FOUR, "e"), load("tile", op("+", FOUR, "e")))),
+        ],
+        block=(32, 1, 1),
+        grid=(1, 1, 1),
+    )
+    assert vector_accesses(program) == {}
+    assert_same_run(program, optimize(program))

@@ -336,6 +336,7 @@ def test_mistakes_at_run_time_have_their_place(body: str, message: str) -> None:
         ("return [0 for i in range(9999)]", "steps"),
         ("return 2 ** 10**9", "an int of more than"),
         ("return 10 ** 10 ** 10", "an int of more than"),
+        ("return 2 ** 1e9", "OverflowError"),
         ("return pow(10, 10**10)", "an int of more than"),
         ("return 1 << 10**9", "an int of more than"),
         ("a = 1\n    a <<= 10**9", "an int of more than"),

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symbolic.core import synthesis
+from symbolic.core.asking import Clock
 from symbolic.core.optimization import soft
 from symbolic.core.query import (
     assert_,
@@ -317,3 +319,18 @@ def test_an_outcome_is_a_line() -> None:
     assert repr(solve(a == 3, a == 4)) == "<Outcome: unsat>"
     many = [integer(f"line_{i:02}") == i for i in range(9)]
     assert repr(solve(*many)).endswith("line_07 = 7, ...>")
+
+
+def test_a_query_without_an_answer_says_what_it_was_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for an answer, or checking one that was found."""
+    h, doing = hole(), []
+    asked = synthesis.decide
+
+    def noted(formulas, solver, clock):
+        doing.append(clock.doing)
+        return asked(formulas, solver, clock)
+
+    monkeypatch.setattr(synthesis, "decide", noted)
+    assert synthesize(inputs=[X], guarantee=X + h == X + 3)[h] == 3
+    assert doing[-1] == f"checking answer {len(doing)} for all inputs"
+    assert Clock(None, "synthesize").doing == ""

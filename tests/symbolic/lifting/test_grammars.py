@@ -225,3 +225,18 @@ def test_deep_grammars_are_searched_by_cost() -> None:
     wanted = ((a.resize(33) + b.resize(33)) >> 1).resize(32)
     outcome = synthesize(inputs=[a, b], guarantee=average(a, b) == wanted, minimize=cost(average))
     assert (outcome.status, outcome.optimal, outcome[cost(average)]) == ("sat", True, 4)
+
+
+@lifted
+def pair(v: Any) -> Any:
+    """A program, and a choice beside it."""
+    return words(v, v, 1), choose(v + v + v, v + v, v)
+
+
+def test_a_cost_of_more_than_the_program_is_left_to_a_solver() -> None:
+    """Nothing is required of the choice, yet it counts: the cheapest is taken."""
+    value, _ = pair(V)
+    claim, least = value == V + V, cost(pair)
+    assert isinstance(least, OperatorCount) and least.enumeration(claim.formula, {V.formula}) is None
+    outcome = synthesize(inputs=[V], guarantee=claim, minimize=least)
+    assert (outcome.status, outcome.optimal, outcome[least]) == ("sat", True, 1)

@@ -9,8 +9,9 @@ import pytest
 
 from symbolic.machine.accumulators import Reduced
 from symbolic.machine.contributions import Entry
-from symbolic.values.data import Need
+from symbolic.values.data import Need, kinds_of_term
 from symbolic.values.guard import TRUE, Guard
+from symbolic.values.mapped import Mapped
 from symbolic.values.vector import Encoding
 from tests.symbolic.assignments import assignments
 from tests.symbolic.values.test_data import HERE, ON, choice, lanes, new_encoding, two_way
@@ -101,3 +102,17 @@ def test_kinds_are_those_of_every_value(outer: str, certain: int, optional: int)
     found = Reduced(terms, outer, None, entries, None, HERE).kinds(terms, 0)
     values = [terms.apply(outer, [*x[:certain], *more]) for more in ([], x[3:])[: 1 + optional]]
     assert found == (frozenset((outer,)) if all(terms.nodes[value][0] == outer for value in values) else None)
+
+
+@pytest.mark.parametrize("number", [1, 2, -3])
+def test_kinds_of_a_product_are_those_of_every_value(number: int) -> None:
+    """A number that a factor is multiplied by is one of the product's."""
+    encoding = new_encoding()
+    guards, terms = encoding.guards, encoding.terms
+    factor, *x = (terms.atom("x", i) for i in range(20))
+    entries = [Entry(ON, (lanes(each),)) for each in x[:2]]
+    entries += [Entry(choice(guards.fresh()), (lanes(each),)) for each in x[2:]]  # too many ways to look at each
+    parity = Reduced(terms, "^", None, entries, None, HERE)
+    found = Mapped(terms, "*", (parity, lanes(terms.times(number, factor))), HERE).kinds(terms, 0)
+    values = [terms.apply("*", [terms.apply("^", x[:n]), terms.times(number, factor)]) for n in (2, 19)]
+    assert [kinds_of_term(terms, value) for value in values] == [found, found]
