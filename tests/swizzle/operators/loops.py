@@ -7,6 +7,7 @@ from math import exp, inf, log
 from swizzle import f32, i32, serial
 
 LEAST = -(1 << 31)
+DECAY = 0.75
 
 
 @serial
@@ -202,6 +203,15 @@ def recurrence(x: f32, a: f32):
     for v, g in zip(x, a, strict=True):
         h = g * h + v
     return h
+
+
+@serial
+def smoothed(x: f32):
+    h, n = 0.5, 0.0
+    for v in x:
+        h = DECAY * h + 0.25 * v if v > -0.5 else h / 2
+        n += 0.1
+    return h, n * 2.0
 
 
 @serial

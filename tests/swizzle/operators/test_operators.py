@@ -19,7 +19,7 @@ from tests.swizzle.operators import loops
 WORDS = {
     "total": 1, "product": 1, "least": 1, "average": 2, "segmented_sum": 2, "best_run": 4, "best_suffix": 2,
     "best_prefix": 2, "atoi": 2, "ones": 1, "blocks": 3, "one_zeros_two": 4, "longest_run": 4, "polynomial": 2,
-    "recurrence": 2, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
+    "recurrence": 2, "smoothed": 3, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
     "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "softmax": 2, "log_sum_exp": 1,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
