@@ -32,6 +32,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "NODE_LIMIT": (200, 2_000, 20_000),
         "OF_SMALL_SPACE": (200_000, 2_000_000, 20_000_000, 200_000_000),
     },
+    "swizzle.search.joined": {"MOST": (1_000_000, 8_000_000), "TIED": (2, 8, 16)},
     "swizzle.search.reading": {"TOGETHER": (8, 64, 512)},
     "swizzle.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
     "swizzle.search.hopeless": {

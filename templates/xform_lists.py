@@ -138,6 +138,26 @@ class ListedXforms:
             first, block = first + block, 4 * block
         return allowed & found[:, :size]
 
+    def one_by_one(self, most: int) -> ListedXforms | None:
+        """Return the same functions as a list, None if there may be more than so many."""
+        if self.listed is not None or self.count > most:
+            return self if self.listed is not None and self.count <= most else None
+        return self._of_list(self._list_of(self.shapes, self.amounts))
+
+    def values(self, places: Places) -> npt.NDArray[Any]:
+        """Return what the functions of a list give at some places: a line a function."""
+        assert self.listed is not None
+        found = np.empty((self.count, len(places)), self.of.base.dtype)
+        for first in range(0, self.count, STEP):
+            some = slice(first, first + STEP)
+            found[some] = self._values(self.listed.where(some), places)
+        return found
+
+    def only(self, some: Any) -> ListedXforms:
+        """Return some functions of a list, by their numbers or by which of them they are."""
+        assert self.listed is not None
+        return self._of_list(self.listed.where(some))
+
     # -- one by one -------------------------------------------------------------------------------------------
 
     def choice(self) -> Choice:
@@ -277,7 +297,8 @@ class ListedXforms:
                 here = amounts[k][rows[row], (amount + apart[rate, k] - apart[rate, first]) % modulus]
                 row, amount, rate = row[here], amount[here], rate[here]
             each = (amount[:, None] + apart[rate] - apart[rate, first][:, None]) % modulus
-            found.append(_Listed(shapes[rows[row]], rate, each.astype(of.base.dtype)))
+            each = each.astype(of.base.dtype)
+            found.append(_Listed(shapes[rows[row]].astype(np.int32), rate.astype(np.int32), each))
         if not found:
             nothing = np.zeros(0, np.intp)
             return _Listed(nothing, nothing, np.zeros((0, of.shifts), of.base.dtype))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from swizzle.problem.problem import Demand, Problem
 from swizzle.specs.verify import Mismatch
+from symbolic.machine.memory import MANY
 from symbolic.machine.run import Run, forbid_race
 from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import Guards
@@ -60,6 +61,8 @@ class Examples:
         `near`: prefer a thread whose warp was looked at before. What it needs is built in part already. A proof is
         shorter with threads that have less in common.
         """
+        if self._reads_unwritten(run) and self._look_at_new(run, wrong):
+            return True
         for violation in run.violations[:VIOLATIONS]:
             if violation.other is not None:
                 forbid_race(self.problem.run, violation, self.encoding)
@@ -82,6 +85,20 @@ class Examples:
         if not new:
             self._forbid_narrowed(forbid)
         return True
+
+    def _reads_unwritten(self, run: Run) -> bool:
+        """Say whether nothing but reads of unwritten cells is broken, in a block so large that any thread may write."""
+        unwritten = all(violation.key[-1] == "unwritten" for violation in run.violations)
+        return bool(run.violations) and unwritten and self.problem.run.shape.block_threads > MANY
+
+    def _look_at_new(self, run: Run, wrong: Sequence[Mismatch]) -> bool:
+        """Look at a wrong output that was not looked at; it says by whom its cell must be written."""
+        some = (w for w in wrong if w.array not in self.problem.reductions)
+        demands = (self.problem.demand_for(run, each.array, each.address) for each in some)
+        found = next((demand for demand in demands if demand not in self.demands), None)
+        if found is not None:
+            self.look_at(found)
+        return found is not None
 
     def _look_at_content(self, wrong: Sequence[Mismatch], forbid: Callable[[], None]) -> None:
         """Look at one item in all outputs: it tells more than all items of one output."""

@@ -25,16 +25,19 @@ from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.demands import Examples
 from swizzle.problem.many import Many
 from swizzle.problem.open_holes import free_union
-from swizzle.problem.problem import Problem
+from swizzle.problem.problem import Demand, Problem
+from swizzle.search.joined import TIED, FunctionTable, HolePoint, Join, listed, relations
 from swizzle.search.projection import PointValue, Projector
 from symbolic.limits import Interruption, look
 from symbolic.solve.propagate import Propagation
-from symbolic.values.guard import Guard, Guards
+from symbolic.values.guard import TRUE, Guard, Guards
 from symbolic.values.union import Union
 from templates.chooser import Choice
-from templates.functions import Functions, Places
+from templates.functions import FIRST_PLACES, Functions, Places
 from templates.holes import Point, Space, kind_of
 from templates.template import Template
+from templates.xform_functions import WORD
+from templates.xform_lists import ListedXforms
 
 # Each of these is varied by an experiment: python bench/tuned.py tables.FEW 2 4 8 16
 TOGETHER = 64  # leaves that are run at once
@@ -126,6 +129,11 @@ class Tables:
         self._projector = Projector()
         self._one_of: list[list[PointValue]] = []  # of a hole, of which it must take one
         self._functions: dict[tuple[int, Template], tuple[Functions, int]] = {}  # that take one of so many of these
+        large = len(self.sizes) == 2 and min(self.sizes) > WORD
+        self._untied = Propagation() if large else None  # without that a hole has one value at a point
+        self._fresh: list[list[Guard]] = []  # clauses that it does not know yet
+        self._pending: list[list[Guard]] = []  # clauses that nobody knows yet
+        self._domains: list[list[Guard]] = []  # of these, that a hole has one value at a point
         self._none: list[Template] | None = None  # of each hole, when they were searched together and had no filling
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
@@ -138,8 +146,10 @@ class Tables:
         self.close()
 
     def close(self) -> None:
-        """Free the engine that propagates; may be called more than once."""
+        """Free the engines that propagate; may be called more than once."""
         self._propagation.close()
+        if self._untied is not None:
+            self._untied.close()
 
     def engine(self, space: Space, node_limit: int | None = None) -> TablesOfSpace:
         """Return the search of one space; the search of the space before has ended."""
@@ -173,6 +183,9 @@ class Tables:
             while (root := self._root(first)) is not None:
                 self._failures_left = failures = failures * MORE_FAILURES
                 try:
+                    if (tables := self._two_lists(root)) is not None:
+                        yield from self._joined(root, tables)
+                        break
                     yield from self._search(root, (-self._here,))
                     break
                 except _Afresh:
@@ -195,9 +208,19 @@ class Tables:
 
     def _learn(self) -> None:
         """Take the clauses of a demand, and what they ask of one hole alone."""
-        clauses = self._guards.take()
+        clauses = self._flush()
+        if self._untied is None:
+            self._one_of += self._projector.projections(clauses)
+
+    def _flush(self) -> list[list[Guard]]:
+        """Let what was asked for since the last time propagate, and return it."""
+        clauses = self._pending + self._guards.take()
+        if self._untied is not None:
+            self._fresh += clauses
+        clauses += self._domains
+        self._pending, self._domains = [], []
         self._propagation.add(clauses)
-        self._one_of += self._projector.projections(clauses)
+        return clauses
 
     def _root(self, first: int | None) -> _Node | None:
         """Return what is to be searched, None if nothing is left: all, or what has a hole first not of its first part.
@@ -235,7 +258,9 @@ class Tables:
         """Return the union of all values at a point: one guard each, tied by no template."""
         found = self._unions.get((number, point))
         if found is None:
+            self._pending += self._guards.take()
             found = self._unions[number, point] = free_union(self._guards, self.holes[number])
+            self._domains += self._guards.take()
             place = self._place_of[number].get(point)
             if place is None:  # a point of threads that do not run: what the hole is there makes no difference
                 return found
@@ -254,6 +279,104 @@ class Tables:
             self._by_guard[list(self._number_of)] = list(self._number_of.values())
         return self._by_guard
 
+    # -- two holes that must agree --------------------------------------------------------------------------
+
+    def _two_lists(self, root: _Node) -> tuple[FunctionTable, FunctionTable] | None:
+        """Return the functions of both holes one by one, if there are two, and large ones."""
+        if self._untied is None:
+            return None
+        some = [
+            listed(left, lambda line, asked=asked: int(asked.places[line]))  # type: ignore[misc]
+            for left, asked in zip(root.left, self._asked, strict=True)
+        ]
+        return (some[0], some[1]) if some[0] is not None and some[1] is not None else None
+
+    def _joined(self, root: _Node, tables: tuple[FunctionTable, FunctionTable]) -> Iterator[Candidate]:
+        """Yield the right fillings of two holes, of whose functions those are compared that agree."""
+        join, tried = Join(tables), set[tuple[Choice, ...]]()
+        for demand in self._far_apart(TIED):
+            self.examples.look_at(demand)
+        self._relate(join, self._lines())
+        while True:
+            for pair in join.pairs():
+                look()
+                left = [table.functions.only([row]) for table, row in zip(tables, pair, strict=True)]
+                if (key := _choices(left)) in tried or not self._agrees(left):
+                    continue
+                tried.add(key)
+                self._reached += 1
+                self._count_node()
+                self._leaves.append([_alike(some, every) for some, every in zip(left, root.left, strict=True)])
+                if len(self._leaves) >= self._together:
+                    yield from self._settle()
+                if some := self._spoken_of():
+                    self._relate(join, some)
+                    break
+            else:
+                return
+
+    def _far_apart(self, number: int) -> list[Demand]:
+        """Return demands on outputs that were not looked at, far from each other."""
+        outputs = self.problem.outputs
+        step = max(1, len(outputs) // number)
+        threads = {self.problem.thread_of(output) for output in outputs[step // 2 :: step]}
+        return [demand for demand in self.problem.demands_of(threads) if demand not in self.examples.demands]
+
+    def _lines(self) -> list[HolePoint]:
+        return [HolePoint(hole, line) for hole, asked in enumerate(self._asked) for line in range(len(asked.points))]
+
+    def _spoken_of(self) -> list[HolePoint]:
+        """Return the points of which clauses speak that came since values were related."""
+        self._flush()
+        spoken = {self._number_of.get(abs(guard), 0) for clause in self._fresh for guard in clause}
+        numbers = ((line, self._asked[line.hole].numbers[line.line].tolist()) for line in self._lines())
+        return [line for line, some in numbers if not spoken.isdisjoint(some)]
+
+    def _relate(self, join: Join, lines: Sequence[HolePoint]) -> None:
+        """Tell a join what the values at some points exclude.
+
+        That a hole has one value at a point is known, so that no clauses have to say it: what they imply is short.
+        """
+        assert self._untied is not None
+        self._flush()
+        self._untied.add(self._fresh)
+        self._fresh = []
+        every = self._lines()
+        numbers = [(line, self._asked[line.hole].numbers[line.line]) for line in every]
+        line_of = np.zeros(self.values + 1, np.intp)
+        for place, (_, some) in enumerate(numbers):
+            line_of[some] = place
+        tied = set[HolePoint]()
+        for line in lines:
+            if line in tied:
+                continue
+            look()
+            guards = self._asked[line.hole].guards[line.line].tolist()
+            excluded = np.zeros((len(guards), self.values + 1), np.bool_)
+            for row, guard in zip(excluded, guards, strict=True):
+                implied = self._untied.implied([guard])
+                for other in [TRUE] if implied is None else implied:
+                    number = self._number_of.get(abs(other), 0)
+                    if implied is None:
+                        row[:] = True
+                    elif number and other > 0:
+                        row[numbers[line_of[number]][1]] = True
+                        row[number] = False
+                    elif number:
+                        row[number] = True
+            for relation in relations(line, excluded, numbers):
+                join.add(relation)
+                if relation.is_permutation:
+                    tied.add(relation.other)
+
+    def _agrees(self, left: Sequence[ListedXforms]) -> bool:
+        """Say whether a function of each hole agrees with all clauses, as far as propagation goes."""
+        holds = [self._here]
+        for asked, functions in zip(self._asked, left, strict=True):
+            (values,) = functions.values(asked.places)
+            holds += asked.guards[np.arange(len(values)), values].tolist()
+        return self._propagation.implied(holds) is not None
+
     # -- search ---------------------------------------------------------------------------------------------
 
     def _search(self, node: _Node, unless: tuple[Guard, ...]) -> Iterator[Candidate]:
@@ -261,9 +384,7 @@ class Tables:
 
         Raises `_Afresh` after too many failures; the parts that were searched until then are excluded by clauses.
         """
-        self.nodes += 1
-        if self.node_limit is not None and self.nodes > self.node_limit and not self._found:
-            raise TooManyNodes
+        self._count_node()
         while self._propagate(node):
             split = self._split(node)
             if split is not None:
@@ -294,6 +415,11 @@ class Tables:
                 return
             if self._cost(_choices(node.left)) is not None:
                 self._hole(*apart)  # now a point to search on
+
+    def _count_node(self) -> None:
+        self.nodes += 1
+        if self.node_limit is not None and self.nodes > self.node_limit and not self._found:
+            raise TooManyNodes
 
     def _split(self, node: _Node) -> _Split | None:
         """Return the point to try values of; None where every point has one value only.
@@ -377,7 +503,7 @@ class Tables:
     def _propagate(self, node: _Node) -> bool:
         """Rule out values until nothing follows any more; False where nothing is left."""
         look()
-        self._propagation.add(self._guards.take())
+        self._flush()
         self._grow(node)
         while True:
             implied = self._propagation.implied(node.holds)
@@ -450,6 +576,15 @@ class TablesOfSpace:
 
     def close(self) -> None:
         """Do nothing: the tables are kept for the next space."""
+
+
+def _alike(function: ListedXforms, every: Functions) -> Functions:
+    """Return all of some functions that have the values of one, at all points."""
+    places = np.arange(len(function.of.index))
+    (values,) = function.values(places)
+    step = max(1, len(places) // FIRST_PLACES)  # a few points leave little for the others to be compared with
+    some = every.keep(places[::step], values[::step, None] == np.arange(function.of.n))
+    return some.keep(places, values[:, None] == np.arange(function.of.n))
 
 
 def _choices(left: Sequence[Functions]) -> tuple[Choice, ...]:

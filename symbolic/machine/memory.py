@@ -9,7 +9,7 @@ because a deferred read is asked after later writes have happened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -47,6 +47,7 @@ class Diffuse(Struct, frozen=True):
     value: DataVector
 
 
+MANY = 64  # threads that may write a cell
 NEVER: Lanes = np.array([UNWRITTEN])  # the cell that nobody writes
 
 
@@ -62,6 +63,7 @@ class Snapshot(Struct, eq=False, dict=True):
     diffuse: tuple[Diffuse, ...]
     possible: dict[int, PossibleTerms] = field(default_factory=dict)  # of each cell that was asked for
     instances: dict[int, PossibleTerms] = field(default_factory=dict)
+    holders: dict[tuple[int, Term], list[int]] = field(default_factory=dict)  # threads whose write may be of a term
     cells: Cells | None = None
 
     @cached_property
@@ -183,6 +185,10 @@ class Memory:
         if address < 0:
             return TRUE if term == UNWRITTEN else FALSE
         guards, found = encoding.guards, []
+        if (few := self.only_writers(seen, address, term)) is not None:
+            write, threads = few
+            some = [(u, hit_at(write, encoding, u, address)) for u in threads]
+            return guards.any([guards.both(hit, equals(write.value, encoding, u, term)) for u, hit in some])
         alive = TRUE
         for write, hits in self.overlay(encoding, seen, address):
             for u, hit in hits:
@@ -212,8 +218,19 @@ class Memory:
     def require(
         self, encoding: Encoding, seen: Snapshot, address: int, term: Term, unless: tuple[Guard, ...] = ()
     ) -> None:
-        """Require, unless one of these guards holds, that a cell holds a term of the specification."""
+        """Require, unless one of these guards holds, that a cell holds a term of the specification.
+
+        Where many threads may write the cell, but few the term, only these are asked, and the rule that no two threads
+        write one cell at once is left to say the rest.
+        """
         guards, alive = encoding.guards, TRUE
+        if (few := self.only_writers(seen, address, term)) is not None and len(self.sharers(address)) > MANY:
+            only, threads = few
+            whens = [hit_at(only, encoding, u, address) for u in threads]
+            guards.add((*unless, *whens))
+            for u, when in zip(threads, whens, strict=True):
+                require(only.value, encoding, u, term, (*unless, -when))
+            return
         for write, hits in self.overlay(encoding, seen, address):
             for u, hit in hits:
                 require(write.value, encoding, u, term, (*unless, -guards.both(alive, hit)))
@@ -226,6 +243,26 @@ class Memory:
             seen.values[version].require(encoding, int(seen.writer[address]), term, (*unless, *overwritten))
         elif seen.data[address] != term:
             guards.add((*unless, *overwritten))
+
+    def only_writers(self, seen: Snapshot, address: int, term: Term) -> tuple[Diffuse, Sequence[int]] | None:
+        """Return the only write that may have put a term into a cell, and the threads that may write it there.
+
+        None if several may have, or if the cell may have held the term before.
+        """
+        writes = [write for write in seen.diffuse if write.number > seen.number[address]]
+        settled = seen.written[address] and (seen.version[address] >= 0 or seen.data[address] == term)
+        if len(writes) != 1 or settled or term == UNWRITTEN:
+            return None
+        (write,) = writes
+        key = write.number, term
+        if key not in seen.holders:
+            if isinstance(write.value, Data):
+                some = ((u, possible(write.value, u)) for u in range(len(self.base)))
+                seen.holders[key] = [u for u, terms in some if terms is None or term in terms]
+            else:
+                seen.holders[key] = np.flatnonzero(write.value == term).tolist()
+        sharers = self.sharers(address)
+        return write, [u for u in seen.holders[key] if u in sharers and _may_hit(write, u, address)]
 
     def cell_possible(self, seen: Snapshot, address: int) -> PossibleTerms:
         """Return every term that a cell may hold."""
@@ -249,8 +286,27 @@ class Memory:
     def instance_possible(self, seen: Snapshot, start: int) -> PossibleTerms:
         """Return every term that some cell of the instance beginning at an address may hold."""
         if start not in seen.instances:
-            seen.instances[start] = union_of([self.cell_possible(seen, a) for a in range(start, start + self.cells)])
+            seen.instances[start] = union_of(list(self._instance_sources(seen, start)))
         return seen.instances[start]
+
+    def _instance_sources(self, seen: Snapshot, start: int) -> Iterator[PossibleTerms]:
+        """Yield what writes may have put into an instance, and what its cells hold besides."""
+        cells = range(start, start + self.cells)
+        last = int(seen.number[start : start + self.cells].max())
+        if all(write.number > last for write in seen.diffuse):
+            reached = frozenset(cells)
+            for write in seen.diffuse:
+                for u in self.sharers(start):
+                    if True in reach(write.mask, u) and not reached.isdisjoint(reach(write.address, u)):
+                        yield possible(write.value, u)
+            version = seen.version[start : start + self.cells]
+            settled = [(a, v) for a, v in zip(cells, version.tolist(), strict=True) if seen.written[a]]
+            for a, v in settled:
+                yield possible(seen.values[v], int(seen.writer[a])) if v >= 0 else frozenset((int(seen.data[a]),))
+            if len(settled) < self.cells:
+                yield frozenset((UNWRITTEN,))
+            return
+        yield from (self.cell_possible(seen, a) for a in cells)
 
     def overlay(
         self, encoding: Encoding, seen: Snapshot, address: int
@@ -364,13 +420,20 @@ class Read(Picked):
         )
 
     def _require_cases(self, encoding: Encoding, t: int, term: Term, unless: tuple[Guard, ...]) -> bool:
-        if self.seen.diffuse or term == UNWRITTEN:
+        if term == UNWRITTEN or (self.seen.diffuse and not self._told_by_writers(t, term)):
             return False
         cells = self._cells(encoding, t, term)
         require_one(
             encoding, {g: partial(self.memory.require, encoding, self.seen, a, term) for a, g in cells.items()}, unless
         )
         return True
+
+    def _told_by_writers(self, t: int, term: Term) -> bool:
+        """Say whether for a term, in so large a memory, only those are asked who may have written it."""
+        cells = reach(self.address, t)
+        if min(cells) < 0 or len(self.memory.sharers(min(cells))) <= MANY:
+            return False
+        return all(self.memory.only_writers(self.seen, a, term) is not None for a in cells)
 
     def require_among(self, encoding: Encoding, t: int, terms: frozenset[Term], unless: tuple[Guard, ...]) -> None:
         for address, g in at(self.address, encoding, t).values.items():

@@ -288,7 +288,7 @@ def test_a_question_that_is_too_large_is_left_undecided(
     limit: str, all_solutions: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is not filled up: the search ends, and says why."""
-    monkeypatch.setattr(f"symbolic.values.guard.{limit}", 1000)
+    monkeypatch.setattr(f"symbolic.values.guard.{limit}", 300)
     body = "t = cuda.threadIdx.x\ns = cuda.shared.array(32, i32)\ns[?sw_xform(t, 32)] = x[t]\ncuda.syncthreads()\n"
     sketch = kernel(
         body + "y[t] = s[?sw_xform(t, 32)]", spec="x", block=32, warp_size=32, arguments="x=i32[32], y=i32.out[32]"
