@@ -130,11 +130,6 @@ class UsersTemplate(Template):
         with self._in("simplest"):
             return self.own.simplest(points, values)
 
-    def restricted(self, strides: bool = False) -> Template:
-        with self._in("restricted"):
-            found = self.own.restricted(strides)
-        return self if found is self.own else UsersTemplate(self.family, found)
-
     def functions(self, points: Sequence[Point]) -> Functions | None:
         if type(self.own).functions is Template.functions:
             return super().functions(points)

@@ -1,7 +1,4 @@
-"""Compilers and compiled programs: processes that end with this one and in time, and leave nothing behind.
-
-A keeper, a shell in a session of its own, waits for the end of a pipe that only this process holds open. Whatever ends
-this process, SIGKILL included, the keeper then kills what still runs and removes the folder of all scratch files.
+"""Compilers and compiled programs: processes that end with this one (`keeper.py`) and in time.
 
 Within `confined()` a process runs in a sandbox (`sandbox.py`) or is not started; so a stranger's text is compiled and
 run.
@@ -9,17 +6,12 @@ run.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
-import secrets
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +21,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from cuda_out.compile.keeper import keeper
 from cuda_out.compile.sandbox import Sandbox, no_sandbox
 from symbolic.errors import SwizzleError
 from symbolic.limits import look
@@ -37,12 +30,6 @@ BETWEEN: Final = 0.05
 """Seconds between two looks at the limits of this thread."""
 MOST_OUTPUT: Final = 1 << 30
 """As many bytes a process may say."""
-_KEEPER: Final = """\
-trap '' HUP INT QUIT TERM; running=
-while IFS= read -r line; do running=$line; done
-for group in $running; do kill -KILL "-$group"; done
-rm -rf -- "$1" || { sleep 0.1; rm -rf -- "$1"; }
-"""
 _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "CUDA_HOME", "CUDA_PATH", "CPATH", "LIBRARY_PATH")
 """What a process in a sandbox is told of this one's environment, in which there may be secrets."""
 _confined: ContextVar[bool] = ContextVar("_confined", default=False)
@@ -125,8 +112,8 @@ def run_child(
             expected="a program that this machine can run",
             fix="install it anew, or take it off the PATH",
         ) from None
-    keeper = _keeper()
-    keeper.hold(process.pid)
+    own = keeper()
+    own.hold(process.pid)
     try:
         out, err = _talk(process, given, time.monotonic() + seconds)
         return Done(process.returncode, out, err)
@@ -134,7 +121,7 @@ def run_child(
         # Whatever it started goes with it, also where it ended by itself.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        keeper.let_go(process.pid)
+        own.let_go(process.pid)
         process.wait()
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
@@ -166,8 +153,8 @@ def call_child(work: Callable[[], bytes], *, seconds: float, reads: Sequence[Pat
         finally:
             os._exit(0)
     os.close(writer)
-    keeper, until, said = _keeper(), time.monotonic() + seconds, bytearray()
-    keeper.hold(child)
+    own, until, said = keeper(), time.monotonic() + seconds, bytearray()
+    own.hold(child)
     try:
         with selectors.DefaultSelector() as selector:
             selector.register(reader, selectors.EVENT_READ)
@@ -187,7 +174,7 @@ def call_child(work: Callable[[], bytes], *, seconds: float, reads: Sequence[Pat
     finally:
         os.close(reader)
         os.kill(child, signal.SIGKILL)
-        keeper.let_go(child)
+        own.let_go(child)
         os.waitpid(child, 0)
 
 
@@ -236,94 +223,3 @@ def _talk(process: subprocess.Popen[bytes], given: bytes, until: float) -> tuple
             if time.monotonic() > until:
                 raise TooLong from None
     return bytes(said[process.stdout]), bytes(said[process.stderr])
-
-
-# ---- scratch files, and what becomes of them --------------------------------------------------------------------
-
-
-def process_folder() -> Path:
-    """Return the folder of this process's scratch files, which is gone when the process is."""
-    return _keeper().folder
-
-
-@contextlib.contextmanager
-def scratch_folder(within: Path | None = None) -> Iterator[Path]:
-    """Make a folder for one piece of work, and remove it when that is done."""
-    with tempfile.TemporaryDirectory(dir=within or process_folder(), prefix="scratch-") as scratch:
-        yield Path(scratch)
-
-
-class _Keeper:
-    """The process that outlives this one by a moment."""
-
-    def __init__(self) -> None:
-        try:
-            self.folder = Path(tempfile.gettempdir(), f"swizzle-{secrets.token_hex(8)}")
-        except OSError as error:
-            raise SwizzleError(
-                f"no folder for scratch files: {error.strerror or error}",
-                expected="a folder that can be written, with room in it",
-                fix="name one in TMPDIR",
-            ) from None
-        self._running: set[int] = set()
-        self._lock = threading.Lock()
-        self._owner = os.getpid()
-        reader, self._pipe = os.pipe()
-        self._process: subprocess.Popen[bytes] | None = None
-        with contextlib.suppress(OSError):  # without a shell, only an orderly end removes the folder
-            self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _KEEPER, "keeper", str(self.folder)],
-                stdin=reader,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                start_new_session=True,
-            )
-        os.close(reader)
-        self.folder.mkdir(mode=0o700)
-        atexit.register(self.end)
-
-    def hold(self, group: int) -> None:
-        self._tell(self._running | {group})
-
-    def let_go(self, group: int) -> None:
-        self._tell(self._running - {group})
-
-    def _tell(self, running: set[int]) -> None:
-        with self._lock:
-            self._running = running
-            with contextlib.suppress(OSError):  # somebody killed it
-                os.write(self._pipe, (" ".join(map(str, running)) + "\n").encode())
-
-    def end(self) -> None:
-        """Remove the folder: of the process that made it, not of one that was forked from it."""
-        if os.getpid() != self._owner:
-            return
-        os.close(self._pipe)
-        if self._process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(10)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def forget(self) -> None:
-        """In a forked process: the pipe is to end with the parent."""
-        os.close(self._pipe)
-
-
-_KEPT: list[_Keeper] = []
-_MAKING = threading.Lock()
-
-
-def _keeper() -> _Keeper:
-    with _MAKING:
-        if not _KEPT:
-            _KEPT.append(_Keeper())
-        return _KEPT[0]
-
-
-def _forked() -> None:
-    while _KEPT:
-        _KEPT.pop().forget()
-
-
-os.register_at_fork(after_in_child=_forked)

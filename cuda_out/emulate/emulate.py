@@ -20,7 +20,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuda_out.compile.children import TooLong, process_folder, run_child, scratch_folder
+from cuda_out.compile.children import TooLong, run_child
+from cuda_out.compile.keeper import process_folder, scratch_folder
 from cuda_out.compile.qualified import qualified
 from cuda_out.compile.shapes import Shape3, check_shapes
 from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler, linker

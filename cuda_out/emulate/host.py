@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from cuda_out.c.kernel_text import NoKernel, arguments, blanked, closing, kernel_extent, parameters
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.c.types import C_TYPE
-from cuda_out.compile.children import TooLong, run_child, scratch_folder
+from cuda_out.compile.children import TooLong, run_child
+from cuda_out.compile.keeper import scratch_folder
 from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler, linker
 from symbolic.ir.program import DType
 

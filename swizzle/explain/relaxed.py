@@ -19,7 +19,7 @@ from typing_extensions import assert_never
 
 from swizzle.explain.conflicts import Conflict
 from swizzle.explain.requirements import Ignores, IgnoresAt, Kept, Obeys, ObeysAt, Requirement, Right, rule_of
-from swizzle.problem.open_holes import equate, free_union
+from swizzle.problem.open_holes import FreeTables, equate
 from swizzle.problem.problem import Problem
 from swizzle.specs.verify import compare, run_canonical
 from symbolic.ir.program import DType
@@ -92,8 +92,8 @@ class Relaxed:
         self.solver = GuardSolver(self.guards, solver)
         self.violations: dict[Kept, Violation] = dict(violations or {})
         self._literals: dict[Requirement, Guard] = {}
-        self._tables: dict[tuple[int, Point], Union] = {}
-        self._uses: dict[tuple[int, Point], Union] = {}
+        self._tables = FreeTables(self.guards, problem.program.holes)
+        self._uses = FreeTables(self.guards, problem.program.holes)
         self._shown: set[int] = set()
         self._random = random.Random(0)
         self._outputs = {(o.array, o.address): number for number, o in enumerate(problem.outputs)}
@@ -244,28 +244,25 @@ class Relaxed:
         table = self._table(number, point[: self.arity[number]])
         if not self.is_extended:
             return table
-        found = self._uses.get((number, point))
-        if found is None:
-            found = free_union(self.guards, self.problem.program.holes[number])
+        known = (number, point) in self._uses
+        found = self._uses[number, point]
+        if not known:
             here = self._literal(IgnoresAt(number, point))
             self.guards.add((-self._literal(Ignores(number)), here))
             equate(self.guards, here, table, found)
-            self._uses[number, point] = found
         return found
 
     def _table(self, number: int, point: Point) -> Union:
         """Return a hole's value at a point: free, but for what it is if the hole obeys its template there."""
-        found = self._tables.get((number, point))
-        if found is None:
-            if self.tight:
-                found = self.templates[number].at(self._open[number], point)
-            else:
-                found = free_union(self.guards, self.problem.program.holes[number])
-                if number not in self.free:
-                    here = self._literal(ObeysAt(number, point))
-                    self.guards.add((-self._literal(Obeys(number)), here))
-                    equate(self.guards, here, self.templates[number].at(self._open[number], point), found)
-            self._tables[number, point] = found
+        if (number, point) in self._tables:
+            return self._tables[number, point]
+        if self.tight:
+            self._tables[number, point] = self.templates[number].at(self._open[number], point)
+        found = self._tables[number, point]
+        if not self.tight and number not in self.free:
+            here = self._literal(ObeysAt(number, point))
+            self.guards.add((-self._literal(Obeys(number)), here))
+            equate(self.guards, here, self.templates[number].at(self._open[number], point), found)
         return found
 
     def _forbid(self, violation: Violation) -> None:

@@ -83,6 +83,22 @@ def free_union(guards: Guards, hole: Hole) -> Union:
     return found
 
 
+class FreeTables(dict[tuple[int, Point], Union]):
+    """Holes as free tables: by a hole's number and a point, a new union of its range where none was asked for yet."""
+
+    def __init__(self, guards: Guards, holes: Sequence[Hole]) -> None:
+        super().__init__()
+        self._guards, self._holes = guards, holes
+
+    def __missing__(self, key: tuple[int, Point]) -> Union:
+        found = self[key] = free_union(self._guards, self._holes[key[0]])
+        return found
+
+    def at(self, number: int, point: Point) -> Union:
+        """Return what a hole may be at a point."""
+        return self[number, point]
+
+
 def equate(guards: Guards, when: Guard | None, one: Union, other: Union) -> None:
     """Require, if `when` holds (None: always), that `one` is `other`, which has all its values and perhaps more."""
     unless = () if when is None else (-when,)

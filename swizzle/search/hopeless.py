@@ -11,15 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from swizzle.problem.open_holes import free_union
+from swizzle.problem.open_holes import FreeTables
 from swizzle.problem.problem import Problem
 from symbolic.limits import look
 from symbolic.solve.engines import SatName
 from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import Guards
-from symbolic.values.union import Union
 from symbolic.values.vector import Encoding
-from templates.holes import Point
 
 OUTPUTS: Final = 4
 """Of each array, as many outputs are looked at."""
@@ -45,16 +43,7 @@ def hopeless(problem: Problem, solver: SatName) -> Hopeless | None:
     clauses = 0
     for looked_at, number in enumerate(_some_outputs(problem), 1):
         guards = Guards()
-        tables: dict[tuple[int, Point], Union] = {}
-
-        def value(
-            hole: int, point: Point, guards: Guards = guards, tables: dict[tuple[int, Point], Union] = tables
-        ) -> Union:
-            if (hole, point) not in tables:
-                tables[hole, point] = free_union(guards, problem.program.holes[hole])
-            return tables[hole, point]
-
-        encoding = Encoding(guards, problem.terms, value)
+        encoding = Encoding(guards, problem.terms, FreeTables(guards, problem.program.holes).at)
         with gc_paused():
             problem.require(encoding, problem.outputs[number])
         clauses += guards.clauses

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
+from typing_extensions import Self
 
 from symbolic.errors import Place
 
@@ -48,45 +49,41 @@ UnaryOp: TypeAlias = Literal["-", "~", "not", "abs"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 
-class OperatorName(str):
-    """The name of a user's operator, with its law, a `symbolic.algebra.operator_laws.Law`: so an operator travels with
-    whatever mentions it. Two of one name are the same operator only if their laws are equal."""
-
-    __slots__ = ("law",)
-    law: Any
-
-    def __new__(cls, name: str, law: Any) -> OperatorName:
-        made = super().__new__(cls, name)
-        made.law = law
-        return made
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OperatorName) and (self.law is other.law or self.law == other.law)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = str.__hash__
-
-
-class FunctionName(str):
-    """The name of a function on data, with its row, a `symbolic.algebra.functions.FunctionRow`."""
+class _RowName(str):
+    """The name of a row that is in no table and travels with whatever mentions it. Two of one name are the same only if
+    their rows are equal."""
 
     __slots__ = ("row",)
     row: Any
 
-    def __new__(cls, name: str, row: Any) -> FunctionName:
+    def __new__(cls, name: str, row: Any) -> Self:
         made = super().__new__(cls, name)
         made.row = row
         return made
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FunctionName) and (self.row is other.row or self.row == other.row)
+        return type(other) is type(self) and (self.row is other.row or self.row == other.row)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     __hash__ = str.__hash__
+
+
+class OperatorName(_RowName):
+    """The name of a user's operator; its row is a `symbolic.algebra.operator_laws.Law`."""
+
+    __slots__ = ()
+
+    @property
+    def law(self) -> Any:
+        return self.row
+
+
+class FunctionName(_RowName):
+    """The name of a function on data; its row is a `symbolic.algebra.functions.FunctionRow`."""
+
+    __slots__ = ()
 
 
 BinaryOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"] | OperatorName

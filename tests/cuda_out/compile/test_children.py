@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import errno
 import os
 import shutil
 import signal
@@ -10,11 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cuda_out.compile import toolchain
-from cuda_out.compile.children import Done, TooLong, confined, process_folder, run_child, scratch_folder
+from cuda_out.compile.children import Done, TooLong, confined, run_child
+from cuda_out.compile.keeper import Keeper, process_folder, scratch_folder
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import CompileError, compiled
 from cuda_out.emulate.building import compile_with
@@ -24,7 +27,8 @@ from symbolic.limits import OutOfTime, limited
 sandboxed = pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "there is a sandbox")
 
 WAITS = """
-from cuda_out.compile.children import process_folder, run_child, scratch_folder
+from cuda_out.compile.children import run_child
+from cuda_out.compile.keeper import process_folder, scratch_folder
 with scratch_folder() as scratch:
     (scratch / "half a kernel").write_text("...")
     run_child(["/bin/sh", "-c", "trap '' HUP TERM; (exec sleep 61) & echo $$ > said.part; mv said.part said; wait"],
@@ -65,6 +69,26 @@ def test_what_was_started_ends_with_who_started_it(name: str, tmp_path: Path) ->
     process.send_signal(getattr(signal, name))
     assert process.wait() == -getattr(signal, name)
     assert soon(lambda: not alive(group) and not list(tmp_path.iterdir()))
+
+
+def test_a_full_disk_is_the_users_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message says what to do, and no keeper stays."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    started: list[subprocess.Popen[bytes]] = []
+
+    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*arguments, **options))
+        return started[0]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", noted)
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(SwizzleError, match="no folder for scratch files: No space left on device"):
+        Keeper()
+    assert [each.returncode for each in started] == [0]
 
 
 def test_a_process_that_does_not_end_is_ended() -> None:
