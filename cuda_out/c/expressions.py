@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
 from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, assume, range_of
 from cuda_out.c.identifiers import c_name
-from cuda_out.c.types import C_TYPE, is_unsigned, literal
+from cuda_out.c.types import C_TYPE, is_unsigned, literal, nearest_f16, reciprocal
 from cuda_out.c.width import is_wide
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix
@@ -64,6 +63,7 @@ class ExpressionPrinter(Struct):
     warp_size: int
     tiles: TileText | None = None
     wide: frozenset[str] = frozenset()  # the index variables that are `long long`
+    ieee_division: bool = False
     helpers: set[str] = field(default_factory=set)
 
     def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
@@ -178,15 +178,27 @@ class ExpressionPrinter(Struct):
         if not infix(op):
             left, right = self._alike(expr, facts)
             return CText(f"{function_name(op, dtype)}({left.text}, {right.text})", PRIMARY)
-        if op == "/" and dtype is DType.F16:  # rounds as __hdiv does, which branches on its operands
-            left, right = (self._as_float(side, facts) for side in (expr.left, expr.right))
-            return CText(f"__float2half({self._infix('/', left, right).text})", PRIMARY)
+        if op == "/":
+            return self._quotient(expr, facts)
         if op in ("//", "%") and not is_unsigned(dtype):
             return self._floored(expr, facts)
         if dtype in UNSIGNED and op in WRAPPING:
             return CText(converted(self.modular(expr, facts).text, dtype), PRIMARY)
         left, right = self.print(expr.left, facts), self.print(expr.right, facts)
         return self._infix(op, self._widened(expr.left, left) if self._widens(expr, facts) else left, right)
+
+    def _quotient(self, expr: ir.Binary, facts: Facts) -> CText:
+        """Return a quotient of floats; by a constant it is a product with the reciprocal, unless IEEE's is asked for.
+
+        Halves are divided in single precision, which rounds as __hdiv does; that one branches on its operands.
+        """
+        half = expr.dtype is DType.F16
+        left, right = ((self._as_float if half else self.print)(side, facts) for side in (expr.left, expr.right))
+        found = self._infix("/", left, right)
+        by = expr.right.value if isinstance(expr.right, ir.Const) and not self.ieee_division else 0
+        if over := reciprocal(float(by), expr.dtype):
+            found = self._infix("*", left, CText(over, PRIMARY))
+        return CText(f"__float2half({found.text})", PRIMARY) if half else found
 
     def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
         """Return a call. What a choice chooses from are arguments, as both are computed."""
@@ -208,7 +220,7 @@ class ExpressionPrinter(Struct):
 
     def _as_float(self, half: Expr, facts: Facts) -> CText:
         if isinstance(half, ir.Const):
-            return CText(literal(float(np.float16(half.value)), DType.F32), PRIMARY if half.value >= 0 else UNARY)
+            return CText(literal(nearest_f16(half.value), DType.F32), PRIMARY if half.value >= 0 else UNARY)
         return CText(f"__half2float({self.text(half, facts)})", PRIMARY)
 
     def _widens(self, expr: ir.Binary, facts: Facts) -> bool:

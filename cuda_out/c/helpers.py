@@ -111,17 +111,18 @@ def coordinate_text(program: Program) -> dict[tuple[str, str], CText]:
     }
     size_x, size_y, size_z = program.block
     terms = [
-        *(["int(threadIdx.x)"] if size_x > 1 else []),
-        *([f"{size_x} * int(threadIdx.y)" if size_x > 1 else "int(threadIdx.y)"] if size_y > 1 else []),
-        *(
-            [f"{size_x * size_y} * int(threadIdx.z)" if size_x * size_y > 1 else "int(threadIdx.z)"]
-            if size_z > 1
-            else []
-        ),
+        *(["threadIdx.x"] if size_x > 1 else []),
+        *([f"{size_x} * threadIdx.y" if size_x > 1 else "threadIdx.y"] if size_y > 1 else []),
+        *([f"{size_x * size_y} * threadIdx.z" if size_x * size_y > 1 else "threadIdx.z"] if size_z > 1 else []),
     ]
-    linear = CText(" + ".join(terms) or "0", 12 if len(terms) > 1 else 13 if "*" in "".join(terms) else PRIMARY)
     threads, warp = size_x * size_y * size_z, program.warp_size
-    found["laneid", "x"] = linear if threads <= warp else CText(f"{linear.at(13)} % {warp}", 13, "%")
-    found["warpid", "x"] = CText("0", PRIMARY) if threads <= warp else CText(f"{linear.at(13)} / {warp}", 13, "/")
+    linear = " + ".join(terms) or "0"
+    if threads <= warp:
+        found["laneid", "x"] = CText(f"int({linear})" if terms else "0", PRIMARY)
+        found["warpid", "x"] = CText("0", PRIMARY)
+    else:  # unsigned, so that a division is a shift and a remainder a mask
+        linear = f"({linear})" if len(terms) > 1 or "*" in linear else linear
+        found["laneid", "x"] = CText(f"int({linear} % {warp})", PRIMARY)
+        found["warpid", "x"] = CText(f"int({linear} / {warp})", PRIMARY)
     found["warpsize", "x"] = CText(str(warp), UNARY)
     return found

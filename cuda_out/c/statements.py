@@ -69,6 +69,7 @@ class StatementPrinter:
             warp_size=program.warp_size,
             tiles=tiles,
             wide=wide_names(program),
+            ieee_division=program.ieee_division,
         )
 
     def kernel_body(self) -> None:

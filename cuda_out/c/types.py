@@ -50,6 +50,24 @@ def literal(value: int | float | bool, dtype: DType) -> str:
     return f"({number + 1}{suffix} - 1)" if number == low < 0 else f"{number}{suffix}"
 
 
+def reciprocal(value: float, dtype: DType) -> str:
+    """Return 1 / value as a constant expression of a float type, '' where a quotient by it is as cheap or more exact.
+
+    Powers of two are: compilers multiply by them, without an error. So are numbers that are not normal, or whose
+    reciprocal is not, as it may then be far off. Halves are divided in single precision.
+
+    >>> reciprocal(9, DType.F32), reciprocal(0.25, DType.F32), reciprocal(1e39, DType.F32)
+    ('(1.0f / 9.0f)', '', '')
+    """
+    if dtype is DType.F16:
+        value, dtype = nearest_f16(value), DType.F32
+    value = _nearest_f32(value) if dtype is DType.F32 else value
+    least = 2.0**-126 if dtype is DType.F32 else 2.0**-1022
+    if not math.isfinite(value) or not least <= abs(value) <= 1 / least or abs(math.frexp(value)[0]) == 0.5:
+        return ""
+    return f"({_float_literal(1.0, dtype)} / {_float_literal(value, dtype)})"
+
+
 def _float_literal(value: float, dtype: DType) -> str:
     if dtype is DType.F16:
         return f"__float2half({_float_literal(value, DType.F32)})"
@@ -67,6 +85,13 @@ def _float_literal(value: float, dtype: DType) -> str:
 def _nearest_f32(value: float) -> float:
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def nearest_f16(value: float) -> float:
+    try:
+        return float(struct.unpack("e", struct.pack("e", float(value)))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
 

@@ -127,7 +127,7 @@ def _scaled(term: ScaledAtom, place: Place) -> Expr:
 
 
 def without_remainders(expr: Expr, n: int) -> Expr:
-    """Return a sum that is equal modulo n, with `y % m` replaced by y where m is a multiple of n."""
+    """Return a sum that is equal modulo n, with `y % m` replaced by y where its factor times m is a multiple of n."""
     terms: list[ScaledAtom] = []
     shift = 0
     changed = False
@@ -136,9 +136,11 @@ def without_remainders(expr: Expr, n: int) -> Expr:
             shift += each
             continue
         match each.atom:
-            case ir.Binary(op="%", left=left, right=ir.Const(value=m)) if int(m) > 0 and int(m) % n == 0:
+            case ir.Binary(op="%", left=left, right=ir.Const(value=m)) if int(m) > 0 and each.factor * int(m) % n == 0:
                 inner = left
-            case ir.Binary(op="&", left=left, right=ir.Const(value=m)) if _is_mask(int(m)) and (int(m) + 1) % n == 0:
+            case ir.Binary(op="&", left=left, right=ir.Const(value=m)) if (
+                _is_mask(int(m)) and each.factor * (int(m) + 1) % n == 0
+            ):
                 inner = left
             case _:
                 terms.append(each)

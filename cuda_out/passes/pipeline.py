@@ -10,7 +10,7 @@ from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.share import share_values
-from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.strength import reduce_strength
 from cuda_out.passes.variables import plain_coordinates, reuse_names
@@ -25,6 +25,7 @@ _ORDER: tuple[Callable[[Program], Program], ...] = (
     rotate_registers,
     distribute,
     simplify,
+    plain_lanes,
     vectorize,
     reuse_names,
     share_values,

@@ -2,24 +2,28 @@
 
 Kernels may reorder sums and products, fuse a product with a sum, and divide by a reciprocal, so the bound is one for
 all of these: each operation rounds once, on what is at most the sum of all magnitudes. Where every partial result is
-exact in any order, as for small whole numbers, the bound is 0, and results are compared bit for bit.
+exact in any order, as for small whole numbers, the bound is 0, and results are compared bit for bit. A quotient by a
+constant that is printed as a product with the reciprocal has two roundings even there; where it is the last operation
+of the kernel, it must be the quotient or that very product.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 
+from cuda_out.c.division import products
+from cuda_out.c.types import reciprocal
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.functions import FunctionRow
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import UNWRITTEN, Term
-from symbolic.ir.program import DType, FunctionName, Program
+from symbolic.ir.program import Const, DType, FunctionName, Program, Store
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DIVISION: Final = 4
@@ -27,6 +31,13 @@ DIVISION: Final = 4
 
 MOST: Final = 512
 """The largest number that inputs are made multiples of."""
+
+
+class ElementBounds(Struct, frozen=True):
+    """How far each element of an output may be from what the specification gives, and another number that it may be."""
+
+    bound: Array
+    product: Array
 
 
 class _Node(Struct, frozen=True):
@@ -44,10 +55,19 @@ class Rounding:
 
     def __init__(self, program: Program, meaning: Meaning) -> None:
         self.program, self.meaning = program, meaning
+        self.products = _products(program, {_mantissa(value) for value in self._divisors()})
 
-    def bounds(self, given: Mapping[str, Array]) -> dict[str, Array] | None:
-        """Return for each float output a bound for every element; None where the specification has other operations."""
-        found, known = dict[str, Array](), dict[tuple[DType, Term], _Node]()
+    def _by_reciprocal(self, term: Term, dtype: DType) -> bool:
+        op, args = self.meaning.terms.nodes[term]
+        return op == "const" and bool(reciprocal(float(args[0]), dtype))
+
+    def _divisors(self) -> Iterator[float]:
+        nodes = self.meaning.terms.nodes
+        return (float(nodes[args[1]][1][0]) for op, args in nodes if op == "/" and nodes[args[1]][0] == "const")
+
+    def bounds(self, given: Mapping[str, Array]) -> dict[str, ElementBounds] | None:
+        """Return what every element of each float output may be; None where the specification has other operations."""
+        found, known = dict[str, ElementBounds](), dict[tuple[DType, Term], _Node]()
         flat = {name: np.asarray(array).reshape(-1) for name, array in given.items()}
         for parameter in outputs(self.program):
             if not parameter.dtype.is_float:
@@ -60,8 +80,26 @@ class Rounding:
                 return None
             most = float(np.finfo(NUMPY_DTYPES[parameter.dtype]).max)  # partial sums may overflow
             errors = [math.inf if most < node.magnitude < math.inf else node.error for node in nodes]
-            found[parameter.name] = np.array(errors).reshape(parameter.shape)
+            products = [math.nan for _ in nodes]
+            for place, term in enumerate(wanted) if self.products == "last" else ():
+                product = self._product(term, parameter.dtype, known)
+                if product is not None:
+                    errors[place], products[place] = 0.0, product
+            shape = parameter.shape
+            found[parameter.name] = ElementBounds(np.array(errors).reshape(shape), np.array(products).reshape(shape))
         return found
+
+    def _product(self, term: Term, dtype: DType, known: Mapping[tuple[DType, Term], _Node]) -> float | None:
+        """Return an exact number times the reciprocal of a constant as the printed text rounds it."""
+        op, args = self.meaning.terms.nodes[term]
+        if op != "/" or self.meaning.terms.nodes[args[1]][0] != "const":
+            return None
+        dividend, divisor = known[dtype, args[0]], known[dtype, args[1]]
+        if dividend.error or divisor.error or not math.isfinite(dividend.magnitude):
+            return None
+        kind = NUMPY_DTYPES[DType.F32 if dtype is DType.F16 else dtype]
+        product = kind(dividend.value) * (kind(1) / kind(divisor.value))
+        return float(NUMPY_DTYPES[dtype](product))
 
     def spreads(self) -> bool:
         """Tell whether a NaN in an input reaches the outputs: there are no extremes, which may leave it out."""
@@ -74,12 +112,10 @@ class Rounding:
 
     def divisor(self) -> int:
         """Return what all inputs should be a multiple of, so that quotients by whole constants are whole."""
-        nodes, found = self.meaning.terms.nodes, 1
-        for op, args in nodes:
-            if op == "/" and nodes[args[1]][0] == "const":
-                value = nodes[args[1]][1][0]
-                if value == int(value) != 0 and math.lcm(found, int(value)) <= MOST:
-                    found = math.lcm(found, int(value))
+        found = 1
+        for value in self._divisors():
+            if value == int(value) != 0 and math.lcm(found, int(value)) <= MOST:
+                found = math.lcm(found, int(value))
         return found
 
     def _node(
@@ -96,7 +132,10 @@ class Rounding:
             waiting.pop()
             if (dtype, part) not in known:
                 values = [known[dtype, arg] for arg in below]
-                known[dtype, part] = _combined(op, args, values, dtype, given) if part != UNWRITTEN else _exact(0.0)
+                exact = op != "/" or self.products == "none" or not self._by_reciprocal(args[1], dtype)
+                known[dtype, part] = (
+                    _combined(op, args, values, dtype, given, exact) if part != UNWRITTEN else _exact(0.0)
+                )
         return known[dtype, term]
 
 
@@ -104,7 +143,10 @@ class _Unknown(Exception):
     """An operation whose errors nothing is known of."""
 
 
-def _combined(op: str, args: Any, v: list[_Node], dtype: DType, given: Mapping[str, Array]) -> _Node:
+def _combined(
+    op: str, args: Any, v: list[_Node], dtype: DType, given: Mapping[str, Array], quotients: bool
+) -> _Node:  # fmt: skip
+    """Return the node of an operation; `quotients` that are numbers of their type are computed without an error."""
     limits = np.finfo(NUMPY_DTYPES[dtype])
     u, tiny = float(limits.eps) / 2, float(limits.smallest_subnormal)
     errors, unit = sum(n.error for n in v), min((n.unit for n in v), default=1.0)
@@ -129,9 +171,9 @@ def _combined(op: str, args: Any, v: list[_Node], dtype: DType, given: Mapping[s
             a, b = v
             value = float(np.float64(a.value) / np.float64(b.value))
             magnitude, unit, least = abs(value), _unit(value), abs(b.value) - b.error
-            if errors or value * b.value != a.value or not _fits(magnitude, unit, u, tiny):
+            if errors or not quotients or value * b.value != a.value or not _fits(magnitude, unit, u, tiny):
                 errors = (abs(a.value) + a.error) / least - magnitude if least > 0 else math.inf
-                errors += DIVISION * (u * (magnitude + errors) + tiny)
+                errors += DIVISION * (u * (a.magnitude / least + errors) + tiny) if least > 0 else 0.0
         case "min" | "max":
             value, magnitude = (min if op == "min" else max)(n.value for n in v), max(n.magnitude for n in v)
             errors = max(n.error for n in v)
@@ -165,6 +207,25 @@ def _function(
         slope = max(abs(float(row.on_numbers(list(corner))) - found) for corner in corners)
     units = row.ulp.get(dtype, 1.0)
     return found, slope + 2 * units * u * (abs(found) + slope) + tiny * max(1, units), abs(found)
+
+
+def _products(program: Program, divisors: set[float]) -> Literal["none", "last", "anywhere"]:
+    """Tell where a kernel has quotients by constants that are printed as products.
+
+    They are the last operations where each is stored as it is, and its divisor is one of the specification's, given up
+    to powers of two.
+    """
+    found = list(products(program))
+    for stmt, quotient in found:
+        assert isinstance(quotient.right, Const)
+        stored = isinstance(stmt, Store) and quotient is stmt.value
+        if not stored or _mantissa(float(quotient.right.value)) not in divisors:
+            return "anywhere"
+    return "last" if found else "none"
+
+
+def _mantissa(value: float) -> float:
+    return math.frexp(abs(value))[0]
 
 
 def _exact(value: float) -> _Node:

@@ -126,14 +126,16 @@ def _trial(
         elif bounds is not None:
             largest, wide = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0)), got.astype(np.float64)
             with np.errstate(all="ignore"):
-                bound = SLACK * bounds[parameter.name]
+                allowed = bounds[parameter.name]
+                bound = SLACK * allowed.bound
                 own = float(np.finfo(got.dtype).eps) / 2 * np.abs(want)  # what is wanted has been rounded, too
                 bound = np.where((bound > 0) & np.isfinite(own), bound + own, bound)
                 near = (wide == want) | (np.abs(wide - want) <= bound) | (np.isposinf(bound) & (kind != "infinities"))
+                near |= wide == allowed.product
             none = np.isnan(want) & (np.isnan(wide) | (not spreads)) if kind == "infinities" else np.False_
             different = ~(near | none)
-            allowed = bounds[parameter.name][np.isfinite(bounds[parameter.name])]
-            tolerance = max(tolerance, float(np.max(allowed, initial=0.0)) / (largest or 1.0))
+            finite = allowed.bound[np.isfinite(allowed.bound)]
+            tolerance = max(tolerance, float(np.max(finite, initial=0.0)) / (largest or 1.0))
         else:
             tolerance = max(tolerance, 64 * float(np.finfo(got.dtype).eps))
             wide, said = got.astype(np.float64), want.astype(np.float64)

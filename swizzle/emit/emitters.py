@@ -131,7 +131,20 @@ def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[st
     if solution.holes:
         lines += ["", "Solution:"]
         lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in solution.holes]
-    return [*lines, "", *claims]
+    return [*lines, "", *claims, *_about_division(solution.program)]
+
+
+def _about_division(program: Program) -> list[str]:
+    """Return the line that says how divisions by constants are printed, where there are any."""
+    from cuda_out.c.division import products
+
+    if next(products(program), None) is None:
+        return []
+    said = (
+        "Divisions of floats by a constant are products with its reciprocal, within 1.5 units in the last place "
+        "(@sketch(..., ieee_division=True) keeps them)."
+    )
+    return wrap(said, WIDTH)
 
 
 def _whence(hole: HoleFormula, program: Program) -> str:

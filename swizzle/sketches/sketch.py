@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.resolve import Launch
@@ -38,7 +39,7 @@ MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 MAX_GRID_THREADS: Final = 1 << 22
 MAX_SHARED: Final = 48 * 1024
 WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
-OPTIONS: Final = ("spec", "block", "grid", "warp_size", "filled_from")
+OPTIONS: Final = ("spec", "block", "grid", "warp_size", "ieee_division", "filled_from")
 
 
 class Spec(Struct, frozen=True):
@@ -135,6 +136,7 @@ def sketch(
     block: int | tuple[int, ...] | None = None,
     grid: int | tuple[int, ...] = 1,
     warp_size: int = 32,
+    ieee_division: bool = False,
     filled_from: Sketch | tuple[Sketch, ...] = (),
     **arguments: ArrayType | int,
 ) -> Callable[[Callable[..., Any]], Sketch]:
@@ -143,7 +145,8 @@ def sketch(
     `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three. `warp_size` is a power of two from 1
     to 64; with 64, the sketch can be solved and checked, but not printed. A parameter is an array type, `f32[130]`
     (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, a scalar's type, `f32.scalar` (one number, passed by
-    value), or an int that is a constant in the kernel.
+    value), or an int that is a constant in the kernel. `ieee_division` keeps divisions of floats by constants, which
+    are else printed as products with the reciprocal.
     `filled_from` names sketches that are solved first; the holes of device functions that they solve are taken from
     their solutions. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
     """
@@ -153,7 +156,10 @@ def sketch(
             place=caller_place(),
             expected="@sketch(spec=..., block=..., grid=..., x=f32[130], y=f32.out[128])",
         )
-    options = {"spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "filled_from": filled_from}
+    options = {
+        "spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "ieee_division": ieee_division,
+        "filled_from": filled_from,
+    }  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Sketch:
         if not isinstance(function, types.FunctionType):
@@ -176,7 +182,7 @@ def make_sketch(
     ordered = _arguments(kernel, arguments)
     launch = _launch(kernel, options)
     specification = _specification(kernel, options["spec"], ordered)
-    program = build_program(kernel, ordered, launch)
+    program = replace(build_program(kernel, ordered, launch), ieee_division=_ieee_division(kernel, options))
     _check_local(program)
     _check_shared(program)
     sources = _filled_from(kernel, options.get("filled_from", ()), program)
@@ -269,6 +275,18 @@ def _launch(kernel: KernelSource, options: Mapping[str, Any]) -> Launch:
         )
     _check_limits(kernel, launch)
     return launch
+
+
+def _ieee_division(kernel: KernelSource, options: Mapping[str, Any]) -> bool:
+    given = options.get("ieee_division", False)
+    if given not in (True, False) or not isinstance(given, int):
+        raise SwizzleError(
+            f"ieee_division is {given!r}",
+            place=kernel.keyword_place("ieee_division"),
+            expected="True, for divisions that round as IEEE 754 says, or False",
+            fix="leave it out for products with the reciprocal",
+        )
+    return bool(given)
 
 
 def _check_limits(kernel: KernelSource, launch: Launch) -> None:

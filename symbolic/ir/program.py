@@ -380,7 +380,10 @@ class Parameter(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """A kernel with its launch shape. Without holes it is an ordinary kernel; with holes it is a sketch."""
+    """A kernel with its launch shape. Without holes it is an ordinary kernel; with holes it is a sketch.
+
+    Floats count as real numbers, so a division by a constant may be printed as a product, unless `ieee_division`.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -390,3 +393,4 @@ class Program(Struct, frozen=True):
     grid: tuple[int, int, int]
     warp_size: int
     place: Place
+    ieee_division: bool = False

@@ -20,7 +20,7 @@ from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.share import share_values
-from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
 from cuda_out.passes.simplify import simplify, simplify_expression
 from cuda_out.passes.strength import reduce_strength
 from cuda_out.passes.variables import plain_coordinates, reuse_names
@@ -60,6 +60,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "drop_dead": drop_dead,
     "inline_finals": inline_finals,
     "legal_shuffles": legal_shuffles,
+    "plain_lanes": plain_lanes,
     "rotate_registers": rotate_registers,
     "plain_coordinates": plain_coordinates,
     "reuse_names": reuse_names,
@@ -352,3 +353,42 @@ def test_a_delta_is_within_the_warp_after_the_pass(mode: str) -> None:
         (after,) = (part for part in parts_of(found.body) if isinstance(part, ir.Shuffle))
         assert (after == value) == (low >= 0 and high < 32)
         assert after.mode == (mode if after == value else "idx")
+
+
+LANE = where("laneid")
+
+
+@pytest.mark.parametrize(
+    ("lane", "plain"),
+    [
+        (op("%", op("+", LANE, 3), 32), op("+", LANE, 3)),
+        (op("%", op("-", LANE, 3), 64), op("-", LANE, 3)),
+        (op("&", op("+", LANE, 3), 31), op("+", LANE, 3)),
+        (op("*", op("%", op("+", LANE, 1), 4), 8), op("+", op("*", LANE, 8), 8)),
+        (op("%", op("+", op("%", op("*", LANE, 5), 32), 1), 32), op("+", op("*", LANE, 5), 1)),
+        (op("%", LANE, 16), None),
+        (op("*", op("%", LANE, 4), 4), None),
+        (op("//", op("%", op("+", LANE, 3), 32), 2), None),
+        (op("%", op("+", LANE, 3), 33), None),
+    ],
+)
+def test_a_shuffle_takes_the_remainder_itself(lane: Expr, plain: Expr | None) -> None:
+    """Only remainders that the source lane is taken modulo 32 of anyway are left out, behind a variable too."""
+    value = load("x", LANE)
+    ways = ([store("y", LANE, shuffle(value, lane))], [assign("at", lane), store("y", LANE, shuffle(value, var("at")))])
+    for body in ways:
+        arrays = [parameter("x", 32), parameter("y", 32, role="out")]
+        program = kernel("k", arrays, body, block=(32, 1, 1), grid=(1, 1, 1))
+        found = plain_lanes(program)
+        assert_same_run(program, found)
+        assert any(same(part, plain or lane) for part in parts_of(found.body))
+        assert found.body == program.body or plain is not None
+
+
+def test_a_variable_that_is_more_than_a_source_lane_stays() -> None:
+    """A lane that is also stored, or compared, keeps its remainder."""
+    at, value = var("at"), load("x", LANE)
+    body = [assign("at", op("%", op("+", LANE, 3), 32)), store("y", at, shuffle(value, at))]
+    arrays = [parameter("x", 32), parameter("y", 32, role="out")]
+    program = kernel("k", arrays, body, block=(32, 1, 1), grid=(1, 1, 1))
+    assert plain_lanes(program).body == program.body

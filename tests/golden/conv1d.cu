@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(64) conv1d(
     const float* __restrict__ x,  // in f32[130]
     const float* __restrict__ w,  // const f32[3]
     float* __restrict__ y) {  // out f32[128]
-  const int lane = int(threadIdx.x) % 32;
+  const int lane = int(threadIdx.x % 32);
   const int i = int(blockIdx.x) * 64 + int(threadIdx.x);
   float inp[2];
   #pragma unroll
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(64) conv1d(
   }
   float out = 0.0f;
   for (int k = 0; k < 3; ++k) {
-    const float v = __shfl_sync(0xffffffffu, lane >= k ? inp[0] : inp[1], (lane + k) & 31);
+    const float v = __shfl_sync(0xffffffffu, lane >= k ? inp[0] : inp[1], lane + k);
     out += v * w[k];
   }
   y[i] = out;

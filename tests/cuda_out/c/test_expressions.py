@@ -66,8 +66,8 @@ def printer(warp_size: int = 32, block: tuple[int, int, int] = (64, 1, 1)) -> Ex
         (ir.Cast(var("a"), DType.U64, HERE), "static_cast<unsigned long long>(a)"),
         (shuffle(var("f", F32), op("+", "a", 1)), "__shfl_sync(0xffffffffu, f, a + 1)"),
         (ir.Shuffle("down", num(255), var("f", F32), num(1), F32, HERE), "__shfl_down_sync(0xffu, f, 1)"),
-        (where("laneid"), "int(threadIdx.x) % 32"),
-        (where("warpid"), "int(threadIdx.x) / 32"),
+        (where("laneid"), "int(threadIdx.x % 32)"),
+        (where("warpid"), "int(threadIdx.x / 32)"),
     ],
 )
 def test_the_text_of_an_expression(expr: Expr, expected: str) -> None:
@@ -79,10 +79,34 @@ def test_small_warps_shuffle_with_a_width() -> None:
     """A warp of 8 lanes is a segment of the hardware's; lanes come from the linear thread index."""
     eight = printer(8, (4, 4, 2))
     assert eight.text(shuffle(var("f", F32), "a"), FACTS) == "__shfl_sync(0xffffffffu, f, a, 8)"
-    linear = "(int(threadIdx.x) + 4 * int(threadIdx.y) + 16 * int(threadIdx.z))"
-    assert eight.text(where("laneid"), FACTS) == f"{linear} % 8"
-    assert eight.text(where("warpid"), FACTS) == f"{linear} / 8"
+    linear = "(threadIdx.x + 4 * threadIdx.y + 16 * threadIdx.z)"
+    assert eight.text(where("laneid"), FACTS) == f"int({linear} % 8)"
+    assert eight.text(where("warpid"), FACTS) == f"int({linear} / 8)"
     assert printer(32, (1, 16, 1)).text(where("laneid"), FACTS) == "int(threadIdx.y)"
+
+
+@pytest.mark.parametrize(
+    ("divisor", "dtype", "product"),
+    [
+        (9, F32, "f * (1.0f / 9.0f)"),
+        (-0.7, F32, "f * (1.0f / -0.7f)"),
+        (9, DType.F64, "f * (1.0 / 9.0)"),
+        (3, DType.F16, "__float2half(__half2float(f) * (1.0f / 3.0f))"),
+        (8, F32, ""),
+        (0, F32, ""),
+        (1e39, F32, ""),  # infinity
+        (3 * 2.0**125, F32, ""),  # its reciprocal is not normal
+        (3 * 2.0**-130, F32, ""),
+        (3 * 2.0**125, DType.F64, f"f * (1.0 / {3 * 2.0**125!r})"),
+        (70000, DType.F16, ""),
+    ],
+)
+def test_a_quotient_by_a_constant_is_a_product(divisor: float, dtype: DType, product: str) -> None:
+    """Where the reciprocal is a normal number and the quotient not exact anyway; never where IEEE's is asked for."""
+    quotient = op("/", var("f", dtype), data(divisor, dtype), dtype)
+    found, plain = printer(), replace(printer(), ieee_division=True)
+    assert " / " in plain.text(quotient, FACTS)
+    assert found.text(quotient, FACTS) == (product or plain.text(quotient, FACTS))
 
 
 def test_a_hole_is_never_printed() -> None:

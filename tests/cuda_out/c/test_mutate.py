@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(32) k(
     float* __restrict__ y) {  // out f32[32]
   __shared__ float s[2][16];
   float r[3];
-  const int lane = int(threadIdx.x) % 32;
+  const int lane = int(threadIdx.x % 32);
   #pragma unroll
   for (int i = 0; i < 3; ++i) {
     r[i] = x[lane];  // x[0]

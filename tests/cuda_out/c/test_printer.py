@@ -199,7 +199,7 @@ def test_a_name_is_constant_where_it_is_assigned_once() -> None:
         assign("a", where("laneid")), assign("b", op("+", "a", 1)), assign("b", op("*", "b", 2)), assign("c", var("b"))
     )
     assert lines == [
-        "const int a = int(threadIdx.x) % 32;",
+        "const int a = int(threadIdx.x % 32);",
         "int b = a + 1;",
         "b = b * 2;",
         "[[maybe_unused]] const int c = b;",
@@ -210,12 +210,12 @@ def test_a_coordinate_used_twice_has_a_name() -> None:
     """The program's own where it gives one before any other use, else one of ours."""
     lane, cell = where("laneid"), lambda place: store("p", place, data(1.0))
     assert body_of(assign("me", lane), cell("me"), cell(op("+", lane, 1))) == [
-        "const int me = int(threadIdx.x) % 32;",
+        "const int me = int(threadIdx.x % 32);",
         "p[me] = 1.0f;",
         "p[me + 1] = 1.0f;",
     ]
     for late in ([cell(lane), assign("me", lane)], [assign("me", lane), cell("me"), assign("me", num(0)), cell(lane)]):
-        assert body_of(*late)[0] == "const int lane_id = int(threadIdx.x) % 32;"
+        assert body_of(*late)[0] == "const int lane_id = int(threadIdx.x % 32);"
     assert "lane_id" not in " ".join(body_of(cell(lane)))
 
 
@@ -263,7 +263,7 @@ def test_accumulators_start_at_the_identity() -> None:
         "}",
         "}",
         "b = fminf(b, 1.0f);",
-        "if (int(threadIdx.x) % 32 < 3) e[1][2] += 2.0f * 3.0f;",
+        "if (int(threadIdx.x % 32) < 3) e[1][2] += 2.0f * 3.0f;",
         "b = fminf(b, 8.0f);",
         "p[0] = b * b + a;",
         "p[1] = float(c);",

@@ -156,6 +156,7 @@ def plain(x: Any, z: Any) -> None:
         ({"block": (1, 2, 3, 4)}, "block is (1, 2, 3, 4)"),
         ({"grid": "2"}, "grid is '2'"),
         ({"warp_size": 24}, "warp_size is 24"),
+        ({"ieee_division": 2}, "ieee_division is 2"),
         ({"spec": 3}, "the specification is 3"),
         ({"x": 2.5}, "the parameter x is declared as 2.5"),
         ({"w": f32[3]}, "the kernel plain has no parameter w"),

@@ -1,0 +1,244 @@
+"""How many instructions the printed kernels take, beside kernels written by hand: `python bench/sass.py`.
+
+Each kernel is compiled for sm_90 and disassembled; nothing runs. Three numbers are printed of each:
+
+- *thread*: the instructions on the way of a thread that moves the most bytes, and of such ways the shortest: no slow
+  path of a division, and of a text for inner blocks and a text for the edge, the one for inner blocks. Instructions
+  whose predicate is off count, as they take their turn. Where a loop is on the way, which counts once, there is a `+`.
+- *output*: the same for each output.
+- *all*: all instructions of the kernel, with the functions that it calls.
+
+`--only stencil` takes the rows whose name contains that; `--arch sm_100` is another GPU. The
+kernels written by hand are in hand/; each row says with which constants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from cuda_out.compile.children import scratch_folder
+from cuda_out.compile.report import disassembler
+from cuda_out.compile.toolchain import compile_cuda
+from swizzle import solve
+from swizzle.emit.calling import sizes_of
+from swizzle.emit.emitters import cuda_source
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch
+
+ROOT = Path(__file__).resolve().parent.parent
+HAND = ROOT / "bench" / "hand"
+BITS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+
+
+class Hand(Struct, frozen=True):
+    """A kernel written by hand: FILE:KERNEL in hand/, its constants, and the outputs of a thread."""
+
+    name: str
+    constants: Mapping[str, int]
+    outputs: int
+
+    def __hash__(self) -> int:
+        return hash(self.label)
+
+    @property
+    def label(self) -> str:
+        return " ".join([self.name.partition(":")[2], *(f"{key}={value}" for key, value in self.constants.items())])
+
+
+class Row(Struct, frozen=True):
+    """A sketch with values of its parameters, the outputs of a thread, and whom it is compared with."""
+
+    target: str
+    parameters: Mapping[str, int]
+    outputs: int
+    against: tuple[Hand, ...]
+
+    @property
+    def label(self) -> str:
+        name = self.target.removeprefix("case_studies/").removeprefix("bench/gpu/sketches/").replace(".py", "")
+        return " ".join([name, *(f"{key}={value}" for key, value in self.parameters.items())])
+
+
+class Instruction(Struct, frozen=True):
+    """One line of the disassembly: its opcode with modifiers, whether it has a predicate, and the label it names."""
+
+    opcode: str
+    guarded: bool
+    target: str
+
+    @property
+    def head(self) -> str:
+        return self.opcode.partition(".")[0]
+
+    @property
+    def bytes(self) -> int:
+        if self.head not in ("LDG", "STG"):
+            return 0
+        return next((BITS[part] for part in self.opcode.split(".") if part in BITS), 4)
+
+
+class Count(Struct, frozen=True):
+    """What was counted of one kernel."""
+
+    thread: int
+    loops: bool
+    total: int
+    registers: int
+    local: bool
+
+
+def rows() -> Iterator[Row]:
+    """Yield the table's rows."""
+
+    def filters(kernel: str, k: int, *columns: int) -> tuple[Hand, ...]:
+        return tuple(Hand(f"filters.cu:{kernel}", {"K": k, "C": c}, c) for c in columns)
+
+    def windows(kernel: str, k: int, *rows: int) -> tuple[Hand, ...]:
+        return tuple(Hand(f"windows.cu:{kernel}", {"K": k, "R": r}, r) for r in rows)
+
+    yield Row("case_studies/conv1d.py", {}, 1, filters("filter_1d", 3, 1, 4))
+    yield Row("bench/gpu/sketches/conv1d.py:convolution", {}, 4, filters("filter_1d", 3, 4))
+    yield Row("case_studies/stencil1d.py", {}, 1, filters("average_1d", 3, 1, 4))
+    yield Row("bench/gpu/sketches/conv1d.py:average", {}, 4, filters("average_1d", 3, 4))
+    yield Row("case_studies/stencil2d.py", {}, 1, windows("average_2d", 3, 1, 4))
+    for k in (3, 5, 7):
+        yield Row("case_studies/conv2d.py", {"K": k}, 1, windows("filter_2d", k, 1, 4))
+    yield Row("bench/gpu/sketches/conv2d.py:spread", {}, 16, windows("filter_2d", 3, 4))
+    yield Row("case_studies/transpose.py", {}, 1, (Hand("others.cu:transpose_tile", {}, 4),))
+    for name, kind in (("aos_sum.py:crc", "sum"), ("aos_store.py:crc", "store")):
+        for words in (3, 4, 7, 8):
+            vectors = 4 if words % 4 == 0 else 1
+            hand = [Hand(f"structs.cu:vectors_{kind}", {"S": words, "V": vectors}, 1)]
+            if words % 2:
+                hand.insert(0, Hand(f"structs.cu:shuffled_{kind}", {"S": words, "V": 1}, 1))
+            yield Row(f"case_studies/{name}", {"struct_size": words}, 1, tuple(hand))
+    yield Row("case_studies/mult32.py:register", {}, 2, (Hand("others.cu:multiply", {}, 2),))
+    yield Row("case_studies/gemv.py", {}, 1, (Hand("others.cu:row_product", {}, 1),))
+    yield Row("case_studies/softmax.py", {}, 1, (Hand("others.cu:softmax_row", {}, 1),))
+
+
+def printed(row: Row) -> tuple[str, str]:
+    """Return the text of a row's kernel, and the kernel's name in it."""
+    file, _, name = row.target.partition(":")
+    (sketch,) = load(ROOT / file, name or None, dict(row.parameters))
+    assert isinstance(sketch, Sketch)
+    best = solve(sketch).best
+    source = cuda_source(best.program, (), sizes_of(best))
+    return source.text, source.entry
+
+
+def written(hand: Hand) -> tuple[str, str]:
+    """Return the text of a kernel written by hand without the others of its file, and its name."""
+    file, _, name = hand.name.partition(":")
+    text = (HAND / file).read_text(encoding="utf-8")
+    head = "".join(f"#define {key} {value}\n" for key, value in {"S": 1, "V": 1, **hand.constants}.items())
+    first, *kernels = re.split(r'(?=^extern "C" )', text, flags=re.M)
+    mine = next(each for each in kernels if f" {name}(" in each)
+    # What stands between two kernels are functions that later ones use.
+    shared = "".join(re.sub(r"\A.*?^}\n", "", each, flags=re.M | re.S) for each in kernels[: kernels.index(mine)])
+    return head + first + shared + mine, name
+
+
+def count(text: str, entry: str, arch: str = "sm_90") -> Count:
+    """Compile a text and count the instructions of one kernel."""
+    tool = disassembler()
+    assert tool is not None, "nvdisasm is not installed"
+    compiled = compile_cuda(text, arch)
+    with scratch_folder() as scratch:
+        file = Path(scratch, "kernel.cubin")
+        file.write_bytes(compiled.cubin)
+        listing = subprocess.run([tool, "-c", str(file)], capture_output=True, text=True, check=True).stdout
+    code, labels = parse(listing, entry)
+    thread, loops = shortest(code, labels)
+    resources = compiled.kernels[entry]
+    total = sum(each.head != "NOP" for each in code)
+    return Count(thread, loops, total, resources.registers, bool(resources.stack_bytes))
+
+
+def parse(listing: str, entry: str) -> tuple[list[Instruction], dict[str, int]]:
+    """Return the instructions of a kernel's section, and where its labels stand."""
+    code, labels, inside = list[Instruction](), dict[str, int](), False
+    for line in listing.splitlines():
+        if section := re.match(r"\s*\.section\s+\.text\.([^,\s]+)", line):
+            inside = section[1] == entry
+        elif inside and (label := re.match(r"(\S+):\s*$", line)):
+            labels[label[1]] = len(code)
+        elif inside and (found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);", line)):
+            target = re.search(r"`\(([^)]*)\)", found[3])
+            # A branch may have its predicate among its operands.
+            guarded = bool(found[1]) or (found[2].startswith("BRA") and bool(re.match(r"\s*!?U?P\d", found[3])))
+            code.append(Instruction(found[2], guarded, target[1] if target else ""))
+    return code, labels
+
+
+def shortest(code: Sequence[Instruction], labels: Mapping[str, int]) -> tuple[int, bool]:
+    """Return the instructions on the shortest way of those that move the most bytes, and whether it has loops."""
+    best: dict[int, tuple[int, int, bool]] = {}  # from here to the end: bytes, instructions, loops
+    open_ = set[int]()
+
+    def after(at: int) -> list[int]:
+        each = code[at]
+        if each.head in ("EXIT", "RET"):
+            return [at + 1] if each.guarded else []
+        if each.head in ("BRA", "JMP") and "DIV" not in each.opcode:
+            return [labels[each.target], at + 1] if each.guarded else [labels[each.target]]
+        return [at + 1]
+
+    stack = [0]
+    while stack:
+        at = stack[-1]
+        open_.add(at)
+        if todo := [other for other in after(at) if other not in best and other not in open_]:
+            stack.append(todo[-1])
+            continue
+        each = code[at]
+        ways = [best[other] for other in after(at) if other in best]
+        moved, taken, loops = max(ways, key=lambda way: (way[0], -way[1]), default=(0, 0, False))
+        if each.head == "CALL":
+            start = labels[each.target]
+            called = shortest(code[start:], {name: place - start for name, place in labels.items()})
+            taken, loops = taken + called[0], loops or called[1]
+        loops |= any(other in open_ for other in after(at))
+        best[at] = moved + each.bytes, taken + (each.head != "NOP"), loops
+        open_.discard(at)
+        stack.pop()
+    return best[0][1:]
+
+
+@cache
+def count_hand(hand: Hand, arch: str) -> Count:
+    return count(*written(hand), arch)
+
+
+def line(name: str, found: Count, outputs: int) -> str:
+    """Return one line of the table."""
+    more = "+" if found.loops else ""
+    local = ", local memory" if found.local else ""
+    each = found.thread / outputs
+    return f"| {name} | {outputs} | {found.thread}{more} | {each:.1f} | {found.total} | {found.registers}{local} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--only", default="", help="rows whose name contains this")
+    options.add_argument("--arch", default="sm_90", help="the GPU that is compiled for")
+    given = options.parse_args(arguments)
+    print("| kernel | outputs | thread | output | all | registers |\n|---|---|---|---|---|---|")
+    for row in rows():
+        if given.only in row.label:
+            print(line(f"**{row.label}**", count(*printed(row), given.arch), row.outputs), flush=True)
+            for hand in row.against:
+                print(line(hand.label, count_hand(hand, given.arch), hand.outputs), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
