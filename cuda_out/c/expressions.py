@@ -22,7 +22,7 @@ from cuda_out.c.width import is_wide
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix
 from symbolic.ir import program as ir
-from symbolic.ir.program import DType, Expr
+from symbolic.ir.program import Axis, DType, Expr
 
 LOOSEST: Final = 0
 TERNARY, UNARY, PRIMARY = 3, 15, 16
@@ -64,7 +64,9 @@ class ExpressionPrinter(Struct):
     tiles: TileText | None = None
     wide: frozenset[str] = frozenset()  # the index variables that are `long long`
     ieee_division: bool = False
+    whole: str = ""  # the name of what says that a block is whole, where the text asks for that
     helpers: set[str] = field(default_factory=set)
+    guarded: set[Axis] = field(default_factory=set)  # the axes along which only blocks that are not whole need bounds
 
     def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
         """Return the expression as an operand that must bind at least as tightly as `level`."""
@@ -118,11 +120,20 @@ class ExpressionPrinter(Struct):
         """Return the condition that an element of a tiled array exists, '' if it always does."""
         if self.tiles is None or array not in self.shapes:
             return ""
-        conditions = []
+        conditions, axes, covered = [], set[Axis](), bool(self.whole)
         for dimension, index in enumerate(indices):
-            if bound := self.tiles.bound(array, dimension, range_of(index, facts)):
+            known = range_of(index, facts)
+            if bound := self.tiles.bound(array, dimension, known):
                 conditions.append(f"{self.text(index, facts, PRECEDENCE['<'])} < {bound}")
-        return " && ".join(conditions)
+                covered &= self.tiles.covered(array, dimension, known)
+                span = self.tiles.span(array, dimension)
+                assert span is not None, "only what is tiled has bounds"
+                axes.add(span.axis)
+        inside = " && ".join(conditions)
+        if not inside or not covered:
+            return inside
+        self.guarded |= axes
+        return f"{self.whole} || {f'({inside})' if len(conditions) > 1 else inside}"
 
     def element(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
         """Return `array[...]`: parameters are flat, row-major; local and shared arrays keep their dimensions."""

@@ -18,6 +18,13 @@ __device__ __forceinline__ T chosen(bool condition, T then, T otherwise) {
   return condition ? then : otherwise;
 }
 """,
+    "known": """\
+/// A condition that is known when the kernel is compiled.
+template <bool condition>
+struct known {
+  __device__ constexpr operator bool() const { return condition; }
+};
+""",
     "floor_div": """\
 /// a / b, rounded down.
 template <typename T>

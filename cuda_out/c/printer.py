@@ -92,13 +92,23 @@ class _File:
     def __init__(self, program: Program, tiling: Tiling | None, form: Form) -> None:
         self.program, self.tiling, self.form = program, tiling, form
         self.entry = kernel_name(program.name)
-        self.body = Emitter(depth=1)
         self.operators = operators_of(program)
-        functions = (function_name(*operator) for operator in self.operators)
-        taken = (self.entry, f"launch_{self.entry}", *functions)
-        self.statements = StatementPrinter(program, self.body, taken, tiling)
+        self.body, self.statements = self._statements(whole=True)
+        if not self.statements.expressions.guarded:
+            self.body, self.statements = self._statements(whole=False)
         self.names = self.statements.names
         self.tiles = self.statements.expressions.tiles
+
+    def _statements(self, *, whole: bool) -> tuple[Emitter, StatementPrinter]:
+        """Print the kernel's body; with `whole`, as a lambda that is told whether its block is whole."""
+        functions = (function_name(*operator) for operator in self.operators)
+        body = Emitter(depth=2 if whole else 1)
+        taken = (self.entry, f"launch_{self.entry}", "known", *functions)
+        printer = StatementPrinter(self.program, body, taken, self.tiling, whole=whole)
+        printer.kernel_body()
+        if printer.expressions.guarded:
+            printer.expressions.helpers.add("known")
+        return body, printer
 
     def source(self, provenance: Sequence[str], namespace: str) -> CudaSource:
         program, entry = self.program, self.entry
@@ -193,12 +203,22 @@ class _File:
             out.line(f"    {parameter}{end}  // {says}")
         if not given:
             out.line("    ) {")
-        self.statements.kernel_body()
-        body = self.body.text()
+        body, after = self.body.text(), Emitter(depth=1)
         with out.nested():
             for line in self.tiles.preamble(body) if self.tiles else ():
                 out.line(line)
-        return out.text() + body + "}\n", [*out.origins, *self.body.origins, None]
+            if guarded := self.statements.expressions.guarded:
+                assert self.tiles is not None
+                compute = self.tiles.compute
+                for line in self.statements.shared.text().splitlines():
+                    out.line(line.strip())
+                out.line("// Only blocks in which an array ends ask where.")
+                out.line(f"const auto {compute} = [&](const auto {self.tiles.whole}) {{")
+                after.line("};")
+                after.line(f"if ({self.tiles.in_reach(guarded)}) {compute}(known<true>());")
+                after.line(f"else {compute}(known<false>());")
+        origins = [*out.origins, *self.body.origins, *after.origins, None]
+        return out.text() + body + after.text() + "}\n", origins
 
     def _lengths(self) -> list[tuple[str, str]]:
         """Return the name of each length and what it may be."""

@@ -44,7 +44,18 @@ COORDINATE_NAMES: Mapping[str, str] = {
 class StatementPrinter:
     """The state of printing one kernel: names, declarations that are still to come, and the emitter."""
 
-    def __init__(self, program: Program, out: Emitter, taken: tuple[str, ...], tiling: Tiling | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        out: Emitter,
+        taken: tuple[str, ...],
+        tiling: Tiling | None = None,
+        *,
+        whole: bool = False,
+    ) -> None:
+        """Prepare to print; with `whole` the text has a name for whether its block is whole, and shared arrays are
+        declared apart, as its statements are compiled twice.
+        """
         self.program = program
         self.names = c_names(sorted(all_names(program)), taken)
         tiles = tile_text(tiling, program, self.names, taken) if tiling else None
@@ -62,6 +73,7 @@ class StatementPrinter:
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
         self.out = out
         self.within: Place | None = None
+        self.shared = Emitter(depth=1)
         self.expressions = ExpressionPrinter(
             names=self.names,
             shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
@@ -70,6 +82,7 @@ class StatementPrinter:
             tiles=tiles,
             wide=wide_names(program),
             ieee_division=program.ieee_division,
+            whole=tiles.whole if tiles and whole else "",
         )
 
     def kernel_body(self) -> None:
@@ -174,7 +187,8 @@ class StatementPrinter:
             shared += f"__align__({bytes_}) "
         extents = "".join(f"[{extent}]" for extent in stmt.shape)
         unread = "" if self._is_read(stmt.name) else "[[maybe_unused]] "
-        self.out.line(f"{unread}{shared}{C_TYPE[stmt.dtype]} {self.names[stmt.name]}{extents}{start};")
+        out = self.shared if shared and self.expressions.whole else self.out
+        out.line(f"{unread}{shared}{C_TYPE[stmt.dtype]} {self.names[stmt.name]}{extents}{start};")
 
     def _is_read(self, name: str) -> bool:
         return any(name in names_in(expr) for stmt in statements(self.program.body) for expr in own_expressions(stmt))

@@ -1,11 +1,11 @@
 """Translation validation of a kernel for any length: every block of every length, in one run.
 
-What a block does depends on a length only by how much of it is left for the block. So one run holds a block for each
-such remainder, and one with more blocks behind it, along each tiled axis; what is left open are the block's number, and
-how long the array is behind an inner block. Both are variables of index values (`cuda_out.ptx.indices`), without bounds
-but those of a launch. Each array is seen through a window, the block's own part: an address must be the beginning of
-that part plus an index that depends on the thread alone, whatever the variables are. What a block leaves in its window
-must be the specification's terms for block 0, moved.
+What a block does depends on a length only by how much of it is left for the block, up to what it accesses at most. So
+one run holds a block for each such remainder, and one with more behind it, along each tiled axis; what is left open are
+the block's number, and how long the array is behind an inner block. Both are variables of index values
+(`cuda_out.ptx.indices`), without bounds but those of a launch. Each array is seen through a window, the block's own
+part and what it reads behind it: an address must be the beginning of that part plus an index that depends on the thread
+alone, whatever the variables are. What a block leaves in its part must be the specification's terms for block 0, moved.
 """
 
 from __future__ import annotations
@@ -48,19 +48,29 @@ _PITCH: Final = 16
 
 
 class Cut(Struct, frozen=True):
-    """One remainder along one axis: so many units are left for the block; None: all of its tile, and more behind it."""
+    """One remainder along one axis: so many units are left from the block's beginning on, or, with `more`, at least."""
 
     axis: TiledAxis
-    left: int | None
+    left: int
+    more: bool = False
 
     @property
     def own(self) -> int:
-        return self.axis.tile if self.left is None else self.left
+        return min(self.left, self.axis.tile)
 
     def length(self) -> Polynomial:
         name, tile = self.axis.axis, self.axis.tile
-        found = plus({(): self.own}, {(f"block {name}",): tile})
-        return found if self.left is not None else plus(found, variable(f"rest {name}"))
+        found = plus({(): self.left}, {(f"block {name}",): tile})
+        return plus(found, variable(f"rest {name}")) if self.more else found
+
+    def __str__(self) -> str:
+        return f"{self.left}{' or more' if self.more else ''} left along {self.axis.axis}"
+
+
+def remainders(axis: TiledAxis) -> list[Cut]:
+    """Return what may be left for a block: up to its tile, or to its reach, and more."""
+    most = max(axis.tile, axis.reach)
+    return [*(Cut(axis, left) for left in range(axis.step, most + 1, axis.step)), Cut(axis, most, more=True)]
 
 
 class NotTiled(Exception):
@@ -70,9 +80,9 @@ class NotTiled(Exception):
 class Window:
     """One array as each block sees it: dimensions one by one while rows have varying lengths, then the rest as one.
 
-    `sizes` are the extents in the window, in elements. For each remainder `bounds` says how many there are, and whether
-    the array ends there, `own` how many are the block's, `strides` how far one is from the next, and `begins` where the
-    window begins.
+    A block sees as far as its reach, or to the end of its tile's inputs. `sizes` are the extents in the window, in
+    elements. For each remainder `bounds` says how many there are, and whether the array ends there, `own` how many are
+    the block's, `strides` how far one is from the next, and `begins` where the window begins.
     """
 
     def __init__(self, parameter: Parameter, tiling: Tiling, cuts: Sequence[Mapping[Axis, Cut]]) -> None:
@@ -80,9 +90,10 @@ class Window:
         varying = [number for number, span in enumerate(self.spans) if span is not None and number > 0]
         self.levels = max(varying, default=0) + 1
         tiles = {each.axis: each.tile for each in tiling.axes}
+        seen = {each.axis: max(each.tile, each.reach) for each in tiling.axes}
         pairs = list(zip(parameter.shape, self.spans, strict=True))
-        self.shape = tuple(extent if s is None else s.scale * tiles[s.axis] + s.halo for extent, s in pairs)
-        if any(seen > extent for seen, extent in zip(self.shape, parameter.shape, strict=True)):
+        self.shape = tuple(extent if s is None else s.scale * seen[s.axis] + s.halo for extent, s in pairs)
+        if any(s is not None and s.scale * tiles[s.axis] + s.halo > extent for extent, s in pairs):
             raise NotTiled(f"{parameter.name} of the sketch is smaller than what one block sees")
         if parameter.role != "in" and any(s is not None and s.halo for s in self.spans) and parameter.role != "const":
             raise NotTiled(f"{parameter.name} has elements that belong to no block")
@@ -111,7 +122,7 @@ class Window:
             else:
                 here = cut[span.axis]
                 extents.append(plus({(): span.halo}, here.length(), span.scale))
-                bounds.append((span.scale * here.own + span.halo, here.left is not None))
+                bounds.append((span.scale * here.left + span.halo, not here.more))
                 own.append(span.scale * here.own)
                 begins.append({(f"block {span.axis}",): span.scale * here.axis.tile})
         rest = prod(self.parameter.shape[self.levels :])
@@ -321,15 +332,12 @@ class TileValidator:
         axes = {each.axis for each in tiling.axes}
         if any(size > 1 for axis, size in zip("xyz", program.grid, strict=True) if axis not in axes):
             raise NotTiled("its grid has several blocks along an axis that is not tiled")
-        remainders = [
-            [*(Cut(each, left) for left in range(each.step, each.tile + 1, each.step)), Cut(each, None)]
-            for each in tiling.axes
-        ]
-        count = prod(map(len, remainders))
+        cuts = list(map(remainders, tiling.axes))
+        count = prod(map(len, cuts))
         self.shape = LaunchShape(program.block, (count, 1, 1), HARDWARE_WARP)
         if self.shape.count > MOST_THREADS:
             raise NotTiled(f"its blocks may be cut in {count} ways")
-        self.cuts = [{cut.axis.axis: cut for cut in cuts} for cuts in itertools.product(*remainders)]
+        self.cuts = [{cut.axis.axis: cut for cut in each} for each in itertools.product(*cuts)]
         most = {f"block {each.axis}": MOST_BLOCKS[each.axis] - 1 for each in tiling.axes}
         most |= {f"rest {each.axis}": each.tile * MOST_BLOCKS[each.axis] for each in tiling.axes}
         self.indices = Indices(most)
@@ -342,8 +350,10 @@ class TileValidator:
         window, given = self.windows[parameter.name], parameter.role != "out"
         atoms = np.full(window.cells, NEVER, np.int64)
         for index in itertools.product(*map(range, window.shape)) if given else ():
-            flat = flat_index(parameter.shape, index)
-            atoms[window.cell(index)] = self.written.terms.atom(parameter.name, flat)
+            declared = all(i < extent for i, extent in zip(index, parameter.shape, strict=True))
+            cell = window.cell(index)  # what the sketch has not is an element that its outputs do not have either
+            flat = flat_index(parameter.shape, index) if declared else prod(parameter.shape) + cell
+            atoms[cell] = self.written.terms.atom(parameter.name, flat)
         bits, writable = np.zeros(window.cells, np.uint64), parameter.role in ("out", "inout")
         return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable)
 
@@ -377,5 +387,4 @@ class TileValidator:
                     found = difference(machine, self.written, parameter, int(bits[cell]), int(terms[cell]), want)
                     if found:
                         name = cell_name(parameter.name, parameter.shape, address)
-                        left = ", ".join(f"{c.own} {'left' if c.left else 'of more'} along {a}" for a, c in cut.items())
-                        yield f"of a block with {left}, {name} {found}"
+                        yield f"of a block with {', '.join(map(str, cut.values()))}, {name} {found}"

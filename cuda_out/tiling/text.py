@@ -7,7 +7,7 @@ stay small numbers. `left` says how many units of the length the block has: all 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from math import gcd, prod
 
 from msgspec import Struct
@@ -39,11 +39,14 @@ class TileText(Struct, frozen=True):
     lefts: Mapping[Axis, str]
     pitches: Mapping[tuple[str, int], str]
     filler: int
+    compute: str
+    whole: str
 
     @property
     def taken(self) -> tuple[str, ...]:
         """All names that were added to the program's."""
-        return (*self.lengths.values(), *self.begins.values(), *self.lefts.values(), *self.pitches.values())
+        names = (*self.lengths.values(), *self.begins.values(), *self.lefts.values(), *self.pitches.values())
+        return (*names, self.compute, self.whole)
 
     def span(self, array: str, dimension: int) -> Span | None:
         return self.tiling.spans[array][dimension]
@@ -72,6 +75,19 @@ class TileText(Struct, frozen=True):
         if axis.step == axis.tile:  # blocks are whole
             return str(span.scale * axis.tile + span.halo)
         return linear(span.scale, self.lefts[span.axis], span.halo)
+
+    def covered(self, array: str, dimension: int, index: Range) -> bool:
+        """Say whether an index is in bounds wherever the axis has its reach before it."""
+        span = self.span(array, dimension)
+        return span is not None and index.hi < span.scale * self._axis(span.axis).reach + span.halo
+
+    def in_reach(self, axes: Container[Axis]) -> str:
+        """Return the condition that a block finds all that it accesses along these axes."""
+        return " && ".join(
+            f"{self.lengths[each.axis]} - {self.begins[each.axis]} >= {each.reach}"
+            for each in self.tiling.axes
+            if each.axis in axes
+        )
 
     def _axis(self, axis: Axis) -> TiledAxis:
         return next(each for each in self.tiling.axes if each.axis == axis)
@@ -151,4 +167,5 @@ def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken:
         for expr in own_expressions(stmt)
         for part in subexpressions(expr)
     )
-    return TileText(tiling, program, names, lengths, begins, lefts, pitches, int(divides))
+    compute, whole = fresh.take("compute"), fresh.take("whole")
+    return TileText(tiling, program, names, lengths, begins, lefts, pitches, int(divides), compute, whole)

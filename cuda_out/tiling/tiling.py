@@ -24,12 +24,17 @@ AXES: tuple[Axis, ...] = ("x", "y", "z")
 
 
 class TiledAxis(Struct, frozen=True):
-    """An axis of the grid whose number of blocks follows from a length; `declared` is the sketch's own length."""
+    """An axis of the grid whose number of blocks follows from a length; `declared` is the sketch's own length.
+
+    A block that has `reach` units of the length before it, or more, finds all elements that it accesses, whatever the
+    array; 0 where a block may access elements that are farther away.
+    """
 
     axis: Axis
     tile: int
     step: int
     declared: int
+    reach: int = 0
 
     def blocks(self, length: int) -> int:
         return -(-length // self.tile)

@@ -20,8 +20,10 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.passes.simplify import simplify
+from cuda_out.passes.variables import plain_coordinates
 from cuda_out.tiling.blocks import endless, reach, uses_blocks
-from cuda_out.tiling.tiled import without_bounds
+from cuda_out.tiling.tiled import one_tile, without_bounds
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated, translated
 from swizzle.emit.any_length.continuation import Index, MeaningAt, SharedTerms, block_of, by_block, index_of, meaning_at
@@ -34,6 +36,8 @@ from symbolic.ir.program import Axis, Program
 
 SpecFunction: TypeAlias = Callable[..., Any]
 MAX_CELLS: Final = 1 << 20
+FARTHEST: Final = 2
+"""Tiles that a block may access for elements to count as within its reach."""
 """The largest array on which the kernel is tried without its bounds."""
 
 
@@ -132,7 +136,7 @@ class _Conditions:
                 raise _No(f"one block along {axis.axis}, so nothing shows how the specification goes on there")
         self._run()
         evidence = dict.fromkeys(tuple(source.lengths[a.axis] for a in self.tiling.axes) for source in compared)
-        return replace(self.tiling, evidence=tuple(evidence))
+        return replace(self.tiling, axes=tuple(map(self._with_reach, self.tiling.axes)), evidence=tuple(evidence))
 
     def _lengths(self, of: Callable[[TiledAxis], int]) -> dict[Axis, int]:
         return {axis.axis: of(axis) for axis in self.tiling.axes}
@@ -184,6 +188,16 @@ class _Conditions:
             if all(-(-own // step) * step >= needed for own, needed in needs):
                 return replace(axis, step=step)
         raise _No(f"outputs of a block depend on inputs that the last block along {axis.axis} does not have")
+
+    def _with_reach(self, axis: TiledAxis) -> TiledAxis:
+        """Find how much of the length a block must have before it to find all that it accesses."""
+        needed, block = axis.tile, simplify(plain_coordinates(one_tile(self.program, self.tiling)))
+        for name, furthest in reach(block).items():
+            for last, span in zip(furthest, self.tiling.spans[name], strict=True):
+                if span is not None and span.axis == axis.axis:
+                    units = (last - span.halo) // span.scale + 1
+                    needed = max(needed, int(units)) if units <= FARTHEST * axis.tile else needed
+        return replace(axis, reach=-(-needed // axis.step) * axis.step)
 
     def _along(self, axis: TiledAxis, name: str, index: Index) -> Iterator[tuple[int, Span]]:
         for at, span in zip(index, self.tiling.spans[name], strict=True):
