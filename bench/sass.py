@@ -113,13 +113,15 @@ def rows() -> Iterator[Row]:
         yield Row("case_studies/conv2d.py", {"K": k}, 1, windows("filter_2d", k, 1, 4))
     yield Row("bench/gpu/sketches/conv2d.py:spread", {}, 16, windows("filter_2d", 3, 4))
     yield Row("case_studies/transpose.py", {}, 1, (Hand("others.cu:transpose_tile", {}, 4),))
-    for name, kind in (("aos_sum.py:crc", "sum"), ("aos_store.py:crc", "store")):
-        for words in (3, 4, 7, 8):
-            vectors = 4 if words % 4 == 0 else 1
-            hand = [Hand(f"structs.cu:vectors_{kind}", {"S": words, "V": vectors}, 1)]
-            if words % 2:
-                hand.insert(0, Hand(f"structs.cu:shuffled_{kind}", {"S": words, "V": 1}, 1))
-            yield Row(f"case_studies/{name}", {"struct_size": words}, 1, tuple(hand))
+    for name, vectors, kind in (("aos_sum", "load_sum", "sum"), ("aos_store", "store", "store")):
+        for words in (3, 7):
+            hand = (Hand(f"structs.cu:shuffled_{kind}", {"S": words, "V": 1}, 1),)
+            yield Row(f"case_studies/{name}.py:crc", {"struct_size": words}, 1, hand)
+        for words in (4, 8):
+            hand = (Hand(f"structs.cu:vectors_{kind}", {"S": words, "V": 4}, 1),)
+            yield Row(f"case_studies/{name}.py:crc", {"struct_size": words}, 1, hand)
+            one = {"struct_size": words, "vector": 4, "structs": 1}
+            yield Row(f"bench/gpu/sketches/aos.py:{vectors}", one, 1, hand)
     yield Row("case_studies/mult32.py:register", {}, 2, (Hand("others.cu:multiply", {}, 2),))
     yield Row("case_studies/gemv.py", {}, 1, (Hand("others.cu:row_product", {}, 1),))
     yield Row("case_studies/softmax.py", {}, 1, (Hand("others.cu:softmax_row", {}, 1),))

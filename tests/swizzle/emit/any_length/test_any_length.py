@@ -388,15 +388,20 @@ def test_a_tiled_text_predicates_what_may_lie_outside(tmp_path: Path) -> None:
   y += 2 * begin;
   z += begin;
   const int left = n - begin < 8 ? int(n - begin) : 8;
-  const int i = int(threadIdx.x);
-  const unsigned int v = (i & 7) < left ? x[i & 7] : 0u;
-  {
-    const unsigned int stored = __shfl_sync(0xffffffffu, v, i >> 1, 16);
-    if (i < 2 * left) y[i] = stored;
-  }
-  if (i < 8) {
-    if (i < left) z[i] = v;
-  }
+  // Only blocks in which an array ends ask where.
+  const auto compute = [&](const auto whole) {
+    const int i = int(threadIdx.x);
+    const unsigned int v = whole || (i & 7) < left ? x[i & 7] : 0u;
+    {
+      const unsigned int stored = __shfl_sync(0xffffffffu, v, i >> 1, 16);
+      if (whole || i < 2 * left) y[i] = stored;
+    }
+    if (i < 8) {
+      if (whole || i < left) z[i] = v;
+    }
+  };
+  if (n - begin >= 8) compute(known<true>());
+  else compute(known<false>());
 }
 
 """
