@@ -215,6 +215,7 @@ def test_every_key_of_the_json_object_is_explained() -> None:
         "verified",
         "confirmed",
         "tried",
+        "counted_again",
         "counted_once",
         "reason",
         "mismatch",

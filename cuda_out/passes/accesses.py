@@ -124,5 +124,6 @@ class _Listener(Machine):
     def _shuffle(self, node: Shuffle, mask: Steering) -> DataVector:
         assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
         warps = len(np.unique(self.shape.warp_base[mask]))
-        self.shuffled += warps * max(1, bytes_of(node.dtype) // WORD)
+        words = max(1, bytes_of(node.dtype) // WORD) if node.dtype.is_data else 1  # an index is a 32-bit integer
+        self.shuffled += warps * words
         return super()._shuffle(node, mask)

@@ -117,6 +117,9 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
         verdict += f" by {claim['solver']}" if verdict == "confirmed" else ""
         lines.append(f"  certify {claim['claim']} in Space {claim['space']}: {verdict}")
     lines = lines or ["  certify nothing to confirm: no claim that there is no filling"]
+    for name, verdict in certificate.get("counted_again", {}).items():
+        verdict += ", counted again thread by thread" if verdict == "confirmed" else ""
+        lines.append(f"  certify {name}: {verdict}")
     if "counted_once" in certificate:
         lines.append(f"  certify {', '.join(certificate['counted_once'])}: not confirmed: counted in one way only")
     if "tried" in certificate:
