@@ -99,7 +99,11 @@ class ColumnChooser(Struct, frozen=True):
         return _column(products, a.codes * len(b.values) + b.codes)
 
     def compare(self, a: CodedColumn, component: int) -> CodedColumn:
-        return self.both(sign, a, self.pick(component, lambda c: c))
+        every, rows = self.components[component], self.rows[component]
+        few = len(rows) < len(every)
+        constants = np.array([every[row] for row in rows.tolist()] if few else every, np.int64)
+        constants = constants if few else constants[rows]
+        return CodedColumn(np.sign(np.array(a.values, np.int64)[a.codes] - constants) + 1, [-1, 0, 1])
 
     def shared(self, key: Hashable, build: Callable[[], CodedColumn]) -> CodedColumn:
         return build()

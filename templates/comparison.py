@@ -10,12 +10,14 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
+import numpy as np
+
 from symbolic.errors import Place
 from symbolic.ir.program import Compare, DType, Expr, Var
 from symbolic.ir.text import python_text
 from templates.chooser import Choice, Chooser
 from templates.formula import parameters, terms_of, total
-from templates.template import Point, Template, distinct, integers
+from templates.template import Point, Template, columns_of, distinct_rows, integers
 
 T = TypeVar("T")
 COMPARED: Final = ("equal", "negated", "threshold")
@@ -41,12 +43,17 @@ class Comparison(Template):
 
     def __init__(self, arity: int, forms: Sequence[ComparedNumber], points: Sequence[Point]) -> None:
         self.arity = arity
-        kept = distinct(forms, lambda form: tuple(form.of(point) for point in points))
-        reach = [form.of(point) for form in kept for point in points] or [0]
+        columns = columns_of(points, arity)
+        kept = distinct_rows(forms, lambda some: np.stack([form.of(columns) for form in some]))
+        reach = [form.of(columns) for form in kept] if points else []
+        least, most = (
+            min((int(some.min()) for some in reach), default=0),
+            max((int(some.max()) for some in reach), default=0),
+        )
         self.components = (
             kept,
             tuple(itertools.product(("<=", "=="), (False, True))),
-            tuple(range(min(reach) - 1, max(reach) + 1)),
+            tuple(range(least - 1, most + 1)),
         )
 
     def form(self, constants: Sequence[int]) -> ComparedNumber:

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.program import Compare, Const, DType, Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number, total
-from templates.template import Point, Template, TemplateFamily, distinct, integers
+from templates.template import Point, Template, TemplateFamily, columns_of, distinct_rows, integers
 from templates.words import sum_of
 
 T = TypeVar("T")
@@ -74,7 +75,8 @@ class Cond(Template):
         forms += [(a, 1, a) for a in range(arity)] + [(a, 1, b) for a, b in itertools.combinations(range(arity), 2)]
         if arity:
             forms.append((0, -1, 0))
-        kept = distinct(forms, lambda form: tuple(_linear(form, p) for p in points))
+        columns = columns_of(points, arity)
+        kept = distinct_rows(forms, lambda some: np.stack([_linear(form, columns) for form in some]))
         if space == "1":
             functions = [
                 CondChoice(left, way, right, relation, negated, bound)
@@ -82,11 +84,11 @@ class Cond(Template):
                 for relation, negated, bound in _TESTS_OF_SPACE_1
             ]
             functions.sort(key=lambda function: function.weight)
-            shortest = distinct(functions, lambda f: tuple(f.holds(p) for p in points))
+            shortest = distinct_rows(functions, lambda some: np.stack([f.holds(columns) for f in some]))
             by_form = sorted(shortest, key=lambda function: (function.weight[0] > 0, *function.weight[1:]))
             self.components = (tuple(by_form),)  # how long solvers take depends on the order
         else:
-            reach = [_linear(form, p) for form in kept for p in points] or [0]
+            reach = [end for form in kept if points for end in _ends(_linear(form, columns))] or [0]
             self.components = (
                 kept,
                 tuple(itertools.product(("<=", "=="), (False, True))),
@@ -183,9 +185,13 @@ class Cond(Template):
         return f"{left} {'>' if named.negated else '<='} {sum_of(terms, bound)}"
 
 
-def _linear(form: tuple[int, int, int], point: Point) -> int:
+def _linear(form: tuple[int, int, int], arguments: Sequence[Any]) -> Any:
     left, way, right = form
-    return point[left] + way * point[right]
+    return arguments[left] + way * arguments[right]
+
+
+def _ends(values: Any) -> tuple[int, int]:
+    return int(values.min()), int(values.max())
 
 
 def _compare(left: Expr, named: CondChoice, right: Expr, bound: int, place: Place) -> Expr:

@@ -22,6 +22,7 @@ Places: TypeAlias = npt.NDArray[np.intp]  # numbers of points
 Allowed: TypeAlias = npt.NDArray[np.bool_]  # of values, one line a point
 # Each of these is varied by an experiment: python bench/tuned.py functions.LARGE 2_000 8_000 32_000
 MOST_ROWS = 4_000_000
+FEW_ROWS = 4  # functions for each point, up to which a function's values at all points are worked out together
 FIRST_PLACES = 16  # of many, at which a function is looked for
 
 
@@ -135,6 +136,13 @@ class Rows(Struct, frozen=True):
 
     def given(self, places: Places, allowed: Allowed) -> Allowed:
         found = np.zeros_like(allowed)
+        if self.points[0] and self.count < FEW_ROWS * len(places):
+            columns = list(np.array([self.points[place] for place in places.tolist()], np.int64).T)
+            lines = np.arange(len(places))
+            for choice in self.choices():
+                values = np.asarray(self.template.apply(choice, columns)).astype(np.intp)
+                found[lines, np.broadcast_to(values, len(places))] = True
+            return found & allowed
         for line, place in zip(found, places.tolist(), strict=True):
             column = self.template.at(self.rows, self.points[place])
             line[[int(column.values[code]) for code in np.flatnonzero(np.bincount(column.codes))]] = True

@@ -183,14 +183,6 @@ def weight_of(c: int, n: int) -> int:
     return 0 if near == 0 else 1 + (near > 1) + (c != near)
 
 
-def distinct(items: Sequence[Any], behaviour: Callable[[Any], Hashable]) -> tuple[Any, ...]:
-    """Keep the first item of each behaviour."""
-    seen: dict[Hashable, Any] = {}
-    for item in items:
-        seen.setdefault(behaviour(item), item)
-    return tuple(seen.values())
-
-
 def distinct_rows(items: Sequence[T], behaviours: Callable[[Sequence[T]], npt.NDArray[Any]]) -> tuple[T, ...]:
     """Keep the first item of each behaviour; `behaviours` gives a row of numbers for each of some items."""
     seen: dict[bytes, T] = {}
@@ -199,6 +191,11 @@ def distinct_rows(items: Sequence[T], behaviours: Callable[[Sequence[T]], npt.ND
         for item, row in zip(some, np.ascontiguousarray(behaviours(some)), strict=True):
             seen.setdefault(row.tobytes(), item)
     return tuple(seen.values())
+
+
+def columns_of(points: Sequence[Point], arity: int) -> list[npt.NDArray[np.int64]]:
+    """Return the arguments at some points, one array for each argument."""
+    return list(np.array(points, np.int64).reshape(len(points), arity).T)
 
 
 def integers(constants: Mapping[str, object], names: Sequence[str]) -> list[int]:
