@@ -9,6 +9,7 @@ from cuda_out.passes.copies import merge_copies
 from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.permutations import split_permutations
 from cuda_out.passes.share import share_values
 from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
 from cuda_out.passes.simplify import simplify
@@ -22,6 +23,7 @@ _ORDER: tuple[Callable[[Program], Program], ...] = (
     plain_coordinates,
     legal_shuffles,
     simplify,
+    split_permutations,
     rotate_registers,
     distribute,
     simplify,

@@ -18,6 +18,7 @@ from cuda_out.passes.copies import merge_copies
 from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.permutations import split_permutations
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.share import share_values
 from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
@@ -61,6 +62,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "inline_finals": inline_finals,
     "legal_shuffles": legal_shuffles,
     "plain_lanes": plain_lanes,
+    "split_permutations": split_permutations,
     "rotate_registers": rotate_registers,
     "plain_coordinates": plain_coordinates,
     "reuse_names": reuse_names,
