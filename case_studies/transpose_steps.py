@@ -1,27 +1,28 @@
 """A matrix transposed in three steps, each within columns or within rows (paper, Listing 4 and section 8).
 
-m rows of n words come in, and out come the n runs of m words as columns: what lane j of a warp wants if it loads n
-structures of m words. Each step permutes within columns or within rows, so that a warp does the second one by shuffles
-and the others in registers (`aos_store.py`). Here a block does all of them in shared memory, at any size: Spaces 1 to 3
-have an answer where m and n are equal or have no common divisor, and for some more. With the families `column_major`
-and `compose` every size up to 64 x 64 has one.
+m rows of n words come into a block, and out come their n runs of m words as columns: what lane j of a warp wants if it
+loads n structures of m words. Each step permutes within columns or within rows, so that a warp does the second one by
+shuffles and the others in registers (`aos_store.py`). Here a block does all of them in shared memory, at any size:
+Spaces 1 to 3 have an answer where m and n are equal or have no common divisor, and for some more. With the families
+`column_major` and `compose` every size up to 64 x 64 has one.
 """
 
 from swizzle import cuda, i32, parameter, sketch, spec, sw_xform
 
 M = parameter("m", 5, domain=range(1, 65))
 N = parameter("n", 8, domain=range(1, 65))
+GRID = parameter("grid", 2, domain=range(1, 65))
 ROWS = min(M, 1024 // N)
 ROUNDS = -(-M // ROWS)
 
 
 @spec
 def runs(x):
-    flat = [x[i, j] for i in range(M) for j in range(N)]
-    return [[flat[j * M + i] for j in range(N)] for i in range(M)]
+    flat = [x[i, j] for i in range(GRID * M) for j in range(N)]
+    return [[flat[run * M + i] for run in range(GRID * N)] for i in range(M)]
 
 
-@sketch(spec=runs, block=(N, ROWS), x=i32[M, N], y=i32.out[M, N])
+@sketch(spec=runs, block=(N, ROWS), grid=GRID, x=i32[GRID * M, N], y=i32.out[M, GRID * N])
 def crc(x, y):
     columns = cuda.shared.array((M, N), i32)
     rows = cuda.shared.array((M, N), i32)
@@ -29,7 +30,7 @@ def crc(x, y):
     for part in range(ROUNDS):
         i = part * ROWS + cuda.threadIdx.y
         if i < M:
-            columns[i, j] = x[sw_xform(i, M, j), j]
+            columns[i, j] = x[cuda.blockIdx.x * M + sw_xform(i, M, j), j]
     cuda.syncthreads()
     for part in range(ROUNDS):
         i = part * ROWS + cuda.threadIdx.y
@@ -39,4 +40,4 @@ def crc(x, y):
     for part in range(ROUNDS):
         i = part * ROWS + cuda.threadIdx.y
         if i < M:
-            y[i, j] = rows[sw_xform(i, M, j), j]
+            y[i, cuda.blockIdx.x * N + j] = rows[sw_xform(i, M, j), j]
