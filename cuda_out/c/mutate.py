@@ -30,7 +30,7 @@ _CONSTANT = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[-+]?\d+)?)(f?)(?![\w.])")
 _BLOCK = re.compile(r"\bblockIdx\.[xyz]\b")
 _WIDE = re.compile(r"\bconst long long \w+ = ([^;]+);")
 _LEFT = re.compile(r"\bconst int (\w+) = (\w+ - \w+ < (\d+) \? [^;]+);")
-_REACH = re.compile(r"^[ \t]*if \(([^;{}]* >= \d+)\) \w+\(known<true>\(\)\);", re.M)
+_REACH = re.compile(r"^[ \t]*if \(([^;{}]* [<>]= \d+)\)\s+\w+\(known<true>\(\)[^;]*\);", re.M)
 _HOST_NUMBER = re.compile(r"(?<![\w.])(?<!- )(\d+)(?![\w.])")  # n - 2 rounds up as n - 1 does, of even numbers
 _HOST_ERROR = re.compile(r"if \([^;{}]*\) return \w+;")
 _FUNCTION = re.compile(rf"\b(chosen|{'|'.join(name for row in FUNCTIONS.values() for name in row.cuda.values())})\(")
@@ -125,6 +125,8 @@ def _rare_changes(text: str, entry: str) -> Iterator[tuple[int, int, str, str]]:
         for number in re.finditer(r"(?<=>= )\d+", body[first:last]):
             less = str(int(number[0]) - 1)
             yield first + number.start(), first + number.end(), less, f"a block is whole with {less} left"
+        for number in re.finditer(r"(?<=<= )\d+", body[first:last]):
+            yield first + number.start(), first + number.end(), "2147483647", "a stride of 32 bits may overflow"
         for op, other, says in ((">=", "<", "is not"), ("&&", "||", "along one axis is")):
             for found in re.finditer(op, body[first:last]):
                 yield first + found.start(), first + found.end(), other, f"a block that {says} whole counts as such"

@@ -9,6 +9,7 @@ header it is a template, which any number of translation units may include.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -213,10 +214,13 @@ class _File:
                 for line in self.statements.shared.text().splitlines():
                     out.line(line.strip())
                 out.line("// Only blocks in which an array ends ask where.")
-                out.line(f"const auto {compute} = [&](const auto {self.tiles.whole}) {{")
+                strides = [name for name in self.tiles.narrow() if re.search(rf"\b{name}\b", body)]
+                parameters = ", ".join(f"const auto {name}" for name in (self.tiles.whole, *strides))
+                out.line(f"const auto {compute} = [&]({parameters}) {{")
                 after.line("};")
-                after.line(f"if ({self.tiles.in_reach(guarded)}) {compute}(known<true>());")
-                after.line(f"else {compute}(known<false>());")
+                whole = ", ".join(["known<true>()", *(f"int({name})" for name in strides)])
+                after.line(f"if ({self.tiles.in_reach(guarded)}) {compute}({whole});")
+                after.line(f"else {compute}({', '.join(['known<false>()', *strides])});")
         origins = [*out.origins, *self.body.origins, *after.origins, None]
         return out.text() + body + after.text() + "}\n", origins
 

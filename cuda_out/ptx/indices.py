@@ -9,7 +9,11 @@ is a predicate of its own, which may be joined with one that makes it irrelevant
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil, floor
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import is_float, width
@@ -47,14 +51,42 @@ def product(a: Polynomial, b: Polynomial) -> Polynomial:
     return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
 
 
-class Indices:
-    """A table of polynomials; `most` is the largest value of each variable."""
+class Total(Struct, frozen=True):
+    """What is known of two variables together: `low <= times * first + second <= high`; a `second` of '' is 0."""
 
-    def __init__(self, most: Mapping[str, int]) -> None:
-        self.most = most
+    first: str
+    second: str
+    times: int
+    low: int
+    high: int | None
+
+    def between(self, a: int, b: int, most: Mapping[str, int]) -> tuple[int, int]:
+        """Return numbers between which a * first + b * second lies: its values at the corners of what is known."""
+        lasts = (most[self.first], most.get(self.second, 0))
+        edges = [edge for edge in (self.low, self.high) if edge is not None]
+        corners = [(Fraction(x), Fraction(y)) for x in (0, lasts[0]) for y in (0, lasts[1])]
+        corners += [(Fraction(edge - y, self.times), Fraction(y)) for edge in edges for y in (0, lasts[1])]
+        corners += [(Fraction(x), Fraction(edge - self.times * x)) for edge in edges for x in (0, lasts[0])]
+        values = [
+            a * x + b * y
+            for x, y in corners
+            if 0 <= x <= lasts[0] and 0 <= y <= lasts[1] and self.low <= self.times * x + y
+            if self.high is None or self.times * x + y <= self.high
+        ]
+        assert values, "a remainder that some length has"
+        return floor(min(values)), ceil(max(values))
+
+
+class Indices:
+    """A table of polynomials; `most` is the largest value of each variable, `totals` what is known of them together in
+    each of some cases."""
+
+    def __init__(self, most: Mapping[str, int], totals: Sequence[tuple[Total, ...]] = ((),)) -> None:
+        self.most, self.totals = most, totals
+        self._together: tuple[Total, ...] = ()
         self._table: list[Polynomial] = []
         self._numbers: dict[frozenset[tuple[Monomial, int]], int] = {}
-        self._known: dict[tuple[str, str, tuple[Value, ...]], Value] = {}
+        self._known: dict[tuple[str, str, tuple[Value, ...], int], Value] = {}
 
     def polynomial(self, value: Value, size: int = 64) -> Polynomial:
         """Return what a register holds, modulo 2^size."""
@@ -77,7 +109,13 @@ class Indices:
     def bounds(self, found: Polynomial) -> tuple[int, int]:
         """Return numbers that a polynomial lies between, whatever its variables are."""
         low = high = 0
-        for monomial, coefficient in found.items():
+        rest = dict(found)
+        for total in self._together:
+            a, b = rest.pop((total.first,), 0), rest.pop((total.second,), 0)
+            if a or b:
+                least, greatest = total.between(a, b, self.most)
+                low, high = low + least, high + greatest
+        for monomial, coefficient in rest.items():
             most = 1
             for name in monomial:
                 most *= self.most[name]
@@ -98,9 +136,11 @@ class Indices:
             raise NotInterpreted(f"{show(found)}, which may leave {kind}")
         return plus(found, {(): turns << size})
 
-    def evaluate(self, operation: Operation, row: Sequence[Value]) -> Value:
-        """Return what an instruction gives for numbers and polynomials; raise NotInterpreted where nobody knows."""
-        key = operation.name, operation.result, tuple(row)
+    def evaluate(self, operation: Operation, row: Sequence[Value], case: int = 0) -> Value:
+        """Return what an instruction gives for numbers and polynomials in one of the cases; raise NotInterpreted where
+        nobody knows."""
+        self._together = self.totals[case]
+        key = operation.name, operation.result, tuple(row), case
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._evaluate(operation, row)

@@ -17,10 +17,11 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.forms import InstructionForm, form
-from cuda_out.ptx.indices import INDEX, Indices, Polynomial, Value, plus, product, show, variable
+from cuda_out.ptx.indices import INDEX, Indices, Polynomial, Total, Value, plus, product, show, variable
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
@@ -48,11 +49,15 @@ _PITCH: Final = 16
 
 
 class Cut(Struct, frozen=True):
-    """One remainder along one axis: so many units are left from the block's beginning on, or, with `more`, at least."""
+    """One remainder along one axis: so many units are left from the block's beginning on, or, with `more`, at least.
+
+    `narrow` tells whether the length is one of the axis's narrow ones, where that is told apart.
+    """
 
     axis: TiledAxis
     left: int
     more: bool = False
+    narrow: bool | None = None
 
     @property
     def own(self) -> int:
@@ -63,14 +68,28 @@ class Cut(Struct, frozen=True):
         found = plus({(): self.left}, {(f"block {name}",): tile})
         return plus(found, variable(f"rest {name}")) if self.more else found
 
+    def total(self) -> Total | None:
+        """Return between what the length is, as far as its variables say."""
+        names = (f"block {self.axis.axis}", f"rest {self.axis.axis}" if self.more else "")
+        if self.narrow is None:
+            return None
+        border = self.axis.narrow - self.left
+        return Total(*names, self.axis.tile, *((0, border) if self.narrow else (border + 1, None)))
+
     def __str__(self) -> str:
-        return f"{self.left}{' or more' if self.more else ''} left along {self.axis.axis}"
+        size = "" if self.narrow is None else f" of a length {'up to' if self.narrow else 'above'} {self.axis.narrow}"
+        return f"{self.left}{' or more' if self.more else ''} left along {self.axis.axis}{size}"
 
 
 def remainders(axis: TiledAxis) -> list[Cut]:
     """Return what may be left for a block: up to its tile, or to its reach, and more."""
     most = max(axis.tile, axis.reach)
-    return [*(Cut(axis, left) for left in range(axis.step, most + 1, axis.step)), Cut(axis, most, more=True)]
+    found = [*(Cut(axis, left) for left in range(axis.step, most + 1, axis.step)), Cut(axis, most, more=True)]
+    if not axis.narrow:
+        return found
+    return [
+        replace(each, narrow=told) for each in found for told in (True, False) if each.left <= axis.narrow or not told
+    ]
 
 
 class NotTiled(Exception):
@@ -185,6 +204,7 @@ class TileRegisters(Registers):
     """Registers that may hold index values with variables, as terms from INDEX on."""
 
     indices: Indices
+    totals: Lanes
 
     def read(self, operand: Operand, kind: str, at: Lanes) -> Register:
         if isinstance(operand, Name) and operand.text.startswith("%ctaid."):
@@ -223,7 +243,8 @@ class TileRegisters(Registers):
             if ((t[steers] != 0) & (t[steers] < INDEX)).any():
                 raise NotInterpreted(f"{operation.name} of data and a block's number")
             columns.append(zip(b[steers].tolist(), t[steers].tolist(), strict=True))
-        rows = [self.indices.evaluate(operation, row) for row in zip(*columns, strict=True)]
+        cuts = self.totals[at[steers]].tolist()
+        rows = [self.indices.evaluate(operation, row, cut) for *row, cut in zip(*columns, cuts, strict=True)]
         bits[steers], found[steers] = [b for b, _ in rows], [t for _, t in rows]
         return bits, found
 
@@ -299,6 +320,7 @@ class TileMachine(PtxMachine):
         registers.symbols, registers.indices = symbols, tiles.indices
         self.registers, self.transfers = registers, TileTransfers(registers, self.parameters)
         self.transfers.cut_of = self.shape.block_of
+        registers.totals = np.array(tiles.totals)[self.shape.block_of]
         self.transfers.windows = {name: (window, self.arrays[name]) for name, window in tiles.windows.items()}
         for (name, _), axis in zip(kernel.parameters[len(tiles.arguments) :], tiles.tiling.axes, strict=True):
             values = [tiles.indices.value(cut[axis.axis].length()) for cut in tiles.cuts]
@@ -340,7 +362,9 @@ class TileValidator:
         self.cuts = [{cut.axis.axis: cut for cut in each} for each in itertools.product(*cuts)]
         most = {f"block {each.axis}": MOST_BLOCKS[each.axis] - 1 for each in tiling.axes}
         most |= {f"rest {each.axis}": each.tile * MOST_BLOCKS[each.axis] for each in tiling.axes}
-        self.indices = Indices(most)
+        totals = [tuple(total for cut in each.values() if (total := cut.total())) for each in self.cuts]
+        self.indices = Indices(most, list(dict.fromkeys(totals)))
+        self.totals = list(map(self.indices.totals.index, totals))
         self.windows = {p.name: Window(p, tiling, self.cuts) for p in program.parameters if not p.is_scalar}
         self.arguments = [self._argument(parameter) for parameter in program.parameters]
 

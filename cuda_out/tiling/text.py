@@ -82,12 +82,24 @@ class TileText(Struct, frozen=True):
         return span is not None and index.hi < span.scale * self._axis(span.axis).reach + span.halo
 
     def in_reach(self, axes: Container[Axis]) -> str:
-        """Return the condition that a block finds all that it accesses along these axes."""
-        return " && ".join(
-            f"{self.lengths[each.axis]} - {self.begins[each.axis]} >= {each.reach}"
-            for each in self.tiling.axes
-            if each.axis in axes
-        )
+        """Return the condition that a block finds all that it accesses along these axes, by strides of 32 bits."""
+        found = []
+        for each in self.tiling.axes:
+            length = self.lengths[each.axis]
+            if each.axis in axes:
+                found.append(f"{length} - {self.begins[each.axis]} >= {each.reach}")
+            if each.narrow:
+                found.append(f"{length} <= {each.narrow}")
+        return " && ".join(found)
+
+    def narrow(self) -> list[str]:
+        """Return the distances between rows that have 32 bits where the lengths are in reach."""
+        found = []
+        for (array, dimension), name in self.pitches.items():
+            span = self.span(array, dimension)
+            if span is not None and self.tiling.pitched(array) == dimension and self._axis(span.axis).narrow:
+                found.append(name)
+        return found
 
     def _axis(self, axis: Axis) -> TiledAxis:
         return next(each for each in self.tiling.axes if each.axis == axis)

@@ -27,7 +27,9 @@ class TiledAxis(Struct, frozen=True):
     """An axis of the grid whose number of blocks follows from a length; `declared` is the sketch's own length.
 
     A block that has `reach` units of the length before it, or more, finds all elements that it accesses, whatever the
-    array; 0 where a block may access elements that are farther away.
+    array; 0 where a block may access elements that are farther away. At lengths up to `narrow`, what a block accesses
+    of an array whose rows follow the length is less than 2^31 elements from where its part begins; 0 if there is no
+    such array.
     """
 
     axis: Axis
@@ -35,6 +37,7 @@ class TiledAxis(Struct, frozen=True):
     step: int
     declared: int
     reach: int = 0
+    narrow: int = 0
 
     def blocks(self, length: int) -> int:
         return -(-length // self.tile)
@@ -100,6 +103,11 @@ class Tiling(Struct, frozen=True):
 
     def valid(self, lengths: Mapping[Axis, int]) -> bool:
         return all(lengths[each.axis] > 0 and lengths[each.axis] % each.step == 0 for each in self.axes)
+
+    def pitched(self, name: str) -> int | None:
+        """Return the only dimension behind the first in which an array follows a length, if there is one."""
+        found = [place for place, span in enumerate(self.spans[name]) if span is not None and place > 0]
+        return found[0] if len(found) == 1 else None
 
     def tails(self) -> list[dict[Axis, int]]:
         """Return lengths that cut a block off, are shorter than one block, or need more blocks than the sketch has."""

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -36,6 +37,7 @@ from symbolic.ir.program import Axis, Program
 
 SpecFunction: TypeAlias = Callable[..., Any]
 MAX_CELLS: Final = 1 << 20
+OFFSETS: Final = 2**31 - 1
 FARTHEST: Final = 2
 """Tiles that a block may access for elements to count as within its reach."""
 """The largest array on which the kernel is tried without its bounds."""
@@ -192,12 +194,31 @@ class _Conditions:
     def _with_reach(self, axis: TiledAxis) -> TiledAxis:
         """Find how much of the length a block must have before it to find all that it accesses."""
         needed, block = axis.tile, simplify(plain_coordinates(one_tile(self.program, self.tiling)))
+        narrow = [self._narrow(axis, name, furthest) for name, furthest in reach(block).items()]
+        lengths = [length for length in narrow if length is not None]
         for name, furthest in reach(block).items():
             for last, span in zip(furthest, self.tiling.spans[name], strict=True):
                 if span is not None and span.axis == axis.axis:
                     units = (last - span.halo) // span.scale + 1
                     needed = max(needed, int(units)) if units <= FARTHEST * axis.tile else needed
-        return replace(axis, reach=-(-needed // axis.step) * axis.step)
+        return replace(axis, reach=-(-needed // axis.step) * axis.step, narrow=min(lengths, default=0))
+
+    def _narrow(self, axis: TiledAxis, name: str, furthest: Sequence[float]) -> int | None:
+        """Return the largest length at which an offset within a block's part of an array has 31 bits.
+
+        0 if there is none, None if the array's rows do not follow this length.
+        """
+        at = self.tiling.pitched(name)
+        span = None if at is None else self.tiling.spans[name][at]
+        if at is None or span is None or span.axis != axis.axis:
+            return None
+        if not all(math.isfinite(last) for last in furthest):
+            return 0
+        shape = next(p.shape for p in self.program.parameters if p.name == name)
+        rows = sum(int(last) * prod(shape[place + 1 : at]) for place, last in enumerate(furthest[:at]))
+        rest = sum(int(last) * prod(shape[place + 1 :]) for place, last in enumerate(furthest) if place >= at)
+        pitch = (OFFSETS - rest) // max(1, rows * prod(shape[at + 1 :]))
+        return max(0, (pitch - span.halo) // span.scale)
 
     def _along(self, axis: TiledAxis, name: str, index: Index) -> Iterator[tuple[int, Span]]:
         for at, span in zip(index, self.tiling.spans[name], strict=True):

@@ -15,7 +15,7 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx import indices
 from cuda_out.ptx.concrete import decode
-from cuda_out.ptx.indices import Indices, Polynomial, Value, show
+from cuda_out.ptx.indices import Indices, Polynomial, Total, Value, show
 from cuda_out.ptx.kinds import typed, untyped, width
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.tiles import NotTiled, TileValidator
@@ -131,6 +131,41 @@ def verdict(target: str, old: str, new: str, arch: str = "sm_80") -> Validation:
     return found
 
 
+def test_what_is_known_of_two_variables_together() -> None:
+    """The bounds of a sum hold, and its corners are reached, as far as whole numbers reach them."""
+    rng, most = random.Random(1), {"block": 5, "rest": 40}
+    for _ in range(300):
+        times, second = rng.choice((1, 4, 7)), rng.choice(("rest", ""))
+        last = times * most["block"] + (most["rest"] if second else 0)
+        low = rng.randint(0, last)
+        high = rng.choice((None, rng.randint(low, last)))
+        a, b = rng.choice((0, 1, times, -times, 12, -3)), rng.choice((0, 1, -1, 5)) if second else 0
+        values = [
+            a * x + b * y
+            for x in range(most["block"] + 1)
+            for y in range((most["rest"] if second else 0) + 1)
+            if low <= times * x + y and (high is None or times * x + y <= high)
+        ]
+        if values:
+            least, greatest = Total("block", second, times, low, high).between(a, b, most)
+            assert least <= min(values) and max(values) <= greatest
+            if second and (a, b) == (times, 1):
+                assert (least, greatest) == (min(values), max(values))
+
+
+def test_a_case_decides_what_is_open_without_it() -> None:
+    """A length below a border, and the product with it that fits 32 bits; above it neither is so."""
+    total = ("block", "rest", 16)
+    table = Indices({"block": 2**31 - 1, "rest": 2**35}, [(), (Total(*total, 0, 95),), (Total(*total, 96, None),)])
+    length = table.value({(): 4, ("block",): 16, ("rest",): 1})
+    below, twice = decode(("setp", "le", "s64")), decode(("mul", "wide", "s32"))
+    assert table.evaluate(below, [length, (99, 0)])[1] > 0  # not decided
+    assert [table.evaluate(below, [length, (99, 0)], case) for case in (1, 2)] == [(1, 0), (0, 0)]
+    assert table.evaluate(twice, [length, (20_000_000, 0)], 1)[1] > 0
+    with pytest.raises(NotInterpreted, match="may leave s32"):
+        table.evaluate(twice, [length, (2, 0)], 2)
+
+
 needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
 
@@ -161,6 +196,8 @@ RIGHT = [
     ("stencil2d", r"\(ty < left_y && ", "(begin_y + ty < n_y && "),
     ("conv1d", r"n - begin >= 94", "begin + 93 < n"),
     ("conv1d", r"known<true>", "known<false>"),
+    ("stencil2d", r"n_x <= (\d+)", r"!(n_x - 1 >= \1)"),
+    ("stencil2d", r"int\(x_1\), int\(y_1\)", "x_1, int(y_1)"),
 ]
 WRONG = [
     ("conv1d", r"blockIdx.x \* 64ll", "(blockIdx.x & 3) * 64ll", "and of"),
@@ -188,7 +225,7 @@ WRONG = [
     ("stencil2d", r"ty < left_y && ", "", "out of bounds|is not in it"),
     ("stencil2d", r"ty < left_y && ", "ty < left_y + (left_x == 3) && ", "out of bounds|is not in it"),
     ("stencil2d", r"ty < left_y && ", "ty < left_y - (left_x == 3 && left_y == 2) && ",
-     "3 left along x, 2 left along y"),
+     "3 left along x of a length up to .*, 2 left along y"),
     ("conv1d", r"n - begin >= 94", "n - begin >= 93", "out of bounds"),
     ("conv1d", r"n - begin >= 94", "n - begin < 94", "out of bounds"),
     ("conv1d", r"n - begin >= 94", "n >= 94", "whether"),
@@ -196,7 +233,12 @@ WRONG = [
     ("conv1d", r"known<false>", "known<true>", "out of bounds"),
     ("conv1d", r"whole \|\| i < left", "whole", "never written"),
     ("stencil2d", r" && n_y - begin_y >= 6", "", "out of bounds"),
-    ("stencil2d", r"n_x - begin_x >= 22 &&", "n_x - begin_x >= 22 ||", "out of bounds|is not in it"),
+    ("stencil2d", r"n_x - begin_x >= 22 &&", "n_x - begin_x >= 22 ||", "may leave s32"),
+    ("stencil2d", r" && n_x <= \d+", "", "may leave s32"),
+    ("stencil2d", r"n_x <= \d+", "n_x <= 2147483647", "may leave s32|whether"),
+    ("stencil2d", r"n_x <= (\d+)", r"n_x <= 1 + \1", "whether"),
+    ("stencil2d", r"int\(x_1\), int\(y_1\)", "int(y_1), int(x_1)", "not moved|is not in it|out of bounds"),
+    ("stencil2d", r"int\(x_1\), int\(y_1\)", "short(x_1), int(y_1)", "may leave"),
 ]  # fmt: skip
 
 
