@@ -92,7 +92,9 @@ WANTED: dict[str, Callable[..., Array]] = {
 }
 SMALLER = {"tree": {"threads": 32}, "block_scan": {"threads": 32}}
 SOLVED = [
-    *slow_unless(((target, SMALLER.get(target, {})) for target in WANTED), lambda case: case[0] != "tree"),
+    *slow_unless(
+        ((target, SMALLER.get(target, {})) for target in WANTED), lambda case: case[0] not in ("tree", "wave")
+    ),
     *(pytest.param(target, {"threads": n}, marks=pytest.mark.slow) for target in SMALLER for n in (64, 128)),
 ]
 NONE: list[Any] = [

@@ -8,6 +8,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from tests.pages import DOCS, text_of
 
 FIGURES = DOCS / "images" / "gallery"
@@ -22,6 +24,16 @@ def maker() -> ModuleType:
     return module
 
 
+@pytest.mark.parametrize("name", ["conv1d", "gemv", "softmax"])
+def test_a_section_and_its_figures_are_fresh(name: str) -> None:
+    """Of a few case studies; the slow test below makes all."""
+    figures: dict[str, str] = {}
+    section = "\n".join(maker().section(DOCS.parent / "case_studies" / f"{name}.py", figures))
+    assert section in text_of("gallery.md"), "run `make gallery`"
+    assert all((FIGURES / file).read_text(encoding="utf-8") == text for file, text in figures.items()), "make gallery"
+
+
+@pytest.mark.slow
 def test_the_page_and_its_figures_are_fresh() -> None:
     """Which of several equal solutions is found depends on the solver, so the usual one must be there."""
     page, figures = maker().gallery()

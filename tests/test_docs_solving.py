@@ -115,6 +115,7 @@ def test_the_tables_of_conditions_are_right() -> None:
         assert space == next(s for s in SPACES if Part(size, 1, points, s).simplest(points, numbers) is not None)
 
 
+@pytest.mark.slow
 def test_the_spaces_have_as_many_functions() -> None:
     """The distinct functions of each space are counted one by one."""
     lanes: list[Point] = [(i,) for i in range(8)]

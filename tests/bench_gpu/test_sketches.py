@@ -82,7 +82,7 @@ def test_a_sketch_is_solved_and_its_text_is_right(
     [
         ("aos.py:store", {"struct_size": 6, "vector": 2, "structs": 1, "warps": 1, "grid": 1}),
         ("conv1d.py:convolution", {"K": 3, "columns": 2, "warps": 1, "grid": 1}),
-        ("conv2d.py:packed", {"K": 3, "rows": 1, "columns": 2, "warps": 1}),
+        pytest.param("conv2d.py:packed", {"K": 3, "rows": 1, "columns": 2, "warps": 1}, marks=pytest.mark.slow),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

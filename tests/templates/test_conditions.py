@@ -260,6 +260,7 @@ def test_near_misses_have_no_solution(tmp_path: Path, name: str, of: str, parame
     assert (found.status, found.reason) == ("unsat", "")
 
 
+@pytest.mark.slow
 def test_what_was_found_is_kept_certified_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the file of a solution, from the cache, and by the second description."""
     monkeypatch.chdir(tmp_path)

@@ -78,7 +78,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize("form", slow_unless([0, 1], lambda form: form == 1))
 def test_wrong_host_functions_are_found(form: int, stencil: tuple[CudaSource, str]) -> None:
     """In the text, and in the header form; all of a form are compiled as one program."""
     source, header = stencil

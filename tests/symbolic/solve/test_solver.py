@@ -18,6 +18,7 @@ from symbolic.solve.answer import Model, Sat, Unknown, Unsat
 from symbolic.solve.portfolio import _end_with, race
 from symbolic.solve.solver import Solver, unchecked_formulas
 from tests.ctrl_c import ctrl_c
+from tests.slow_cases import slow_unless
 
 m = get_env().formula_manager
 SYMBOLS = [m.Symbol(f"solver_test_{i}") for i in range(6)]
@@ -61,7 +62,7 @@ def satisfiable(formulas):
     return False
 
 
-@pytest.mark.parametrize("name", BOOLEAN_SOLVERS)
+@pytest.mark.parametrize("name", slow_unless(BOOLEAN_SOLVERS, lambda name: name != "portfolio"))
 def test_agrees_with_brute_force(name):
     """Each engine, fed batch by batch, says sat exactly when an assignment exists, and its model satisfies."""
 
@@ -83,7 +84,7 @@ def test_agrees_with_brute_force(name):
     agrees()
 
 
-@pytest.mark.parametrize("name", BOOLEAN_SOLVERS)
+@pytest.mark.parametrize("name", slow_unless(BOOLEAN_SOLVERS, lambda name: name != "portfolio"))
 def test_assumptions_and_cores(name):
     """An assumption holds for one check only; a core is a subset of the assumptions that excludes all."""
 
