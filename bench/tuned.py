@@ -41,6 +41,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "LARGEST": (5_000, 15_000, 200_000),
     },
     "swizzle.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
+    "swizzle.search.storing": {"PAIRS": (1 << 20, 1 << 25)},
     "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},
     "swizzle.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
     "templates.functions": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64), "FEW_ROWS": (0, 4, 20)},
@@ -51,6 +52,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "LARGE": (800, 8_000, 80_000),
         "PART": (2, 4, 16),
     },
+    "templates.xor_functions": {"MOST_PARTS": (1 << 12, 1 << 18, 1 << 22)},
     "templates.xform_lists": {
         "MOST_LISTED": (20_000, 200_000, 2_000_000),
         "STEP": (200_000, 2_000_000, 20_000_000),

@@ -89,7 +89,7 @@ def _template(
     points: tuple[Point, ...],
     space: Space,
     families: tuple[TemplateFamily, ...],
-    named: tuple[str, ...] = (),
+    named: tuple[str, ...],
 ) -> Template:
     if named:
         parts = [(name, FAMILIES[name].make(size, arity, points, SPACES[-2])) for name in named]
@@ -111,7 +111,7 @@ def _template(
             make = family.make if family.name in ON_REQUEST else partial(made_by, family)
             found.append((family.name, make(size, arity, points, space)))
     more = [(name, made) for name, made in found if made is not None]
-    whole = _template(kind, size, arity, points, before, ())
+    whole = _template(kind, size, arity, points, before, (), ())
     if not more:
         return whole
     return Either([*names[before], *(name for name, _ in more)], [whole, *(made for _, made in more)])

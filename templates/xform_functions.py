@@ -7,7 +7,8 @@ looked at in one step, by rotating a mask.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,6 +112,39 @@ class Xforms(Struct, frozen=True):
     def keep_any(self, places: Places, allowed: Allowed) -> Xforms:
         fitting = self._fitting(places, allowed, np.bitwise_or)
         return self._with(self.offsets & functools.reduce(np.bitwise_or, fitting))
+
+    def agreeing(self, apart: Mapping[tuple[int, int], Allowed]) -> Xforms:
+        """Return those that have, at no two places, values that exclude each other.
+
+        Shapes that do the same with the indices of these places are looked at once.
+        """
+        of = self.of
+        if of.type is object:
+            return self
+        at = np.unique(of.index[sorted(set(itertools.chain(*apart)))])
+        does = np.concatenate(
+            [of.base[at][:, self.shapes], of.start[at][:, self.shapes], of.modulus[None, self.shapes]]
+        )
+        _, firsts, kinds = np.unique(does, axis=1, return_index=True, return_inverse=True)
+        kinds, shapes = kinds.reshape(-1), self.shapes[firsts]
+        held = np.zeros((len(shapes), len(self.rates)), of.type)
+        np.bitwise_or.at(held, kinds, self.offsets)
+        once = (held & of.first[shapes, None]).reshape(-1)  # of offsets that are alike, one
+        shape, rate, offset = np.nonzero(of.members(once, of.n).reshape(*held.shape, of.n))
+        values: dict[int, Places] = {}
+        for pair, excluded in apart.items():
+            for place in pair:
+                if place not in values:
+                    i, modulus = of.index[place], of.modulus[shapes[shape]].astype(np.int64)
+                    amount = of.start[i][shapes[shape]] + of.turn[of.shift[place]][self.rates[rate]] + offset
+                    values[place] = of.base[i][shapes[shape]] + amount % modulus
+            fits = np.flatnonzero(~excluded[values[pair[0]], values[pair[1]]])
+            if len(fits) < len(shape):
+                shape, rate, offset = shape[fits], rate[fits], offset[fits]
+                values = {place: some[fits] for place, some in values.items()}
+        left = np.zeros_like(held)
+        np.bitwise_or.at(left, (shape, rate), of.type(1) << offset.astype(of.type))
+        return self._with(self.offsets & (left * of.copies[shapes, None])[kinds])
 
     def _fitting(self, places: Places, allowed: Allowed, how: np.ufunc) -> Iterator[npt.NDArray[Any]]:
         """Yield, some shifts at once, the offsets that have allowed values: at all of the places or at any."""

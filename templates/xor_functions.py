@@ -15,7 +15,7 @@ that have these values (`tests/templates/test_xor.py` compares with a brute forc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -25,6 +25,8 @@ import numpy.typing as npt
 from templates.chooser import Choice
 from templates.functions import Allowed, Places
 from templates.holes import Point
+
+MOST_PARTS = 1 << 18  # linear parts, times sums of differences, before what is left of them is not looked at
 
 
 class Bitwise(Protocol):
@@ -112,6 +114,28 @@ class AffineMaps:
             values = self._image(self.at[place]).values
             lines.append(values & self.told.get(place, values))
         return allowed & _members(lines, allowed.shape[1])
+
+    def within(self, differences: Mapping[int, Allowed]) -> AffineMaps:
+        """Return nothing where no linear part sends differences of features to allowed differences of values."""
+        size = 1 << self.of.bits
+        sent = {0: np.zeros(1, np.int16)}  # where each linear part that is left sends sums of differences
+        for difference in differences:
+            if difference in sent:
+                continue
+            new = {
+                known ^ difference: (image[:, None] ^ np.arange(size, dtype=np.int16)).reshape(-1)
+                for known, image in sent.items()
+            }
+            sent = {known: image.repeat(size) for known, image in sent.items()} | new
+            fits = np.ones(len(sent[0]), np.bool_)
+            for known in new.keys() & differences.keys():
+                fits &= differences[known][sent[known]]
+            sent = {known: image[fits] for known, image in sent.items()}
+            if not fits.any():
+                return self._nothing()
+            if len(sent) * len(sent[0]) > MOST_PARTS:
+                break
+        return self
 
     def choice(self) -> Choice:
         return self.of.choice_of(self._solution(0))

@@ -114,6 +114,7 @@ class Chains:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.points = [_Points(points) for points in problem.points]
+        self.complete = True  # no way was left out as a thread that is off would have to ask a hole
         self._fixed: Mapping[int, Places] = {}
         self._holders: dict[Snapshot, npt.NDArray[np.bool_] | None] = {}
 
@@ -125,6 +126,12 @@ class Chains:
         self._fixed = fixed
         parts = list(self._from_outputs(outputs))
         return Ways.joined(parts)
+
+    def ways_of(self, value: DataVector, numbers: Places, terms: Places, threads: Places) -> Ways:
+        """Return all ways in which a value is, for some threads, what is wanted there; `numbers` tell these apart."""
+        self._fixed = {}
+        start = Ways(numbers, terms, threads.astype(np.int64), {})
+        return Ways.joined([start.take(slice(0)), *self._value(value, start)])
 
     @cached_property
     def _wanted(self) -> tuple[list[str], Places, Places, Places]:
@@ -191,7 +198,10 @@ class Chains:
         if vector.question is None:
             raise NotOnlyMoved
         question, table = vector.question, vector.table
-        points = self._points_of(question, ways.thread)
+        if (table == table[0]).all():  # as a bound is that no value breaks
+            return ways, table[0, ways.thread]
+        points = self.points_of(question, ways.thread)
+        self.complete &= bool((points >= 0).all())
         ways, points = ways.take(points >= 0), points[points >= 0]
         if question.hole in self._fixed:
             value = self._fixed[question.hole][points]
@@ -211,7 +221,8 @@ class Chains:
         asked = {**ways.asked, (question.hole, turn): (points, value)}
         return Ways(ways.output, ways.term, ways.thread, asked).take(~apart), found[~apart]
 
-    def _points_of(self, question: HoleQuestion, threads: Places) -> Places:
+    def points_of(self, question: HoleQuestion, threads: Places) -> Places:
+        """Return the numbers of the points at which threads ask, -1 where no thread that is on does."""
         return self.points[question.hole].places([argument[threads] for argument in question.arguments])
 
     # -- what cells may hold ----------------------------------------------------------------------------------
@@ -247,6 +258,12 @@ def _plain_terms(value: DataVector, threads: Lanes) -> Lanes | None:
     """Return the terms that a value may be, a column for each thread, if it is taken from where nothing is open."""
     terms: Lanes
     match value:
+        case np.ndarray():
+            terms = value[None, threads]
+            return terms
+        case Selected(yes=yes, no=no):
+            sides = [_plain_terms(yes, threads), _plain_terms(no, threads)]
+            return None if any(side is None for side in sides) else np.concatenate([s for s in sides if s is not None])
         case Read(seen=seen, address=Deferred(question=HoleQuestion()) as address):
             cells = address.table[:, threads]
             if seen.diffuse or (seen.version >= 0).any():

@@ -28,6 +28,7 @@ from swizzle.problem.open_holes import free_union
 from swizzle.problem.problem import Demand, Problem
 from swizzle.search.joined import TIED, FunctionTable, HolePoint, Join, listed, relations
 from swizzle.search.projection import PointValue, Projector
+from swizzle.search.storing import storing
 from symbolic.limits import Interruption, look
 from symbolic.solve.propagate import Propagation
 from symbolic.values.guard import TRUE, Guard, Guards
@@ -177,7 +178,10 @@ class Tables:
                         raise TooManyFunctions
                     self._functions[number, part] = every, 0
         self._leaves, self._together = list[Sequence[Functions]](), 1
-        for first in self._ways():
+        ways = self._ways()
+        if None not in ways:
+            self._leave_out()
+        for first in ways:
             self._here = self._guards.fresh()
             failures = float(FIRST_FAILURES)
             while (root := self._root(first)) is not None:
@@ -205,6 +209,13 @@ class Tables:
         """
         known = [made.parts[0] for made in self.templates] == self._none
         return [n for n, made in enumerate(self.templates) if len(made.parts) > 1] if known else [None]
+
+    def _leave_out(self) -> None:
+        """Leave out functions of holes that say where threads store, where they are wrong whatever the others are."""
+        for known in storing(self.problem):
+            for part in self.templates[known.hole].parts:
+                functions, taken = self._functions[known.hole, part]
+                self._functions[known.hole, part] = known.left(functions), taken
 
     def _learn(self) -> None:
         """Take the clauses of a demand, and what they ask of one hole alone."""
