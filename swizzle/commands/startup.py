@@ -54,6 +54,9 @@ def work_begins() -> None:
     """From here on Ctrl-C is a KeyboardInterrupt again; one that Python could not raise comes again."""
     if is_command_line():
         gc.freeze()
+        gc.set_threshold(
+            100_000, 50, 20
+        )  # tables of terms have no cycles, and looking for some took a third of the time
         gc.enable()
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, _interrupt)

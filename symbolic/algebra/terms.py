@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
@@ -27,6 +27,9 @@ from symbolic.ir.program import FunctionName
 Term: TypeAlias = int
 WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
+
+
+_COMMUTING = frozenset(op for op, law in LAWS.items() if law.commutes)
 
 
 class Terms:
@@ -73,6 +76,11 @@ class Terms:
 
     def apply(self, op: str, args: Sequence[Term]) -> Term:
         """Return the canonical term `op(args)`; UNWRITTEN if any argument is."""
+        if len(args) == 2:  # a node that is there is canonical, and so what it is made of gives
+            a, b = args
+            known = self._index.get((op, (a, b) if a < b else (b, a)))
+            if known is not None and (a < b or op in _COMMUTING):
+                return known
         if UNWRITTEN in args:
             return UNWRITTEN
         law = LAWS.get(op) or find_law(op)
@@ -146,6 +154,8 @@ class Terms:
 
     def _collected(self, items: list[Term]) -> list[Term]:
         """Return the items of a sum, each once, with its coefficient."""
+        if self._scales.keys().isdisjoint(items) and len(set(items)) == len(items):
+            return items
         coefficients: dict[Term, Any] = {}
         for item in items:
             whole, number = self.scale(item)
@@ -267,7 +277,7 @@ _COMBINED = (
 
 def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
     def method(self: Datum, other: Any) -> Any:
-        right = self.lift(other)
+        right = other if type(other) is Datum else self.lift(other)
         if right is None:
             return NotImplemented
         a, b = (right, self) if swap else (self, right)
@@ -383,7 +393,11 @@ class Datum:
         """The canonical term."""
         if self._term is None:
             assert self._chain
-            op, at, items = self._chain[0], self, list[Term]()
+            op, first, last = self._chain
+            if first._term is not None:  # one operation
+                self._term, self._chain = self.terms.apply(op, (first._term, last)), None
+                return self._term
+            at, items = self, list[Term]()
             while at._chain:
                 items.append(at._chain[2])
                 at = at._chain[1]
@@ -496,13 +510,20 @@ class Datum:
         return _combined(op, lifted, self) if swapped else _combined(op, self, lifted)
 
 
+_WHOLE = frozenset({int})
+
+
 class SymbolicArray(Struct, frozen=True):
-    """An input array of distinct variables, as a specification sees it: indices, slices, `len`, `.shape`, iteration."""
+    """An input array of distinct variables, as a specification sees it: indices, slices, `len`, `.shape`, iteration.
+
+    `read` has what it was asked for before; no element changes.
+    """
 
     terms: Terms
     name: str
     shape: tuple[int, ...]
     offset: int = 0
+    read: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -511,8 +532,14 @@ class SymbolicArray(Struct, frozen=True):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        if type(key) is int and len(self.shape) == 1 and 0 <= key < self.shape[0]:
-            return Datum(self.terms, self.terms.atom(self.name, self.offset + key))
+        if type(key) is not int and not (type(key) is tuple and _WHOLE.issuperset(map(type, key))):
+            return self._at(key)
+        known = self.read.get(key)
+        if known is None:
+            known = self.read[key] = self._at(key)
+        return known
+
+    def _at(self, key: Any) -> Any:
         if isinstance(key, tuple):
             found: Any = self
             for part in key:

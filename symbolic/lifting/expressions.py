@@ -252,9 +252,9 @@ class Expressions(Iteration):
             raise self.error(node, f"{name} is not defined", environment.wanted, close) from None
 
     def _sequence(self, node: ast.Tuple | ast.List, state: State) -> Any:
-        if not any(isinstance(each, ast.Starred) for each in node.elts):
-            items = tuple(self.value(each, state) for each in node.elts)
-            return items if isinstance(node, ast.Tuple) else Items.new(items)
+        if ast.Starred not in map(type, node.elts):
+            items = tuple([self.value(each, state) for each in node.elts])
+            return items if type(node) is ast.Tuple else Items.new(items)
         site, found = self.site(node, state), ()
         for each in node.elts:
             if isinstance(each, ast.Starred):

@@ -150,3 +150,39 @@ def test_a_shift_keeps_the_order_of_its_operands(amount: int) -> None:
     x = Datum(terms, terms.atom("x", 0))
     for found, op in ((x << amount, "<<"), (x >> amount, ">>")):
         assert found.term in (terms.apply(op, (x.term, terms.const(amount))), x.term if amount == 0 else None)
+
+
+def test_a_node_is_what_its_own_arguments_give() -> None:
+    """So what is found in the table need not be made again: in either order where an operator commutes, only then."""
+    rng, terms = random.Random(0), Terms()
+    pool = [terms.atom("x", i) for i in range(4)] + [terms.const(v) for v in (0, 1, -1, 2, 3)]
+    for _ in range(1500):
+        op = rng.choice(("+", "*", "min", "max", "&", "|", "^", "/", "//", "<<"))
+        a, b = rng.choice(pool), rng.choice(pool)
+        made, fresh = terms.apply(op, (a, b)), Terms()
+        copied = fresh.apply(op, (copy(terms, fresh, a), copy(terms, fresh, b)))
+        assert copied == copy(terms, fresh, made), (op, terms.show(a), terms.show(b))
+        if op in ("/", "//", "<<") and a != b and not terms.is_const(b) and not terms.is_const(a):
+            assert terms.apply(op, (b, a)) != made
+        if len(terms.nodes[made][1]) < 5:
+            pool.append(made)
+
+
+def copy(source: Terms, target: Terms, term: int) -> int:
+    """Make a term in a table that has not met it."""
+    op, args = source.nodes[term]
+    if op == "atom":
+        return target.atom(*args)
+    return target.const(args[0]) if op == "const" else target.apply(op, [copy(source, target, each) for each in args])
+
+
+def test_an_index_is_an_int_whatever_was_read_before() -> None:
+    """What an array was asked for is kept for ints only."""
+    x, y = SymbolicArray(Terms(), "x", (2, 3)), SymbolicArray(Terms(), "y", (4,))
+    assert x[1, 2].term == x[1][2].term == x[-1, -1].term and y[1].term == y[-3].term
+    for array, key in ((x, (1.0, 2)), (x, (1, 2.0)), (y, 1.0)):
+        with pytest.raises(TypeError):
+            array[key]
+    with pytest.raises(IndexError):
+        x[2, 0]
+    assert [each.term for each in y[1:3]] == [y[1].term, y[2].term]
