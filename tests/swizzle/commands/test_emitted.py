@@ -203,7 +203,7 @@ TAILS = [
     ("n - begin < 32", "n - begin >= 32"),
     ("i < left", "i <= left"),
     ("i < left", "i + 1 < left"),
-    ("if (i < left) y", "y"),
+    ("if (whole || i < left) y", "y"),
     ("i < left ? x[i]", "i < 32 ? x[i]"),
     ("i < left ? x[i]", "i < left - 1 ? x[i]"),
     (": 32;", ": 31;"),
@@ -255,25 +255,25 @@ def test_the_ptx_beside_a_solution(files: Path) -> None:
 
 def test_a_right_edit_is_right(files: Path) -> None:
     """The file that was edited is what is checked, and said to be: an equal text stays equal, and needs no form."""
-    edit(files / "shift.cu", "if (i < left) y", "if (!(i >= left)) y")
+    edit(files / "shift.cu", "if (whole || i < left) y", "if (whole || !(i >= left)) y")
     (files / "shift.cuh").unlink()
     status, out = checked(files / "shift.json", emitted=True)
     assert status == 0
     assert "shift.cu: edited, or printed by another version (line " in out
-    assert "if (!(i >= left)) y[i] = " in out and "); it is this file that is checked\n" in out
+    assert "if (whole || !(i >= left)) y[i] = " in out and "); it is this file that is checked\n" in out
 
 
 def test_an_edited_header_alone(files: Path) -> None:
     """Its kernel is checked as that of a `.cu` would be."""
     (files / "shift.cu").unlink()
-    edit(files / "shift.cuh", "if (i < left) y", "if (i < left - 1) y")
+    edit(files / "shift.cuh", "if (whole || i < left) y", "if (whole || i < left - 1) y")
     status, out = checked(files / "shift.json", emitted=True)
     assert (status, "shift.cuh: edited, or printed" in out, "is never written" in out) == (1, True, True)
 
 
 def test_two_kernels_are_not_one(files: Path) -> None:
     """Where the header holds another kernel than the `.cu`, that is undecided, not equal."""
-    edit(files / "shift.cuh", "if (i < left) y", "if (!(i >= left)) y")
+    edit(files / "shift.cuh", "if (whole || i < left) y", "if (whole || !(i >= left)) y")
     status, out = checked(files / "shift.json", emitted=True)
     assert (status, "its kernel is not the one of" in out) == (3, True)
 
