@@ -144,7 +144,8 @@ def matching(of: Template, points: Sequence[Point], values: Sequence[Any]) -> Co
     """Return all choices whose function has these values at these points (None is free)."""
     rows = ColumnChooser.everything(of.components)
     asked = [(p, v) for p, v in zip(points, values, strict=True) if v is not None]
-    for point, value in asked:
+    for place in sorted(range(len(asked)), key=lambda place: -(place & -place)):  # far from each other first
+        point, value = asked[place]
         if len(rows) <= FEW:
             break
         column = of.at(rows, point)

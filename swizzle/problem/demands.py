@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from swizzle.problem.problem import Demand, Problem
 from swizzle.specs.verify import Mismatch
-from symbolic.machine.memory import MANY
 from symbolic.machine.run import Run, forbid_race
 from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import Guards
@@ -87,9 +86,10 @@ class Examples:
         return True
 
     def _reads_unwritten(self, run: Run) -> bool:
-        """Say whether nothing but reads of unwritten cells is broken, in a block so large that any thread may write."""
+        """Say whether only reads of unwritten cells are wrong, where a memory is so large that few writers are asked."""
         unwritten = all(violation.key[-1] == "unwritten" for violation in run.violations)
-        return bool(run.violations) and unwritten and self.problem.run.shape.block_threads > MANY
+        large = any(memory.is_large for memory in self.problem.run.memories.values())
+        return bool(run.violations) and unwritten and large
 
     def _look_at_new(self, run: Run, wrong: Sequence[Mismatch]) -> bool:
         """Look at a wrong output that was not looked at; it says by whom its cell must be written."""

@@ -138,7 +138,8 @@ class Tables:
         self._none: list[Template] | None = None  # of each hole, when they were searched together and had no filling
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
-        self.examples = Examples(problem, self._guards, self._hole, problem.demands_of(few), self._learn)
+        first = _far_apart(problem, TIED) if large else problem.demands_of(few)
+        self.examples = Examples(problem, self._guards, self._hole, first, self._learn)
 
     def __enter__(self) -> Tables:
         return self
@@ -305,8 +306,6 @@ class Tables:
     def _joined(self, root: _Node, tables: tuple[FunctionTable, FunctionTable]) -> Iterator[Candidate]:
         """Yield the right fillings of two holes, of whose functions those are compared that agree."""
         join, tried = Join(tables), set[tuple[Choice, ...]]()
-        for demand in self._far_apart(TIED):
-            self.examples.look_at(demand)
         self._relate(join, self._lines())
         while True:
             for pair in join.pairs():
@@ -325,13 +324,6 @@ class Tables:
                     break
             else:
                 return
-
-    def _far_apart(self, number: int) -> list[Demand]:
-        """Return demands on outputs that were not looked at, far from each other."""
-        outputs = self.problem.outputs
-        step = max(1, len(outputs) // number)
-        threads = {self.problem.thread_of(output) for output in outputs[step // 2 :: step]}
-        return [demand for demand in self.problem.demands_of(threads) if demand not in self.examples.demands]
 
     def _lines(self) -> list[HolePoint]:
         return [HolePoint(hole, line) for hole, asked in enumerate(self._asked) for line in range(len(asked.points))]
@@ -587,6 +579,14 @@ class TablesOfSpace:
 
     def close(self) -> None:
         """Do nothing: the tables are kept for the next space."""
+
+
+def _far_apart(problem: Problem, number: int) -> list[Demand]:
+    """Return a few demands, on outputs that are far from each other."""
+    outputs = problem.outputs
+    some = (outputs[place * (len(outputs) - 1) // (number - 1)] for place in range(number))
+    demands = {problem.thread_of(o): problem.demands_of({problem.thread_of(o)}) for o in some}
+    return list(dict.fromkeys(own[place % len(own)] for place, own in enumerate(demands.values())))
 
 
 def _alike(function: ListedXforms, every: Functions) -> Functions:

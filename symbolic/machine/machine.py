@@ -290,7 +290,9 @@ class Machine:
         address = self._address(node, mask)
         self.rules.note_access(node, mask, address, writes=True)
         keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
-        self.memories[node.array].write(self.rules.key(node, "access"), keep, address, value)
+        self.memories[node.array].write(
+            self.rules.key(node, "access"), keep, address, value, len(self.rules.result.barriers)
+        )
 
     # -- accumulators ---------------------------------------------------------------------------------------
 

@@ -38,16 +38,20 @@ from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_
 
 
 class Diffuse(Struct, frozen=True):
-    """A write that holes decide: `number` orders it among all writes, `key` names its execution."""
+    """A write that holes decide: `number` orders it among all writes, `key` names its execution.
+
+    `epoch` is how many barriers came before.
+    """
 
     number: int
     key: Key
     mask: Vector
     address: Vector
     value: DataVector
+    epoch: int
 
 
-MANY = 64  # threads that may write a cell
+MANY = 64  # threads and cells, squared, from which on a memory is large
 NEVER: Lanes = np.array([UNWRITTEN])  # the cell that nobody writes
 
 
@@ -137,7 +141,7 @@ class Memory:
     def written(self) -> Lanes:
         return self._written
 
-    def write(self, key: Key, mask: Vector, address: Vector, value: DataVector) -> None:
+    def write(self, key: Key, mask: Vector, address: Vector, value: DataVector, epoch: int) -> None:
         """Write `value` at `address` for the threads in `mask`; the address of a thread that is off is ignored."""
         if self._snapshot is not None:
             self._data, self._written = self._data.copy(), self._written.copy()
@@ -149,7 +153,7 @@ class Memory:
             self._snapshot = None
         self._writes += 1
         if isinstance(mask, Deferred) or isinstance(address, Deferred):
-            self._diffuse.append(Diffuse(self._writes, key, mask, address, value))
+            self._diffuse.append(Diffuse(self._writes, key, mask, address, value, epoch))
             return
         threads = np.flatnonzero(mask)
         cells = address[threads]
@@ -185,10 +189,13 @@ class Memory:
         if address < 0:
             return TRUE if term == UNWRITTEN else FALSE
         guards, found = encoding.guards, []
-        if (few := self.only_writers(seen, address, term)) is not None:
-            write, threads = few
-            some = [(u, hit_at(write, encoding, u, address)) for u in threads]
-            return guards.any([guards.both(hit, equals(write.value, encoding, u, term)) for u, hit in some])
+        if (few := self.only_writers(seen, address, term)) is not None and (len(seen.diffuse) == 1 or self.is_large):
+            return guards.any(
+                [
+                    guards.both(when, equals(write.value, encoding, u, term))
+                    for write, u, when in self._last(encoding, seen, few, address)
+                ]
+            )
         alive = TRUE
         for write, hits in self.overlay(encoding, seen, address):
             for u, hit in hits:
@@ -224,12 +231,11 @@ class Memory:
         write one cell at once is left to say the rest.
         """
         guards, alive = encoding.guards, TRUE
-        if (few := self.only_writers(seen, address, term)) is not None and len(self.sharers(address)) > MANY:
-            only, threads = few
-            whens = [hit_at(only, encoding, u, address) for u in threads]
-            guards.add((*unless, *whens))
-            for u, when in zip(threads, whens, strict=True):
-                require(only.value, encoding, u, term, (*unless, -when))
+        if self.is_large and (few := self.only_writers(seen, address, term)) is not None:
+            some = self._last(encoding, seen, few, address)
+            guards.add((*unless, *(when for _, _, when in some)))
+            for write, u, when in some:
+                require(write.value, encoding, u, term, (*unless, -when))
             return
         for write, hits in self.overlay(encoding, seen, address):
             for u, hit in hits:
@@ -244,16 +250,30 @@ class Memory:
         elif seen.data[address] != term:
             guards.add((*unless, *overwritten))
 
-    def only_writers(self, seen: Snapshot, address: int, term: Term) -> tuple[Diffuse, Sequence[int]] | None:
-        """Return the only write that may have put a term into a cell, and the threads that may write it there.
+    @cached_property
+    def is_large(self) -> bool:
+        return len(self.sharers(0)) * self.cells > MANY**2
 
-        None if several may have, or if the cell may have held the term before.
+    def only_writers(self, seen: Snapshot, address: int, term: Term) -> list[tuple[Diffuse, int]] | None:
+        """Return the writes that may have put a term into a cell, each with its thread; later ones last.
+
+        None if the cell may have held the term before, or if a barrier lies between the writes: else two threads that
+        write the cell are a race.
         """
         writes = [write for write in seen.diffuse if write.number > seen.number[address]]
         settled = seen.written[address] and (seen.version[address] >= 0 or seen.data[address] == term)
-        if len(writes) != 1 or settled or term == UNWRITTEN:
+        if not writes or settled or term == UNWRITTEN or writes[0].epoch != writes[-1].epoch:
             return None
-        (write,) = writes
+        sharers = self.sharers(address)
+        return [
+            (write, u)
+            for write in writes
+            for u in self._holders(seen, write, term)
+            if u in sharers and _may_hit(write, u, address)
+        ]
+
+    def _holders(self, seen: Snapshot, write: Diffuse, term: Term) -> list[int]:
+        """Return the threads whose write may be of a term."""
         key = write.number, term
         if key not in seen.holders:
             if isinstance(write.value, Data):
@@ -261,8 +281,19 @@ class Memory:
                 seen.holders[key] = [u for u, terms in some if terms is None or term in terms]
             else:
                 seen.holders[key] = np.flatnonzero(write.value == term).tolist()
-        sharers = self.sharers(address)
-        return write, [u for u in seen.holders[key] if u in sharers and _may_hit(write, u, address)]
+        return seen.holders[key]
+
+    def _last(
+        self, encoding: Encoding, seen: Snapshot, few: Sequence[tuple[Diffuse, int]], address: int
+    ) -> list[tuple[Diffuse, int, Guard]]:
+        """Return writes of a cell with the guard under which each is its thread's last one there."""
+        guards, found = encoding.guards, []
+        for write, u in few:
+            when = hit_at(write, encoding, u, address)
+            later = [other for other in seen.diffuse if other.number > write.number]
+            overwritten = guards.any(hit_at(other, encoding, u, address) for other in later)
+            found.append((write, u, when if overwritten == FALSE else guards.both(when, -overwritten)))
+        return found
 
     def cell_possible(self, seen: Snapshot, address: int) -> PossibleTerms:
         """Return every term that a cell may hold."""
@@ -431,7 +462,7 @@ class Read(Picked):
     def _told_by_writers(self, t: int, term: Term) -> bool:
         """Say whether for a term, in so large a memory, only those are asked who may have written it."""
         cells = reach(self.address, t)
-        if min(cells) < 0 or len(self.memory.sharers(min(cells))) <= MANY:
+        if min(cells) < 0 or not self.memory.is_large:
             return False
         return all(self.memory.only_writers(self.seen, a, term) is not None for a in cells)
 

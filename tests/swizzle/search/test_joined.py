@@ -45,7 +45,6 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("swizzle.search.tables.WORD", 1)
     monkeypatch.setattr("templates.xform.WORD", 1)
     monkeypatch.setattr("symbolic.machine.memory.MANY", 1)
-    monkeypatch.setattr("swizzle.problem.demands.MANY", 1)
 
 
 def answer(sketch: Sketch) -> tuple[str, set[tuple[str, ...]]]:
@@ -81,6 +80,28 @@ def test_several_rounds(steps: tuple[int, int], request: pytest.FixtureRequest) 
     """With a k, which has a different exchange in each round."""
     a, b = steps
     sketch = posed(TWICE, 6, f"[x[(i + {a} * k + {b}) % 6] + k for k in range(2) for i in range(6)]", 2)
+    before = answer(sketch)
+    request.getfixturevalue("large")
+    assert answer(sketch) == before
+
+
+FLAT = """
+t = cuda.threadIdx.x
+s = cuda.shared.array(6, i32)
+for j in range(3):
+    s[?sw_xform(j * 2 + t, 6)] = x[j * 2 + t]
+cuda.syncthreads()
+for j in range(3):
+    y[j * 2 + t] = s[?sw_xform(j * 2 + t, 6)]
+"""
+
+
+@pytest.mark.parametrize(
+    "wanted", ["x[j * 2 + t] for t in range(2) for j in range(3)", "x[min(i, 4)] for i in range(6)"]
+)
+def test_a_thread_that_writes_several_cells(wanted: str, request: pytest.FixtureRequest) -> None:
+    """One after the other: it may overwrite its own, which is no race."""
+    sketch = kernel(FLAT, spec=f"[{wanted}]", block=2, warp_size=2, arguments="x=i32[6], y=i32.out[6]")
     before = answer(sketch)
     request.getfixturevalue("large")
     assert answer(sketch) == before
