@@ -86,7 +86,7 @@ class Examples:
         return True
 
     def _reads_unwritten(self, run: Run) -> bool:
-        """Say whether only reads of unwritten cells are wrong, where a memory is so large that few writers are asked."""
+        """Say whether only reads of unwritten cells are wrong, in a memory so large that few writers are asked."""
         unwritten = all(violation.key[-1] == "unwritten" for violation in run.violations)
         large = any(memory.is_large for memory in self.problem.run.memories.values())
         return bool(run.violations) and unwritten and large
