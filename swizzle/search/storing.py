@@ -86,7 +86,7 @@ def storing(problem: Problem) -> Iterator[Storing]:
     chains = Chains(problem)
     for name, seen in problem.finals.items():
         stores = list(_plain(seen))
-        if not stores or len(stores) < len(problem.final_writes(name)) or len(stores) < len(seen.diffuse):
+        if not stores or len(stores) < len(seen.diffuse) or len(problem.final_writes(name)) < len(seen.diffuse):
             continue
         for hole in dict.fromkeys(store.question.hole for store in stores):
             try:
@@ -99,7 +99,7 @@ def storing(problem: Problem) -> Iterator[Storing]:
                 yield known
 
 
-class _Store(Struct, frozen=True):
+class _Store(Struct, frozen=True, eq=False):
     """A store at an address that a hole decides, for all threads that are on."""
 
     write: Diffuse

@@ -149,6 +149,15 @@ def test_solutions_are_those_without_it(name: str, space: SpaceName, monkeypatch
     assert (told.status, len(told.solutions)) == (alone.status, len(alone.solutions))
 
 
+def test_a_store_that_a_later_one_may_overwrite_says_nothing() -> None:
+    sketch = kernel(
+        "t = cuda.threadIdx.x\ny[?sw_xform(t, 8)] = x[?sw_xform(t, 8)]\n"
+        "cuda.syncthreads()\ny[?sw_xform(t, 8)] = x[?sw_xform(t, 8)]",
+        spec="[x[7 - i] for i in range(8)]",
+    )
+    assert not list(storing(Problem.of(sketch.program, sketch.spec)))
+
+
 def test_a_struct_of_six_words_has_no_answer_in_space_4() -> None:
     """Nothing is searched there, as no function of the last hole is left; the tree had 4626 nodes."""
     found = solve(transposition(6, 32, 1))
