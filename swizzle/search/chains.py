@@ -10,7 +10,7 @@ machine then judges like any other; it proves nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -32,10 +32,12 @@ Places: TypeAlias = npt.NDArray[np.int64]
 # Each of these is varied by an experiment: python bench/tuned.py chains.TRIED 200 1_000 5_000
 TRIED = 1_000  # functions of the hole that is tried
 FIRST, TOGETHER = 8, 64  # of them at once, when the search begins and later
-ROWS = 1 << 22  # ways that are followed at once
-SAMPLE = 64  # outputs by which functions are sieved
+ROWS = 1 << 22  # ways
+AT_ONCE = 1 << 18  # ways that are looked at together
+SAMPLE = 64  # outputs by which functions are sieved at first
 COMPETING = 4096  # outputs among which those are looked for
 PAIRS = 1 << 25  # cells times terms
+SIEVE = 256  # outputs by which functions are sieved at most, with those that clashed
 
 
 class NotOnlyMoved(Exception):
@@ -66,6 +68,8 @@ class Ways(Struct, frozen=True):
     @staticmethod
     def joined(parts: Sequence[Ways]) -> Ways:
         """Return all of some ways."""
+        if len(parts) == 1:
+            return parts[0]
         keys = dict.fromkeys(key for part in parts for key in part.asked)
 
         def column(key: tuple[int, int], which: int) -> Places:
@@ -79,6 +83,9 @@ class Ways(Struct, frozen=True):
             np.concatenate([part.thread for part in parts]),
             {key: (column(key, 0), column(key, 1)) for key in keys},
         )
+
+
+Followed: TypeAlias = "tuple[DataVector | None, Ways]"  # to the value that decides next; None at the end
 
 
 class _Points:
@@ -124,14 +131,27 @@ class Chains:
         `fixed` are the values of some holes at their points. Raises `NotOnlyMoved`.
         """
         self._fixed = fixed
-        parts = list(self._from_outputs(outputs))
-        return Ways.joined(parts)
+        return self._followed(self._from_outputs(outputs))
 
     def ways_of(self, value: DataVector, numbers: Places, terms: Places, threads: Places) -> Ways:
         """Return all ways in which a value is, for some threads, what is wanted there; `numbers` tell these apart."""
         self._fixed = {}
         start = Ways(numbers, terms, threads.astype(np.int64), {})
-        return Ways.joined([start.take(slice(0)), *self._value(value, start)])
+        return self._followed([(value, start)])
+
+    def _followed(self, steps: Iterable[Followed]) -> Ways:
+        """Follow ways to their ends; those that have come to one value go on together."""
+        empty = np.zeros(0, np.int64)
+        found = [Ways(empty, empty, empty, {})]
+        while steps:
+            open_values = dict[int, tuple[DataVector, list[Ways]]]()
+            for value, ways in steps:
+                if value is None:
+                    found.append(ways)
+                else:
+                    open_values.setdefault(id(value), (value, []))[1].append(ways)
+            steps = [step for value, parts in open_values.values() for step in self._value(value, Ways.joined(parts))]
+        return Ways.joined(found)
 
     @cached_property
     def _wanted(self) -> tuple[list[str], Places, Places, Places]:
@@ -142,17 +162,15 @@ class Chains:
         array, address, term = np.array(table, np.int64).reshape(-1, 3).T
         return names, array, address, term
 
-    def _from_outputs(self, outputs: Places) -> Iterator[Ways]:
+    def _from_outputs(self, outputs: Places) -> Iterator[Followed]:
         names, array, address, term = self._wanted
-        empty = np.zeros(0, np.int64)
-        yield Ways(empty, empty, empty, {})
         for number, name in enumerate(names):
             some = outputs[array[outputs] == number]
             if len(some):
                 start = Ways(some, term[some], np.zeros(len(some), np.int64), {})
                 yield from self._cells(self.problem.finals[name], start, address[some])
 
-    def _cells(self, seen: Snapshot, ways: Ways, cells: Places) -> Iterator[Ways]:
+    def _cells(self, seen: Snapshot, ways: Ways, cells: Places) -> Iterator[Followed]:
         """Follow ways on to what cells hold."""
         if seen.diffuse:
             raise NotOnlyMoved
@@ -162,28 +180,28 @@ class Chains:
         version = seen.version[cells]
         settled = (version < 0) & (seen.data[cells] == ways.term)
         if settled.any():
-            yield ways.take(settled)
+            yield None, ways.take(settled)
         for number in np.unique(version[version >= 0]).tolist():
             some = version == number
-            yield from self._value(seen.values[number], ways.take(some).at(seen.writer[cells[some]].astype(np.int64)))
+            yield seen.values[number], ways.take(some).at(seen.writer[cells[some]].astype(np.int64))
 
-    def _value(self, value: DataVector, ways: Ways) -> Iterator[Ways]:
-        """Follow ways on to where values come from."""
+    def _value(self, value: DataVector, ways: Ways) -> Iterator[Followed]:
+        """Follow ways one step on to where a value comes from."""
         match value:
             case np.ndarray():
-                yield ways.take(value[ways.thread] == ways.term)
+                yield None, ways.take(value[ways.thread] == ways.term)
             case Gathered():
-                yield from self._value(value.value, ways.at(value.giver[ways.thread]))
+                yield value.value, ways.at(value.giver[ways.thread])
             case Read():
                 ways, cells = self._asked(value.address, ways, value.seen)
                 yield from self._cells(value.seen, ways, cells)
             case Shuffled():
                 ways, lanes = self._asked(value.source, ways)
-                yield from self._value(value.value, ways.at(value.base[ways.thread] + lanes))
+                yield value.value, ways.at(value.base[ways.thread] + lanes)
             case Selected():
                 ways, chosen = self._asked(value.chosen, ways)
-                yield from self._value(value.yes, ways.take(chosen))
-                yield from self._value(value.no, ways.take(~chosen))
+                yield value.yes, ways.take(chosen)
+                yield value.no, ways.take(~chosen)
             case _:
                 raise NotOnlyMoved
 
@@ -207,12 +225,8 @@ class Chains:
             value = self._fixed[question.hole][points]
             found = table[value, ways.thread]
         else:
-            if len(points) * len(table) > ROWS:
-                raise NotOnlyMoved
-            found = table[:, ways.thread]
-            keep = self._may_hold(seen, found, ways.term)
-            value, which = np.nonzero(np.ones_like(found, np.bool_) if keep is None else keep)
-            found, points, ways = found[value, which], points[which], ways.take(which)
+            value, which = self._possible(table, ways, seen)
+            found, points, ways = table[value, ways.thread[which]], points[which], ways.take(which)
         turn = sum(hole == question.hole for hole, _ in ways.asked)
         apart = np.zeros(len(points), np.bool_)
         for (hole, _), (before, taken) in ways.asked.items():
@@ -220,6 +234,23 @@ class Chains:
                 apart |= (before == points) & (taken != value)
         asked = {**ways.asked, (question.hole, turn): (points, value)}
         return Ways(ways.output, ways.term, ways.thread, asked).take(~apart), found[~apart]
+
+    def _possible(self, table: Lanes, ways: Ways, seen: Snapshot | None) -> tuple[Places, Places]:
+        """Return the lines of a table that may be right, each with the number of its way; some ways at once."""
+        lines, numbers, count = list[Places](), list[Places](), 0
+        step = max(1, AT_ONCE // len(table))
+        for start in range(0, len(ways.thread), step):
+            look()
+            found = table[:, ways.thread[start : start + step]]
+            keep = self._may_hold(seen, found, ways.term[start : start + step])
+            line, number = np.nonzero(np.ones_like(found, np.bool_) if keep is None else keep)
+            lines.append(line)
+            numbers.append(number + start)
+            count += len(line)
+            if count > ROWS:
+                raise NotOnlyMoved
+        empty = np.zeros(0, np.int64)
+        return np.concatenate([empty, *lines]), np.concatenate([empty, *numbers])
 
     def points_of(self, question: HoleQuestion, threads: Places) -> Places:
         """Return the numbers of the points at which threads ask, -1 where no thread that is on does."""
@@ -302,15 +333,25 @@ def _trying(problem: Problem, templates: Sequence[Template], chains: Chains, hol
     """Yield fillings by trying functions of one hole."""
     outputs = np.arange(len(problem.outputs))
     columns = list(chains.points[hole].table.T)
-    size, sieve = len(columns[0]), chains.ways(_competing(problem, chains, hole), {})
+    size, some = len(columns[0]), _competing(problem, chains, hole)
+    sieve = chains.ways(some, {})
     choices, together = itertools.islice(templates[hole].lightest(), TRIED), FIRST
     while batch := list(itertools.islice(choices, together)):
         together = min(TOGETHER, 2 * together)
         tables = [np.broadcast_to(np.asarray(templates[hole].apply(choice, columns)), size) for choice in batch]
         values = np.array(tables, np.int64)
-        for number in np.flatnonzero(_sieved(sieve, hole, values)).tolist():
+        alive = _sieved(sieve, hole, values)
+        for number in range(len(batch)):
+            if not alive[number]:
+                continue
             ways = chains.ways(outputs, {hole: values[number]})
-            yield from _filled(chains, templates, ways, {hole: batch[number]})
+            clash = _clash(ways)
+            if clash is None:
+                yield from _filled(chains, templates, ways, {hole: batch[number]})
+            elif len(some) < SIEVE:
+                some = np.union1d(some, clash)
+                sieve = chains.ways(some, {})
+                alive[number:] &= _sieved(sieve, hole, values[number:])
 
 
 def _competing(problem: Problem, chains: Chains, hole: int) -> Places:
@@ -333,7 +374,7 @@ def _sieved(ways: Ways, hole: int, values: Places) -> npt.NDArray[np.bool_]:
     fits = np.ones((len(values), len(ways.output)), np.bool_)
     for (which, _), (points, wanted) in ways.asked.items():
         if which == hole:
-            fits &= values[:, points] == wanted
+            fits &= (values[:, points] == wanted) | (points < 0)
     names, output = np.unique(ways.output, return_inverse=True)
     function, row = np.nonzero(fits)
     count = np.bincount(function * len(names) + output[row], minlength=len(values) * len(names))
@@ -342,10 +383,25 @@ def _sieved(ways: Ways, hole: int, values: Places) -> npt.NDArray[np.bool_]:
     function, row = function[alone], row[alone]
     for (which, _), (points, wanted) in ways.asked.items():
         if which != hole:
+            there = points[row] >= 0
+            at, point, value = function[there], points[row][there], wanted[row][there]
             table = np.full((len(values), int(points.max(initial=0)) + 1), -1)
-            table[function, points[row]] = wanted[row]
-            np.logical_and.at(found, function, table[function, points[row]] == wanted[row])
+            table[at, point] = value
+            np.logical_and.at(found, at, table[at, point] == value)
     return found
+
+
+def _clash(ways: Ways) -> Places | None:
+    """Return outputs that want different values of a hole at the same point; None if there are none."""
+    for points, values in ways.asked.values():
+        there = points >= 0
+        table = np.full(int(points.max(initial=0)) + 1, -1)
+        table[points[there]] = values[there]
+        apart = np.flatnonzero(there & (table[points] != values))
+        if len(apart):
+            clash: Places = ways.output[points == points[apart[0]]]
+            return clash
+    return None
 
 
 def _filled(
