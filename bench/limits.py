@@ -49,22 +49,22 @@ def turn(x, y):
     y[t] = cuda.shfl_sync(cuda.FULL_MASK, x[t], ?sw_xform(t, 32))
 """
 LOADING: Final = "while True:\n    pass\n"
-PERMUTED: Final = """
+GATHERED: Final = """
 from swizzle import cuda, f32, sketch, spec, sw_xform
 
 N = 720
 
 @spec
-def turned(x):
-    return [x[(7 * i + 3) % N] for i in range(N)]
+def summed(x):
+    return [x[(7 * i + 3) % N] + x[(8 * i + 3) % N] + x[(9 * i + 3) % N] + x[(10 * i + 3) % N] for i in range(N)]
 
-@sketch(spec=turned, block=N, x=f32[N], y=f32.out[N])
-def turn(x, y):
+@sketch(spec=summed, block=N, x=f32[N], y=f32.out[N])
+def gather(x, y):
     t = cuda.threadIdx.x
-    s = cuda.shared.array(N, f32)
-    s[sw_xform(t, N)] = x[t]
-    cuda.syncthreads()
-    y[t] = s[sw_xform(t, N)]
+    total = f32(0)
+    for k in range(4):
+        total = total + x[sw_xform(t, N, k)]
+    y[t] = total
 """
 SHUFFLED: Final = """
 from swizzle import cuda, f32, sketch, spec, sw_cond, sw_xform
@@ -98,7 +98,7 @@ def recurrence(a: f32, b: f32):
     return x
 """
 FILES: Final = {
-    "slow.py": SLOW_SPEC, "slow.swz": SWZ, "loading.py": LOADING, "permuted.py": PERMUTED, "shuffled.py": SHUFFLED,
+    "slow.py": SLOW_SPEC, "slow.swz": SWZ, "loading.py": LOADING, "gathered.py": GATHERED, "shuffled.py": SHUFFLED,
     "loop.py": LOOP,
 }  # fmt: skip
 
@@ -122,8 +122,8 @@ ROWS: Final = (
     Row("a file that does not end", "solve loading.py", 1),
     Row("a specification in Python", "solve slow.py", 1),
     Row("a specification in .swz", "solve slow.swz", 1),
-    Row("solve, early", "solve permuted.py", 0.3),
-    Row("solve, building", "solve permuted.py", 2),
+    Row("solve, early", "solve gathered.py", 0.3),
+    Row("solve, building", "solve gathered.py", 2),
     Row("solve, Space 1", "solve shuffled.py --space 1", 2),
     Row("solve, Space 3", "solve shuffled.py --space 3", 3),
     Row("solve, all spaces", "solve shuffled.py --space all", 5),
@@ -143,10 +143,10 @@ ROWS: Final = (
     Row("check --emitted, longer", "check OUT/shared.json --emitted", 3),
     Row("check --emitted --mutate", "check OUT/shared.json --emitted --mutate", 6),
     Row("run", "run OUT/shared.json --device cpu", 1),
-    Row("memory: building", "solve permuted.py", 600, True),
+    Row("memory: building", "solve gathered.py", 600, True),
     Row("memory: solver", "solve shuffled.py", 300, True),
     Row("memory: portfolio", "solve shuffled.py --solver portfolio", 400, True),
-    Row("memory: explain", "explain permuted.py", 500, True),
+    Row("memory: explain", "explain gathered.py", 500, True),
 )
 
 
