@@ -39,6 +39,8 @@ class Benchmark:
     @property
     def sketch(self) -> str:
         file, _, rest = self.kernel.partition(":")
+        if file.startswith("bench/"):
+            return f"{file}.py:{rest.partition(' ')[0]}"
         if not rest:
             file, _, _ = self.kernel.partition(" ")
             return f"case_studies/{file if '.' in file else file + '.py'}"
@@ -71,6 +73,8 @@ WITHOUT_ANSWER = (
     *(f"{kernel} threads=32 steps=4" for kernel in ("tree", "block_scan")),
     *("scan:blind", "fft_stage:blind"),
 )
+LARGE = tuple(f"bench/large:{kernel} N={n}" for kernel in ("turned", "exchanged", "windows") for n in (256, 720, 1024))
+UNMATCHED = tuple(f"bench/large:unmatched N={n}" for n in (256, 720, 1024))
 BY_STRUCT = ("aos_sum:crc", "aos_store:crc", "aos_store:rcr")
 
 TABLE = [
@@ -85,6 +89,8 @@ TABLE = [
     *(row for n in ("crc", "rcr") for s in SIZES for row in of(f"aos_store:{n} struct_size={s}", *SPACES, "3, all")),
     *(row for k in BY_STRUCT for s in MISSING for row in of(f"{k} struct_size={s}", *SPACES, none=SPACES)),
     *of("transpose", "first"),
+    *(row for kernel in LARGE for row in of(kernel, "first")),
+    *(row for kernel in UNMATCHED for row in of(kernel, "3", none=("3",))),
     *(row for kernel in COOKBOOK for row in of(f"cookbook/{kernel}", "first")),
     *(row for kernel in WITHOUT_ANSWER for row in of(f"cookbook/{kernel}", "first", none=("first",))),
 ]  # fmt: skip
