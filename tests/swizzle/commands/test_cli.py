@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import swizzle.commands.help
+from swizzle.commands import startup
 from swizzle.commands.check import CheckArguments
 from swizzle.commands.cli import execute
 from swizzle.commands.explain import ExplainArguments
@@ -243,3 +245,15 @@ def test_emit_takes_a_list_of_known_kinds() -> None:
     out, err = io.StringIO(), io.StringIO()
     assert execute(["solve", "x.py", "-o", "out", "--emit", "cuda,tensor"], out, err) == 2
     assert "expected: some of cuda, header, numba, ptx, separated by commas, not 'tensor'" in err.getvalue()
+
+
+def test_the_collector_is_on_when_work_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is off while the command line's process imports."""
+    monkeypatch.setattr(startup, "is_command_line", lambda: True)
+    gc.disable()
+    try:
+        startup.work_begins()
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
