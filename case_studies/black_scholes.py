@@ -1,8 +1,8 @@
 """European options by Black and Scholes: call and put prices, one option a thread.
 
 The specification and the kernel write the cumulative normal distribution as `erfc`. The functions mean nothing to the
-proof, so both must be given the same arguments. The rate of interest and the volatility are scalars, passed by value. A
-price below a cent counts as nothing, which is a choice by data.
+proof, so both must be given the same arguments. `market` has the rate of interest and the volatility. A price below a
+cent counts as nothing, which is a choice by data.
 """
 
 from swizzle import cuda, f32, math, parameter, sketch, spec, where
@@ -13,8 +13,8 @@ ROOT_HALF = 0.70710678118654752
 
 
 @spec
-def prices(spot, strike, years, rate, volatility):
-    calls, puts = [], []
+def prices(spot, strike, years, market):
+    (rate, volatility), calls, puts = market, [], []
     for s, k, t in zip(spot, strike, years, strict=True):
         deviation = volatility * math.sqrt(t)
         d1 = (math.log(s / k) + (rate + volatility * volatility / 2) * t) / deviation
@@ -34,14 +34,13 @@ def prices(spot, strike, years, rate, volatility):
     spot=f32[N],
     strike=f32[N],
     years=f32[N],
-    rate=f32.scalar,
-    volatility=f32.scalar,
+    market=f32.const[2],
     calls=f32.out[N],
     puts=f32.out[N],
 )
-def black_scholes(spot, strike, years, rate, volatility, calls, puts):
+def black_scholes(spot, strike, years, market, calls, puts):
     i = cuda.grid(1)
-    s, k, t = spot[i], strike[i], years[i]
+    s, k, t, rate, volatility = spot[i], strike[i], years[i], market[0], market[1]
     deviation = volatility * math.sqrt(t)
     d1 = (math.log(s / k) + (rate + volatility * volatility / 2) * t) / deviation
     d2 = d1 - deviation
