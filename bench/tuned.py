@@ -33,6 +33,19 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "OF_SMALL_SPACE": (200_000, 2_000_000, 20_000_000, 200_000_000),
     },
     "swizzle.search.joined": {"MOST": (1_000_000, 8_000_000), "TIED": (2, 8, 16)},
+    "swizzle.search.chains": {
+        "TRIED": (200, 1_000, 5_000),
+        "FIRST": (1, 8, 64),
+        "TOGETHER": (8, 64, 512),
+        "ROWS": (1 << 20, 1 << 22),
+        "AT_ONCE": (1 << 15, 1 << 18),
+        "SAMPLE": (16, 64, 256),
+        "COMPETING": (512, 4096),
+        "PAIRS": (1 << 20, 1 << 25),
+        "SIEVE": (64, 256, 1024),
+    },
+    "swizzle.search.lightest": {"TRIED": (400, 4_000), "FIRST": (1, 8, 64), "THREADS": (1 << 12, 1 << 15)},
+    "swizzle.search.metasketch": {"COUNTED": (16, 64, 256)},
     "swizzle.search.reading": {"TOGETHER": (8, 64, 512)},
     "swizzle.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
     "swizzle.search.hopeless": {
@@ -45,7 +58,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},
     "swizzle.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
     "templates.functions": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64), "FEW_ROWS": (0, 4, 20)},
-    "templates.template": {"FEW": (8, 64, 512), "COMPARED": (64, 1024, 16_384)},
+    "templates.template": {"FEW_CHOICES": (200, 2_000, 20_000), "FEW": (8, 64, 512), "COMPARED": (64, 1024, 16_384)},
     "templates.xform_functions": {
         "MOST_SETS": (1_000_000, 10_000_000, 50_000_000),
         "AT_ONCE": (20_000, 200_000, 2_000_000),
