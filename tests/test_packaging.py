@@ -69,6 +69,12 @@ def test_the_core_is_loaded_when_it_is_asked_for() -> None:
     assert imported_by("from symbolic import *; integer('x') + 1", *solvers) == {"pysmt", "z3"}  # by PySMT itself
 
 
+@pytest.mark.parametrize("first", ["bitvector('v', 8)", "hole(width=8)", "function('f', [integer('x')], integer('x'))"])
+def test_any_value_may_be_the_first(first: str) -> None:
+    """PySMT's types need an environment, which nobody may have loaded yet."""
+    assert imported_by(f"from symbolic import *; {first}", "pysmt") == {"pysmt"}
+
+
 def test_help_on_the_core_needs_no_formula() -> None:
     """Signatures are looked up before PySMT is loaded; the types in them are there."""
     statement = "import inspect; from symbolic.core.outcome import Outcome; inspect.signature(Outcome)"

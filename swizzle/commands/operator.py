@@ -145,6 +145,9 @@ def report(found: Found) -> str:
     if state:
         lines += [f"  found          {carrier.how}", textwrap.indent(found.source(), "    ")]
     lines += [f"  {title:14} {_law(proofs.laws[name])}" for name, title in TITLES.items() if name in proofs.laws]
+    if found.empty is not None:
+        ours, own = (", ".join(map(str, each)) for each in found.empty)
+        lines.append(f"  no element     the result is {ours}, and the loop's {own}: for one element or more")
     if not state and proofs.identity is not None:
         lines.append(f"  identity       {', '.join(repr(each) for each in proofs.identity.values())}")
     if found.ranges is not None and found.ranges.verdict == "proved":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace as replaced
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import too_deep
 from symbolic.expressions.expression import TRUE, subexpressions
 from symbolic.expressions.formulas import Verdict
+from symbolic.expressions.text import compiled
 
 SECONDS = 0.5
 """For looking for fewer words than were found."""
@@ -75,6 +77,16 @@ class Found(Struct, frozen=True):
         assert self.carrier is not None and self.proofs is not None
         sides = {self.proofs.laws[name].verdict for name in ("left_identity", "right_identity")}
         return replaced(self.carrier, identity=self.proofs.identity if sides == {"proved"} else None)
+
+    @property
+    def empty(self) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+        """The results for no element, of the identity's words and of the loop, where there is one and they differ."""
+        words = None if self.carrier is None or self.proofs is None else self.with_identity.identity
+        if self.carrier is None or words is None or not self.loop.state:
+            return None
+        ours = self.carrier.finished([each.value for each in words.values()])
+        own = compiled(list(self.loop.state), self.loop.result)(*(each.value for each in self.loop.initial.values()))
+        return None if ours == own else (ours, own)
 
     def source(self) -> str:
         """Return the operator as Python functions."""
@@ -157,6 +169,8 @@ def _judged(loop: Loop, domain: Domain, carrier: Carrier) -> Found:
         if ranges is not None and ranges.verdict == "proved":
             return Found(loop, domain, carrier, whole, 0.0, ranges=ranges)
     proofs = Prover(carrier, domain, thorough=carrier.exact).proofs()
-    if proofs.status != "proved" and not promised and Prover(carrier, "integers").proofs().status == "proved":
-        ranges = ranges_of(carrier)
+    if proofs.status != "proved" and not promised:
+        whole = Prover(carrier, "integers").proofs()
+        ranges = ranges_of(replaced(carrier, identity=whole.identity)) if whole.status == "proved" else None
+        proofs = whole if ranges is not None and ranges.verdict == "proved" else proofs
     return Found(loop, domain, carrier, proofs, 0.0, ranges=ranges)

@@ -118,6 +118,11 @@ class _Reader:
         if late:
             name = min(late)
             self._fail(node, f"{name} has no value where no element is", "one before the loop", f"{name} = 0")
+        last = {*parts.elements, parts.counter} & read(parts.behind)
+        if last:
+            name = min(filter(None, last))
+            said = f"{name} is read behind the loop, where it is what the last round had"
+            self._fail(node, said, "the names of the state", f"a name of its own, kept in the loop: last = {name}")
         initial = {name: self._constant(name, before[name]) for name in state}
         types = self._state_types(initial, fixed)
         step = self._step(types, fixed)
@@ -235,8 +240,15 @@ class _Reader:
         once = ast.For(target, ast.Name(ELEMENT, ast.Load()), list(parts.body), [go_on])
         words = [*(name for name in types if name != parts.counter), STOPPED]
         body: list[ast.stmt] = [ast.copy_location(each, node) for each in (stop, once, _names_returned(words))]
+        held = [name for name, value in fixed.items() if isinstance(value, list | tuple)]
+        body[-1] = _names_returned([*words, *held])
         values = self._run(body, {**fixed, **state, ELEMENT: (given,)}, "a round of the loop")
-        found = {name: self._read(node, name, each) for name, each in zip(words, values, strict=True)}
+        for name, value in zip(held, values[len(words) :], strict=True):
+            if not _unchanged(fixed[name], value):
+                self._fail(
+                    node, f"the list {name} changes in the loop", "numbers as state", f"a name for each: {name}0"
+                )
+        found = {name: self._read(node, name, each) for name, each in zip(words, values[: len(words)], strict=True)}
         if parts.counter is not None:
             found = {parts.counter: self._read(node, parts.counter, state[parts.counter] + 1), **found}
         for name, dtype in types.items():
@@ -337,6 +349,16 @@ def _meets_real(name: str, step: Mapping[str, Expression], types: Mapping[str, D
         any(types[other].is_float for other in node.names)
         for node in nodes
         if node.operator not in ("select", "and", "or", "not", "name")
+    )
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    """Tell whether a list has the very numbers that it had."""
+    if isinstance(before, list | tuple):
+        same = isinstance(after, list | tuple) and len(before) == len(after)
+        return same and all(map(_unchanged, before, after))
+    return before is after or (
+        type(before) is type(after) and isinstance(before, bool | int | float | str | Fraction) and before == after
     )
 
 

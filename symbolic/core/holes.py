@@ -7,7 +7,7 @@ from typing import Any, overload
 from symbolic.core.value_types import BitVector, Boolean, Integer, check_width
 from symbolic.core.values import select
 from symbolic.errors import SwizzleError
-from symbolic.solve.floor_division import manager
+from symbolic.solve.floor_division import bit_vector_type, manager
 
 
 @overload
@@ -19,7 +19,7 @@ def hole(*wrong: object, width: int | None = None, signed: bool = False, **unkno
 
     In a lifted function there is one for each place in the text, so that all its calls mean the same constant.
     """
-    from pysmt.typing import INT, BVType
+    from pysmt.typing import INT
 
     if wrong or unknown or not isinstance(signed, bool):
         raise SwizzleError(
@@ -29,7 +29,7 @@ def hole(*wrong: object, width: int | None = None, signed: bool = False, **unkno
     if width is None:
         return Integer(manager().FreshSymbol(INT, "hole!%d"))
     check_width(width)
-    return BitVector(manager().FreshSymbol(BVType(width), "hole!%d"), signed)
+    return BitVector(manager().FreshSymbol(bit_vector_type(width), "hole!%d"), signed)
 
 
 def boolean_hole() -> Boolean:

@@ -26,7 +26,7 @@ from symbolic.core.value_types import (
     describe,
 )
 from symbolic.errors import SwizzleError
-from symbolic.solve.floor_division import manager
+from symbolic.solve.floor_division import bit_vector_type, manager
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
@@ -61,10 +61,8 @@ def real(name: str) -> Real:
 
 def bitvector(name: str, width: int, *, signed: bool = False) -> BitVector:
     """Return the symbolic bit-vector of that name; `width` in bits."""
-    from pysmt.typing import BVType
-
     check_width(width)
-    return BitVector(symbol_named(name, BVType(width)), signed)
+    return BitVector(symbol_named(name, bit_vector_type(width)), signed)
 
 
 def select(condition: BooleanLike, yes: Any, no: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec import field as by_default
 from pysmt.fnode import FNode
-from pysmt.typing import BOOL, INT, REAL, BVType, PySMTType
+from pysmt.typing import BOOL, INT, REAL, PySMTType
 
 from symbolic.expressions.expression import (
     NAME,
@@ -35,6 +35,7 @@ from symbolic.expressions.expression import (
 from symbolic.solve.answer import Sat, Unsat
 from symbolic.solve.evaluate import as_signed
 from symbolic.solve.floor_division import (
+    bit_vector_type,
     floor_div,
     floor_mod,
     manager,
@@ -61,7 +62,7 @@ class Sort(Struct, frozen=True):
     @property
     def formula_type(self) -> PySMTType:
         """What PySMT calls it."""
-        return {"truth": BOOL, "integer": INT, "real": REAL}.get(self.kind) or BVType(self.bits)
+        return {"truth": BOOL, "integer": INT, "real": REAL}.get(self.kind) or bit_vector_type(self.bits)
 
 
 TRUTH: Final = Sort("truth")

@@ -19,6 +19,11 @@ def manager() -> Any:
     return _environment()().formula_manager
 
 
+def bit_vector_type(width: int) -> Any:
+    """Return PySMT's type of bit-vectors; its own function asks for an environment that nobody may have loaded."""
+    return manager().env.type_manager.BVType(width)
+
+
 @cache
 def _environment() -> Callable[[], Any]:
     from pysmt.environment import get_env

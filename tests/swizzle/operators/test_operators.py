@@ -13,7 +13,7 @@ import pytest
 from swizzle.operators import Found, operator_of
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.samples import random_rows
-from swizzle.operators.serial import Serial
+from swizzle.operators.serial import Serial, serial
 from tests.swizzle.operators import loops
 
 WORDS = {
@@ -98,3 +98,34 @@ def test_commutative_means_any_order() -> None:
         for order in itertools.permutations(rows):
             results.add(found.carrier.finished(in_parts(found.carrier, list(order), rng)))
         assert (len(results) == 1) == commutes
+
+
+def test_what_is_proved_of_integers_is_shown_with_its_proofs() -> None:
+    """Where words alone are not decided, but no word overflows, the laws shown are those of integers."""
+
+    @serial
+    def twice_the_last(x: bool):  # type: ignore[no-untyped-def]
+        s, t = 1, -1
+        for v in x:
+            s = t + t
+            t = 1 if v else 0
+        return s, t
+
+    found = operator_of(twice_the_last.loop)
+    assert found.status == "proved" and found.proofs is not None
+    assert {found.proofs.laws[name].verdict for name in found.proofs.needed} == {"proved"}
+
+
+def test_the_result_of_no_element_is_compared() -> None:
+    """An identity changes nothing beside elements; alone it may give another result than the loop."""
+
+    @serial
+    def starts_below(x: bool):  # type: ignore[no-untyped-def]
+        t, u = 0, -1
+        for v in x:
+            t = t + (1 if v else 0)
+            u = min(t, t)
+        return u
+
+    assert operator_of(starts_below.loop).empty == ((0,), (-1,))
+    assert operator_of(loops.total.loop).empty is None

@@ -109,6 +109,35 @@ def _refused(tmp_path: Path, text: str, said: str) -> None:
     assert said in str(caught.value) and caught.value.place is not None
 
 
+CHANGED = "the list s changes in the loop"
+
+
+@pytest.mark.parametrize(
+    ("before", "head", "body", "result", "said"),
+    [
+        ("s, v = 0, 5", "v in x", "s += v", "s + v", "v is read behind the loop"),
+        ("s, k = 0, 9", "k, v in enumerate(x)", "s += v", "s + k", "k is read behind the loop"),
+        ("s = [0]", "v in x", "s[0] += v", "s[0]", CHANGED),
+        ("s = []", "v in x", "s.append(v)", "len(s)", CHANGED),
+        ("s, k = [1], 0", "v in x", "k += s[0] * v; s[0] = -s[0]", "k", CHANGED),
+    ],
+)
+def test_what_is_no_state_is_not_taken_for_something_that_stays(
+    tmp_path: Path, before: str, head: str, body: str, result: str, said: str
+) -> None:
+    """The last element behind the loop, and lists that rounds change: once, they were what they are before it."""
+    text = f"@serial\ndef f(x: i32):\n    {before}\n    for {head}:\n        {body}\n    return {result}\n"
+    with pytest.raises(SwizzleError, match=re.escape(said)):
+        _ = read(tmp_path, text).loop
+
+
+def test_a_list_that_stays_may_be_read(tmp_path: Path) -> None:
+    text = (
+        "@serial\ndef f(x: i32):\n    w, s = [1, 2], 0\n    for v in x:\n        s += w[1] * v\n    return s + w[0]\n"
+    )
+    assert read(tmp_path, text)([3, 4]) == 15 and list(read(tmp_path, text).loop.state) == ["s"]
+
+
 HEAD = "from swizzle import f32, i32, serial\n"
 SUM = "    s = 0\n    for v in x:\n        s += v\n"
 BODY = "    s = 0\n    for v in x:\n        "
