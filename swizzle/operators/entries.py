@@ -182,7 +182,8 @@ class CarrierEntries:
         pairs = [(is_, claimed) for _, is_, claimed in claims]
         finite = [
             (_finite(is_), TRUE) for key, is_, _ in claims
-            if key in self.heads and self.heads[key] == key and key not in self.infinite and self.dtype(key) is not BOOL
+            if self.domain != "words" and self.dtype(key) is not BOOL
+            and key in self.heads and self.heads[key] == key and key not in self.infinite
         ]  # fmt: skip
         found = decide(
             [*pairs, *finite], self.sorts(), premises, infinite=self.infinities(), timeout=SECONDS

@@ -136,6 +136,9 @@ def _carriers(loop: Loop, domain: Domain) -> tuple[list[Carrier], tuple[str, ...
     if carriers:
         return carriers, (), ""
     tried.append("clamped sums, and a table of known operators: none of them fits")
+    if loop.has_bits:
+        tried.append("search: it knows no operators on bits")
+        return [], tuple(tried), ""
     if any(node.operator in ("exp", "log") for each in loop.step.values() for node in subexpressions(each)):
         return [], tuple(tried), ""
     from swizzle.operators.search import searched
@@ -149,7 +152,7 @@ def _carriers(loop: Loop, domain: Domain) -> tuple[list[Carrier], tuple[str, ...
 
 def _with_fewer_words(loop: Loop, words: int) -> list[Carrier]:
     """Return what a search finds that needs fewer words."""
-    if words <= len(loop.live):
+    if words <= len(loop.live) or loop.has_bits:
         return []
     from swizzle.operators.search import searched
 

@@ -40,7 +40,8 @@ def deduced(loop: Loop, live: Sequence[str], domain: Domain) -> list[Carrier]:
 
 
 def _carrier(machine: LinearMachine, live: Sequence[str], domain: Domain) -> Carrier:
-    words = CarrierEntries(machine, "reals" if domain == "reals" else "integers")
+    bits = machine.loop.has_bits and domain == "words"  # which integers have not
+    words = CarrierEntries(machine, "reals" if domain == "reals" else "words" if bits else "integers")
     words.guess(random.Random(1))
     words.settle()
     loop = machine.loop

@@ -31,6 +31,7 @@ Domain: TypeAlias = Literal["words", "integers", "reals"]
 DOMAINS: Final = ("words", "integers", "reals")
 
 BOOL: Final = DType.BOOL
+BITWISE: Final = ("&", "|", "^", "<<", ">>")
 
 
 def name_of(name: str, dtype: DType) -> Expression:
@@ -112,6 +113,12 @@ class Loop:
             node.names & whole and node.names & real and not node.truth and node.operator not in ("select", "name")
             for node in nodes
         )  # fmt: skip
+
+    @cached_property
+    def has_bits(self) -> bool:
+        """Whether a step computes with the bits of words."""
+        nodes = (node for each in self.step.values() for node in subexpressions(each))
+        return any(node.operator in BITWISE for node in nodes)
 
     def sorts(self, domain: Domain) -> dict[str, Sort]:
         """Return what each name stands for in a domain."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp, inf, log
 
-from swizzle import f32, i32, serial
+from swizzle import f32, i32, serial, u32
 
 LEAST = -(1 << 31)
 DECAY = 0.75
@@ -256,3 +256,35 @@ def majority(x: i32):
             candidate = v
         votes += 1 if v == candidate else -1
     return candidate
+
+
+@serial
+def parity(x: u32):
+    s = 0
+    for v in x:
+        s = s ^ v
+    return s
+
+
+@serial
+def flags_met(x: i32):
+    s = 0
+    for v in x:
+        s = s | (v & 6)
+    return s
+
+
+@serial
+def flags_kept(x: i32, m: i32):
+    s, kept = 0, -1
+    for v, k in zip(x, m, strict=True):
+        s, kept = (s & k) ^ v, kept & k
+    return s, kept
+
+
+@serial
+def shifted_bits(x: u32):
+    s = 1
+    for v in x:
+        s = (s >> 1) & v
+    return s

@@ -21,6 +21,7 @@ WORDS = {
     "best_prefix": 2, "atoi": 2, "ones": 1, "blocks": 3, "one_zeros_two": 4, "longest_run": 4, "polynomial": 2,
     "recurrence": 2, "smoothed": 3, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
     "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "softmax": 2, "log_sum_exp": 1,
+    "parity": 1, "flags_met": 1, "flags_kept": 2,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
 
@@ -85,6 +86,12 @@ def test_no_operator_has_a_reason() -> None:
     state = loops.majority.loop.after
     assert state([(v,) for v in a]) == state([(v,) for v in c]) and state([(v,) for v in b]) == state([(v,) for v in d])
     assert state([(v,) for v in a + b]) != state([(v,) for v in c + d])
+
+
+def test_bits_that_no_semiring_has_are_no_operator() -> None:
+    """A shift of the state: what was tried is said in words."""
+    found = operator_of(loops.shifted_bits.loop)
+    assert found.status == "refuted" and found.carrier is None and "bits" in found.tried[-1]
 
 
 def test_commutative_means_any_order() -> None:
