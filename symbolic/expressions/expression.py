@@ -223,6 +223,8 @@ def logarithm(a: Expression) -> Expression:
 
 def bits(operator: str, a: Expression, b: Expression) -> Expression:
     """Return `&`, `|`, `^`, `<<` or `>>` of two numbers as words have them."""
+    if a.infinite or b.infinite:
+        raise ArithmeticError("the bits of an infinity")
     if a.constant and b.constant and operator in "&|^":
         return constant({"&": a.value & b.value, "|": a.value | b.value, "^": a.value ^ b.value}[operator])
     absorber, neutral = {"&": (0, -1), "|": (-1, 0), "^": (None, 0)}.get(operator, (None, None))

@@ -288,3 +288,11 @@ def shifted_bits(x: u32):
     for v in x:
         s = (s >> 1) & v
     return s
+
+
+@serial
+def seen(x: f32):
+    s = -inf
+    for _ in x:
+        s = 1
+    return s

@@ -21,7 +21,7 @@ WORDS = {
     "best_prefix": 2, "atoi": 2, "ones": 1, "blocks": 3, "one_zeros_two": 4, "longest_run": 4, "polynomial": 2,
     "recurrence": 2, "smoothed": 3, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
     "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "softmax": 2, "log_sum_exp": 1,
-    "parity": 1, "flags_met": 1, "flags_kept": 2,
+    "parity": 1, "flags_met": 1, "flags_kept": 2, "seen": 0,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
 
