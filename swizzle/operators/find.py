@@ -110,17 +110,27 @@ def operator_of(loop: Loop, domain: Domain = "words") -> Found:
 
 
 def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
+    try:
+        _ = loop.begun
+    except ArithmeticError as error:
+        reason = f"the state after one element: {error}"
+        return Found(loop, domain, None, None, time.perf_counter() - started, (reason,))
     carriers, tried, witness = _carriers(loop, domain)
     if not carriers:
         return Found(loop, domain, None, None, time.perf_counter() - started, tried, witness)
     best: Found | None = None
     for carrier in carriers:
-        found = _judged(loop, domain, carrier)
+        try:
+            found = _judged(loop, domain, carrier)
+        except ArithmeticError as error:  # of infinities, which no law can be stated of
+            tried = (*tried, f"{carrier.how}: {error}")
+            continue
         if best is None or (found.status == "proved" and best.status != "proved"):
             best = found
         if found.status == "proved":
             break
-    assert best is not None
+    if best is None:
+        return Found(loop, domain, None, None, time.perf_counter() - started, tried)
     return replace(best, seconds=time.perf_counter() - started)
 
 

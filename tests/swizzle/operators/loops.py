@@ -296,3 +296,21 @@ def seen(x: f32):
     for _ in x:
         s = 1
     return s
+
+
+@serial
+def product_with_an_infinity(x: f32):
+    s, t = -inf, 0
+    for _ in x:
+        if s > 0:
+            s = t
+        t = 0 - s
+    return s, t
+
+
+@serial
+def infinity_times_an_element(x: f32):
+    s = -inf
+    for v in x:
+        s = s * (v * v + 1)
+    return s

@@ -94,6 +94,13 @@ def test_bits_that_no_semiring_has_are_no_operator() -> None:
     assert found.status == "refuted" and found.carrier is None and "bits" in found.tried[-1]
 
 
+@pytest.mark.parametrize("serial", [loops.product_with_an_infinity, loops.infinity_times_an_element])
+def test_a_product_with_an_infinity_is_no_operator(serial: Serial) -> None:
+    """Where a law, or the first step, would multiply by an infinity, no operator was found, and why is said."""
+    found = operator_of(serial.loop)
+    assert found.status == "refuted" and found.carrier is None and "an infinity" in found.tried[-1]
+
+
 def test_commutative_means_any_order() -> None:
     """Whose operator is proved commutative may take its elements in any order; who is refuted, may not."""
     for name, commutes in [("total", True), ("ones", True), ("recurrence", False), ("segmented_sum", False)]:
