@@ -18,9 +18,10 @@ from swizzle.operators.loop import Domain, Loop
 from swizzle.operators.proof import Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import too_deep
-from symbolic.expressions.expression import TRUE, subexpressions
-from symbolic.expressions.formulas import Verdict
-from symbolic.expressions.text import compiled
+from symbolic.errors import SwizzleError
+from symbolic.expressions.expression import FALSE, TRUE, subexpressions
+from symbolic.expressions.formulas import Verdict, decide
+from symbolic.expressions.text import compiled, text_of
 
 SECONDS = 0.5
 """For looking for fewer words than were found."""
@@ -110,6 +111,7 @@ def operator_of(loop: Loop, domain: Domain = "words") -> Found:
 
 
 def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
+    _check_promise(loop, domain)
     try:
         _ = loop.begun
     except ArithmeticError as error:
@@ -132,6 +134,19 @@ def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
     if best is None:
         return Found(loop, domain, None, None, time.perf_counter() - started, tried)
     return replace(best, seconds=time.perf_counter() - started)
+
+
+def _check_promise(loop: Loop, domain: Domain) -> None:
+    """Raise SwizzleError where no element meets what is promised of each."""
+    where = loop.range.where
+    if where is TRUE or decide([(where, FALSE)], loop.sorts(domain), timeout=SECONDS).verdict != "proved":
+        return
+    raise SwizzleError(
+        f"no element meets the promise of {loop.name}: {text_of(where)}",
+        place=loop.place,
+        expected="a condition that some element meets",
+        fix="another where=",
+    )
 
 
 def _carriers(loop: Loop, domain: Domain) -> tuple[list[Carrier], tuple[str, ...], str]:

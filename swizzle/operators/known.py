@@ -97,6 +97,8 @@ def _fits(carrier: Carrier) -> bool:
 
     for split in range(SPLITS):
         rows = random_rows(loop, rng, 2 + split % 5)
+        if len(rows) < 2:
+            continue  # hardly an element meets the promise
         cut = 1 + split % (len(rows) - 1)
         try:
             together = carrier.joined(words(rows[:cut]), words(rows[cut:]))

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from swizzle import f32, i32
 from swizzle.operators import Found, operator_of
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial, serial
+from symbolic.errors import SwizzleError
 from tests.swizzle.operators import loops
 
 WORDS = {
@@ -99,6 +101,43 @@ def test_a_product_with_an_infinity_is_no_operator(serial: Serial) -> None:
     """Where a law, or the first step, would multiply by an infinity, no operator was found, and why is said."""
     found = operator_of(serial.loop)
     assert found.status == "refuted" and found.carrier is None and "an infinity" in found.tried[-1]
+
+
+@serial(where=lambda v: v < 0 and v > 0)
+def squares(x: i32):
+    s = 0
+    for v in x:
+        s = s * s + v
+    return s
+
+
+@serial(where=lambda v: v < v)
+def sums(x: f32):
+    s = 0
+    for v in x:
+        s = s + v
+    return s
+
+
+@pytest.mark.parametrize("promised", [squares, sums])
+def test_a_promise_that_no_element_meets_is_a_mistake(promised: Serial) -> None:
+    """Whether the loop has an operator or not: everything would be proved of no element."""
+    with pytest.raises(SwizzleError, match=f"no element meets the promise of {promised.name}") as mistake:
+        operator_of(promised.loop)
+    assert mistake.value.place == promised.loop.place is not None
+
+
+def test_a_promise_that_hardly_an_element_meets_is_no_crash() -> None:
+    """Random elements do not meet it, but one does."""
+
+    @serial(where=lambda v: v * 3 == 1234567 * 3)
+    def rare(x: i32):
+        s = 0
+        for v in x:
+            s = s * s + v
+        return s
+
+    assert operator_of(rare.loop).status != "proved"
 
 
 def test_commutative_means_any_order() -> None:
