@@ -100,11 +100,21 @@ class Carrier:
         """Return lift, combine, identity and result as Python functions of named words."""
         words = list(self.words)
         lines = [f"def lift({', '.join(self.loop.elements)}):", f"    return {_tuple(self.lift.values())}", ""]
-        lines += ["def combine(a, b):", f"    {_targets(words, 'a')} = a", f"    {_targets(words, 'b')} = b"]
-        lines += ["    return (", *(f"        {_text(self.combine[word])},  # {word}" for word in words), "    )", ""]
+        lines += ["def combine(a, b):"]
+        if words:
+            lines += [f"    {_targets(words, side)} = {side}" for side in "ab"]
+            lines += [
+                "    return (",
+                *(f"        {_text(self.combine[word])},  # {word}" for word in words),
+                "    )",
+                "",
+            ]
+        else:
+            lines += ["    return ()", ""]
         if self.identity is not None:
             lines += [f"identity = {_tuple(self.identity.values())}", ""]
-        lines += ["def result(words):", f"    {', '.join(words)}{',' * (len(words) == 1)} = words"]
+        lines += ["def result(words):"]
+        lines += [f"    {', '.join(words)}{',' * (len(words) == 1)} = words"] if words else []
         lines += [f"    return {', '.join(map(text_of, self.result))}"]
         return "\n".join(lines)
 

@@ -56,10 +56,14 @@ def cub(carrier: Carrier, head: Sequence[str]) -> str:
     for name, test in (("greater", "a < b"), ("lesser", "b < a")):
         lines += ["template <typename T>", f"{MARK} T {name}(T a, T b) {{ return {test} ? b : a; }}", ""]
     lines += ["struct Words {", *(f"    {C_TYPES[dtype]} {members[word]};" for word, dtype in words.items()), "};", ""]
-    lines += _functor("Lift", parameters, {members[word]: lift.text(carrier.lift[word], words[word]) for word in words})
+    lines += _functor(
+        "Lift", parameters, {members[word]: lift.text(carrier.lift[word], words[word]) for word in words},
+        [] if words else [arguments[name] for name in loop.elements],
+    )  # fmt: skip
     lines += _functor(
         "Combine", "const Words &a, const Words &b",
         {members[word]: combine.text(carrier.combine[word], words[word]) for word in words},
+        [] if words else ["a", "b"],
     )  # fmt: skip
     if carrier.identity is not None:
         empty = {members[word]: lift.text(carrier.identity[word], words[word]) for word in words}
@@ -68,12 +72,14 @@ def cub(carrier: Carrier, head: Sequence[str]) -> str:
         dtype = result.type_of(each)
         lines += [f"struct Result{'' if len(carrier.result) == 1 else place} {{"]
         lines += [f"    {MARK} {C_TYPES[dtype]} operator()(const Words &w) const {{"]
+        lines += [] if each.names else ["        (void)w;"]
         lines += [f"        return {result.text(each, dtype)};", "    }", "};", ""]
     return "\n".join([*lines, f"}}  // namespace {c_name(loop.name)}_operator", ""])
 
 
-def _functor(name: str, parameters: str, texts: Mapping[str, str]) -> list[str]:
+def _functor(name: str, parameters: str, texts: Mapping[str, str], unused: Sequence[str]) -> list[str]:
     head = [f"struct {name} {{", f"    {MARK} Words operator()({parameters}) const {{"]
+    head += [f"        (void){each};" for each in unused]
     return [*head, *_filled(texts, "        "), "    }", "};", ""]
 
 

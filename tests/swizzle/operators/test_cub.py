@@ -23,7 +23,7 @@ from tests.swizzle.operators import loops
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 NAMES = [
     "total", "argmax", "second_largest", "segmented_sum", "best_run", "atoi", "blocks", "balanced", "is_sorted",
-    "line_of_sight", "polynomial", "recurrence", "softmax", "log_sum_exp", "average", "flags_kept",
+    "line_of_sight", "polynomial", "recurrence", "softmax", "log_sum_exp", "average", "flags_kept", "seen",
 ]  # fmt: skip
 
 

@@ -103,6 +103,13 @@ def test_a_product_with_an_infinity_is_no_operator(serial: Serial) -> None:
     assert found.status == "refuted" and found.carrier is None and "an infinity" in found.tried[-1]
 
 
+def test_an_operator_without_words_is_python() -> None:
+    """What is printed of a loop whose result is a constant can be run."""
+    names: dict[str, Any] = {}
+    exec(found_of("seen").source(), names)
+    assert names["result"](names["combine"](names["lift"](2), names["lift"](3))) == 1
+
+
 @serial(where=lambda v: v < 0 and v > 0)
 def squares(x: i32):
     s = 0
