@@ -82,8 +82,9 @@ def check(seed: int) -> str:
     return "evident"
 
 
-@pytest.mark.parametrize("part", slow_unless(range(12), lambda part: part < 1))
+@pytest.mark.parametrize("part", slow_unless(range(4), lambda part: part < 1))
 def test_random_sketches(part: int) -> None:
-    """Both answers occur, and no 'no' is wrong."""
-    said = Counter(check(seed).partition(":")[0] for seed in range(20 * part, 20 * (part + 1)))
+    """Both answers occur, and no 'no' is wrong; most sketches of the slow parts have too many tables to try."""
+    seeds = range(20) if part == 0 else range(80 * part - 60, 80 * part + 20)
+    said = Counter(check(seed).partition(":")[0] for seed in seeds)
     assert said["evident"] and said["all right"] + said["not evident"], said
