@@ -239,9 +239,9 @@ class _Reader:
         target = ast.Tuple([ast.Name(name, ast.Store()) for name in parts.elements], ast.Store())
         once = ast.For(target, ast.Name(ELEMENT, ast.Load()), list(parts.body), [go_on])
         words = [*(name for name in types if name != parts.counter), STOPPED]
-        body: list[ast.stmt] = [ast.copy_location(each, node) for each in (stop, once, _names_returned(words))]
         held = [name for name, value in fixed.items() if isinstance(value, list | tuple)]
-        body[-1] = _names_returned([*words, *held])
+        returned = _names_returned([*words, *held])
+        body: list[ast.stmt] = [ast.copy_location(each, node) for each in (stop, once, returned)]
         values = self._run(body, {**fixed, **state, ELEMENT: (given,)}, "a round of the loop")
         for name, value in zip(held, values[len(words) :], strict=True):
             if not _unchanged(fixed[name], value):
