@@ -28,7 +28,7 @@ from cuda_out.compile.keeper import scratch_folder
 from cuda_out.compile.report import disassembler
 from cuda_out.compile.toolchain import compile_cuda
 from swizzle import solve
-from swizzle.emit.calling import sizes_of
+from swizzle.emit.calling import solution_sizes
 from swizzle.emit.emitters import cuda_source
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
@@ -133,7 +133,7 @@ def printed(row: Row) -> tuple[str, str]:
     (sketch,) = load(ROOT / file, name or None, dict(row.parameters))
     assert isinstance(sketch, Sketch)
     best = solve(sketch).best
-    source = cuda_source(best.program, (), sizes_of(best))
+    source = cuda_source(best.program, (), solution_sizes(best))
     return source.text, source.entry
 
 

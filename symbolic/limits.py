@@ -21,7 +21,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final, Literal
 
-from symbolic.memory import held, size_text
+from symbolic.memory import held_bytes, size_text
 
 GRACE: Final = 0.5
 """Seconds that are left to put away what was found."""
@@ -85,7 +85,7 @@ class limited:  # used like a function
         gauge: Gauge | None = None,
     ) -> None:
         self.until, self.memory, self.said, self.clock = until, memory, said, clock
-        self.gauge = gauge or held
+        self.gauge = gauge or held_bytes
         self.watched = clock is time.monotonic and gauge is None  # tests have clocks that stand still
         self.thread = threading.get_ident()
         self.around: limited | None = None

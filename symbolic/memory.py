@@ -16,7 +16,7 @@ SHARE: Final = 0.75
 """The part of the memory that is free which a command takes, unless it is told how much."""
 
 
-def held() -> int:
+def held_bytes() -> int:
     """Return the bytes that this process holds, with what its children hold for themselves."""
     return resident() + sum(map(_private, _children("self")))
 

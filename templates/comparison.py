@@ -16,7 +16,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Compare, DType, Expr, Var
 from symbolic.ir.text import python_text
 from templates.chooser import Choice, Chooser
-from templates.formula import parameters, terms_of, total
+from templates.formula import length_of, parameters, total
 from templates.template import Point, Template, columns_of, distinct_rows, integers
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Comparison(Template):
 
     def weight(self, choice: Choice) -> tuple[Any, ...]:
         form, (relation, negated), threshold = choice
-        long = terms_of(self.expression(choice, parameters([""] * self.arity), _NOWHERE))
+        long = length_of(self.expression(choice, parameters([""] * self.arity), _NOWHERE))
         return long, relation == "==", abs(threshold), negated, tuple(form.constants.values())
 
     # -- how a choice reads ---------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def values_of(formula: Expr, arguments: Sequence[Any]) -> Any:
     return lanes_of(formula, {str(number): argument for number, argument in enumerate(arguments)})
 
 
-def terms_of(formula: Expr) -> int:
+def length_of(formula: Expr) -> int:
     """Return how long a formula is: its operators, arguments and numbers, each counted once.
 
     `k` has 1, `lane + k` 3, `(lane + k) % 32` 5 and `0 if lane >= k else 1` 6: a choice counts as one operator.

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, BinaryOp, Const, DType, Expr, Unary
 from symbolic.ir.walk import children, with_children
-from templates.formula import binary, number, parameters, terms_of, total, values_of
+from templates.formula import binary, length_of, number, parameters, total, values_of
 from templates.holes import Point
 
 LARGEST: Final = 1024
@@ -44,7 +44,7 @@ _Rows: TypeAlias = npt.NDArray[np.intp]
 
 def is_shortest(formula: Expr) -> bool:
     """Say whether no formula with the same values is shorter, of those that are looked for."""
-    return terms_of(formula) <= PROVED
+    return length_of(formula) <= PROVED
 
 
 class Shortest:
@@ -64,7 +64,7 @@ class Shortest:
             return own
         key, where = wanted.tobytes(), asked.tobytes()
         known = self._known.get(key)
-        if known is None or terms_of(own) < terms_of(known):
+        if known is None or length_of(own) < length_of(known):
             if where not in self._searches:
                 self._searches[where] = _Search(self.size, self.arguments, self.table[asked])
             known = self._known[key] = self._searches[where].of(own, wanted[asked])
@@ -170,7 +170,7 @@ class _Search:
 
     def of(self, own: Expr, wanted: _Numbers) -> Expr:
         own = _without_remainders(own, self.columns, wanted)
-        most = terms_of(own)
+        most = length_of(own)
         for length, some in self.formulas(wanted):
             if length >= most:
                 break
@@ -384,7 +384,7 @@ def _without_remainders(formula: Expr, columns: Sequence[_Numbers], wanted: _Num
             apart = wanted - values_of(shorter, columns)
             if (apart == apart[0]).all():
                 longer = _plus(shorter, int(apart[0]))
-                if terms_of(longer) < terms_of(formula):
+                if length_of(longer) < length_of(formula):
                     formula, changed = longer, True
                     break
     return formula

@@ -11,7 +11,7 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, trials
-from swizzle.emit.calling import sizes_of
+from swizzle.emit.calling import solution_sizes
 from swizzle.emit.emitters import cuda_source
 from tests.cuda_out.numba_stand_in import module
 from tests.test_case_studies import SOLVED, answer, spelled
@@ -22,7 +22,7 @@ def test_the_printed_module_computes_the_specification(target: str, parameters: 
     """As `Solution.to_numba` prints it: for any length where that is shown."""
     result, filled = answer(target, parameters)
     assert filled is not None
-    best, sizes = result.best, sizes_of(result.best)
+    best, sizes = result.best, solution_sizes(result.best)
     tiling = sizes if isinstance(sizes, Tiling) else None
     source = print_numba(optimize(one_tile(best.program, tiling) if tiling else best.program), tiling=tiling)
     assert best.to_numba().endswith(source.text.partition("\n\n")[2])

@@ -66,7 +66,7 @@ def sketch(target: str, **parameters: int) -> Sketch:
 
 def solve(wanted: Sketch) -> dict[str, Any]:
     """Return a solved kernel as the store keeps it, or why there is none."""
-    from swizzle.emit.calling import sizes_of
+    from swizzle.emit.calling import solution_sizes
     from swizzle.emit.emitters import cuda_source, provenance
     from swizzle.search.metasketch import solve as search
     from swizzle.sketches.loading import load
@@ -79,7 +79,7 @@ def solve(wanted: Sketch) -> dict[str, Any]:
         why = "proved to have no solution in any space" if result.status == "unsat" else result.reason
         return {"missing": f"{file}:{name}: {why}"}
     best = result.best
-    sizes = sizes_of(best)
+    sizes = solution_sizes(best)
     source = cuda_source(best.program, provenance(best, [], found.parameters), sizes)
     if source.tiling is None:
         return {"missing": f"{file}:{name}: for fixed sizes only: {sizes}"}

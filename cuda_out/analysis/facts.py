@@ -60,8 +60,8 @@ def range_of(expr: Expr, facts: Facts) -> Range:
             chosen = decide(condition, facts)
             if chosen is not None:
                 return range_of(then if chosen else otherwise, facts)
-            return range_of(then, assume(condition, True, facts)).join(
-                range_of(otherwise, assume(condition, False, facts))
+            return range_of(then, facts_where(condition, True, facts)).join(
+                range_of(otherwise, facts_where(condition, False, facts))
             )
         case ir.Shuffle(value=value):
             return range_of(value, facts)
@@ -163,13 +163,13 @@ def _compare(op: ir.CompareOp, left: Range, right: Range) -> bool | None:
             assert_never(op)
 
 
-def assume(condition: Expr, truth: bool, facts: Facts) -> Facts:
+def facts_where(condition: Expr, truth: bool, facts: Facts) -> Facts:
     """Return the facts that hold where the condition has this truth value."""
     match condition:
         case ir.Unary(op="not", operand=operand):
-            return assume(operand, not truth, facts)
+            return facts_where(operand, not truth, facts)
         case ir.Logic(op=op, left=left, right=right) if (op == "and") is truth:
-            return assume(right, truth, assume(left, truth, facts))
+            return facts_where(right, truth, facts_where(left, truth, facts))
         case ir.Compare(op=op, left=left, right=right):
             op = op if truth else INVERSE[op]
             return _narrow(right, MIRROR[op], range_of(left, facts), _narrow(left, op, range_of(right, facts), facts))
@@ -270,8 +270,8 @@ def after(stmt: Stmt, facts: Facts) -> Facts:
             chosen = decide(condition, facts)
             if chosen is not None:
                 return after_body(then if chosen else otherwise, facts)
-            first = after_body(then, assume(condition, True, facts))
-            return _join(first, after_body(otherwise, assume(condition, False, facts)))
+            first = after_body(then, facts_where(condition, True, facts))
+            return _join(first, after_body(otherwise, facts_where(condition, False, facts)))
         case ir.Store() | ir.DeclareArray() | ir.DeclareAccumulator() | ir.Accumulate() | ir.Barrier():
             return facts
         case _:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, assume, loop_facts
+from cuda_out.analysis.facts import Facts, after, facts_where, loop_facts
 from symbolic.ir import program as ir
 from symbolic.ir.program import Stmt
 from symbolic.ir.walk import Body
@@ -23,8 +23,8 @@ def rewrite(body: Body, facts: Facts, visit: Callable[[Stmt, Facts], Body]) -> B
             case ir.If(condition=condition, then=then, otherwise=otherwise):
                 changed = replace(
                     stmt,
-                    then=rewrite(then, assume(condition, True, facts), visit),
-                    otherwise=rewrite(otherwise, assume(condition, False, facts), visit),
+                    then=rewrite(then, facts_where(condition, True, facts), visit),
+                    otherwise=rewrite(otherwise, facts_where(condition, False, facts), visit),
                 )
             case _:
                 changed = stmt

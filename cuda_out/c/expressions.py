@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct, field
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, assume, range_of
+from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.c.identifiers import c_name
 from cuda_out.c.types import C_TYPE, is_unsigned, literal, nearest_f16, reciprocal
 from cuda_out.c.width import is_wide
@@ -96,8 +96,8 @@ class ExpressionPrinter(Struct):
                 second = self.print(right, facts).inside(op, level)
                 return CText(f"{first} {SPELLING[op]} {second}", level, op)
             case ir.Select(condition, then, otherwise):
-                yes = self.text(then, assume(condition, True, facts), TERNARY + 1)
-                no = self.text(otherwise, assume(condition, False, facts), TERNARY)
+                yes = self.text(then, facts_where(condition, True, facts), TERNARY + 1)
+                no = self.text(otherwise, facts_where(condition, False, facts), TERNARY)
                 return CText(f"{self.text(condition, facts, TERNARY + 1)} ? {yes} : {no}", TERNARY, "?")
             case ir.Cast(operand=operand, dtype=dtype):
                 return self._cast(operand, dtype, facts)

@@ -35,7 +35,7 @@ def kernel_extent(text: str, entry: str) -> tuple[int, int]:
 def parameters(text: str, entry: str) -> tuple[str, ...]:
     """Return the declarations of the kernel's parameters, without comments."""
     body, (_, opening) = blanked(text), _signature(text, entry)
-    parts = arguments(body, opening + 1, closing(body, opening))
+    parts = argument_spans(body, opening + 1, closing(body, opening))
     return tuple(" ".join(body[slice(*part)].split()) for part in parts if body[slice(*part)])
 
 
@@ -49,7 +49,7 @@ def _signature(text: str, entry: str) -> tuple[int, int]:
     return found.start(), found.end() - 1
 
 
-def arguments(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+def argument_spans(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     """Return where the arguments between two places begin and end."""
     found, depth, begin = [], 0, start
     for place in range(start, stop + 1):

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from cuda_out.c.kernel_text import arguments, blanked, closing, kernel_extent, parameters
+from cuda_out.c.kernel_text import argument_spans, blanked, closing, kernel_extent, parameters
 from symbolic.algebra.functions import FUNCTIONS
 
 _ARRAY = re.compile(r"^[ \t]*(?:__shared__ )?(?:__align__\(\d+\) )?[\w ]+? (\w+)((?:\[\d+\])+)(?: = \{[^;]*\})?;", re.M)
@@ -92,7 +92,7 @@ def host_mutants(text: str, launcher: str) -> tuple[Mutant, ...]:
             found.append((at, at + len(old), new, f"{old} is {new}"))
     if launch := re.search(r"<<<[^;]*>>>(?=\()", body[first:last]):
         opening = first + launch.end()
-        parts = arguments(body, opening + 1, closing(body, opening))
+        parts = argument_spans(body, opening + 1, closing(body, opening))
         types = [" ".join(each.split()[:-1]) for each in _declared(body, start)]
         for place, (here, there) in enumerate(pairwise(parts)):
             if types[place] == types[place + 1]:
@@ -106,7 +106,7 @@ def host_mutants(text: str, launcher: str) -> tuple[Mutant, ...]:
 
 def _declared(body: str, start: int) -> list[str]:
     opening = body.index("(", start)
-    return [body[slice(*part)] for part in arguments(body, opening + 1, closing(body, opening))]
+    return [body[slice(*part)] for part in argument_spans(body, opening + 1, closing(body, opening))]
 
 
 def _rare_changes(text: str, entry: str) -> Iterator[tuple[int, int, str, str]]:
@@ -175,7 +175,7 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
             )
     for call in _FUNCTION.finditer(body, first):
         stop = closing(body, call.end() - 1)
-        parts = arguments(body, call.end(), stop)
+        parts = argument_spans(body, call.end(), stop)
         other = _OTHER.get(call[1])
         if other:
             yield call.start(), call.end(), f"{other}(", f"{call[1]} is {other}"
@@ -192,7 +192,7 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
 def _shuffles(body: str, first: int) -> Iterator[tuple[int, int, str, str]]:
     for shuffle in _SHUFFLE.finditer(body, first):
         stop = closing(body, shuffle.end() - 1)
-        parts = arguments(body, shuffle.end(), stop)
+        parts = argument_spans(body, shuffle.end(), stop)
         if len(parts) < 3:
             continue
         value, lane = body[slice(*parts[1])], body[slice(*parts[2])]
@@ -249,7 +249,7 @@ def together(text: str, entry: str, variants: Sequence[Mutant], *, dispatch: boo
         kernel = text[begin:end]
         opening = kernel.index(f"{entry}(") + len(entry)
         stop = closing(kernel, opening)
-        given = [kernel[slice(*part)] for part in arguments(blanked(kernel), opening + 1, stop)]
+        given = [kernel[slice(*part)] for part in argument_spans(blanked(kernel), opening + 1, stop)]
         names_given = ", ".join(re.findall(r"(\w+)\s*$", blanked(parameter).rstrip())[0] for parameter in given)
         cases = "".join(f"  if (mutant == {n}) {name}({names_given});\n" for n, name in enumerate(names))
         kernels.append(kernel[:stop].rstrip() + ", int mutant) {\n" + cases + "}\n")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, after, assume, decide, launch_facts, loop_facts, range_of
+from cuda_out.analysis.facts import Facts, after, decide, facts_where, launch_facts, loop_facts, range_of
 from cuda_out.analysis.placement import DeclarationPoint, Path, Scalar, declarations, placements
 from cuda_out.analysis.unroll import loops_to_unroll
 from cuda_out.c.emitter import Emitter
@@ -277,7 +277,7 @@ class StatementPrinter:
         guard = ""
         if stmt.condition is not None and decided is None:
             guard = f"if ({self.expressions.text(stmt.condition, facts)}) "
-            facts = assume(stmt.condition, True, facts)
+            facts = facts_where(stmt.condition, True, facts)
         value = stmt.operands[0]
         for operand in stmt.operands[1:]:
             assert declared.inner is not None, "several operands need an inner operator"
@@ -360,16 +360,16 @@ class StatementPrinter:
     def _branch(self, stmt: ir.If, path: Path, index: int, facts: Facts) -> None:
         self.out.line(f"if ({self.expressions.text(stmt.condition, facts)}) {{")
         with self.out.nested():
-            self._body(stmt.then, (*path, (index, "then")), assume(stmt.condition, True, facts))
+            self._body(stmt.then, (*path, (index, "then")), facts_where(stmt.condition, True, facts))
         otherwise, where = stmt.otherwise, (*path, (index, "else"))
-        facts = assume(stmt.condition, False, facts)
+        facts = facts_where(stmt.condition, False, facts)
         while len(otherwise) == 1 and isinstance(otherwise[0], ir.If) and not self._declares_in(where):
             inner = otherwise[0]
             self.out.line(f"}} else if ({self.expressions.text(inner.condition, facts)}) {{")
             with self.out.nested():
-                self._body(inner.then, (*where, (0, "then")), assume(inner.condition, True, facts))
+                self._body(inner.then, (*where, (0, "then")), facts_where(inner.condition, True, facts))
             otherwise, where = inner.otherwise, (*where, (0, "else"))
-            facts = assume(inner.condition, False, facts)
+            facts = facts_where(inner.condition, False, facts)
         if otherwise:
             self.out.line("} else {")
             with self.out.nested():

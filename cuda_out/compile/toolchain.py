@@ -94,7 +94,7 @@ def compile_to_ptx(text: str, arch: str = "sm_80") -> str:
                 source = Path(scratch, "kernel.cu")
                 source.write_text(text)
                 made = Path(scratch, "kernel.ptx")
-                done = compiled(
+                done = run_compiler(
                     ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *separate, "-ptx", "-o", str(made), str(source)], made
                 )
                 if done.status:
@@ -114,13 +114,13 @@ def compile_both_forms(text: str, header: str, namespace: str, arch: str) -> Non
         for name, part in (("kernel.cu", text), ("kernel.cuh", header), ("unit.cu", unit)):
             Path(scratch, name).write_text(part)
         command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Werror", "all-warnings", "-c", "-o", "unit.o", "unit.cu"]
-        done = compiled(command, scratch / "unit.o")
+        done = run_compiler(command, scratch / "unit.o")
     log = done.log
     if "Unsupported gpu architecture" not in log:
         _refuse_warnings(done.status != 0, log, header if "kernel.cuh(" in log else text)
 
 
-def compiled(command: Sequence[str], made: Path, reads: Sequence[Path] = ()) -> Done:
+def run_compiler(command: Sequence[str], made: Path, reads: Sequence[Path] = ()) -> Done:
     """Run a compiler in the folder of what it is to make, which is there afterwards, or its status is not 0.
 
     Raises SwizzleError for a compiler that does not end, has no room, or is out of order: one that cannot compile an
@@ -237,7 +237,7 @@ def _compile_nvcc(text: str, arch: str, name: str) -> Compiled:
         source.write_text(text)
         command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Xptxas", "-v", "-Werror", "all-warnings", "--keep"]
         command += ["--keep-dir", str(scratch), "-c", "-o", f"{scratch}/kernel.o", str(source)]
-        done = compiled(command, scratch / "kernel.o")
+        done = run_compiler(command, scratch / "kernel.o")
         log = done.log.replace(str(source), name)
         if "Unsupported gpu architecture" in log:
             raise _unknown_arch(arch, "nvcc")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from cuda_out.compile.children import refused
-from cuda_out.compile.toolchain import CompileError, compiled
+from cuda_out.compile.toolchain import CompileError, run_compiler
 from symbolic.errors import SwizzleError
 
 HERE: Final = Path(__file__).parent
@@ -19,7 +19,7 @@ COMMON_FLAGS: Final = ("-std=c++17", "-w", "-fno-pie", "-U_FORTIFY_SOURCE", "-fn
 
 def compile_with(command: list[str], text: str, made: Path, reads: Sequence[Path] = ()) -> None:
     """Run the compiler in the folder of what it makes; raise CompileError with its words, without the folder's name."""
-    done = compiled(command, made, reads)
+    done = run_compiler(command, made, reads)
     if done.status:
         raise CompileError(done.log.replace(f"{made.parent}/", ""), text)
 

@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.c.kernel_text import NoKernel, arguments, blanked, closing, kernel_extent, parameters
+from cuda_out.c.kernel_text import NoKernel, argument_spans, blanked, closing, kernel_extent, parameters
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.c.types import C_TYPE
 from cuda_out.compile.children import TooLong, run_child
@@ -307,7 +307,7 @@ def _as_calls(text: str, launch: re.Match[str]) -> str:
         raise NotRun("a launch that is not understood")
     opening = body.index("(", stop + 3)
     end = closing(body, opening) + 1
-    if not 1 <= len(arguments(body, launch.end(), stop)) <= 4:
+    if not 1 <= len(argument_spans(body, launch.end(), stop)) <= 4:
         raise NotRun("a launch that is not understood")
     name = launch[1] + (launch[2] or "")
     configured = f"::swizzle_host::configure({text[launch.end() : stop]})"

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, assume, range_of
+from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.c.expressions import CText
 from cuda_out.c.types import is_unsigned
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
@@ -122,8 +122,8 @@ class NumbaExpressions(Struct):
                 second = self.print(right, facts).inside(op, level)
                 return CText(f"{first} {op} {second}", level, op)
             case ir.Select(condition, then, otherwise):
-                yes = self.text(then, assume(condition, True, facts), TERNARY + 1)
-                no = self.text(otherwise, assume(condition, False, facts), TERNARY)
+                yes = self.text(then, facts_where(condition, True, facts), TERNARY + 1)
+                no = self.text(otherwise, facts_where(condition, False, facts), TERNARY)
                 return CText(f"{yes} if {self.text(condition, facts, TERNARY + 1)} else {no}", TERNARY, "if")
             case ir.Cast(operand=operand, dtype=dtype):
                 if operand.dtype is dtype:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, after, assume, decide, launch_facts, loop_facts
+from cuda_out.analysis.facts import Facts, after, decide, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.placement import DeclarationPoint, Path, declarations, placements
 from cuda_out.numba.expressions import NumbaExpressions
 from cuda_out.numba.lines import PythonLines
@@ -124,7 +124,7 @@ class NumbaStatements:
         target = self.expressions.element(stmt.accumulator, stmt.indices, facts)
         if stmt.condition is not None and decided is None:
             with self.out.nested(f"if {self.expressions.text(stmt.condition, facts)}:"):
-                self._update(target, reduced, assume(stmt.condition, True, facts))
+                self._update(target, reduced, facts_where(stmt.condition, True, facts))
         else:
             self._update(target, reduced, facts)
 
@@ -144,8 +144,8 @@ class NumbaStatements:
         while True:
             condition = self.expressions.text(stmt.condition, facts)
             with self.out.nested(f"{word} {condition}:"):
-                self._body(stmt.then, where, assume(stmt.condition, True, facts))
-            facts = assume(stmt.condition, False, facts)
+                self._body(stmt.then, where, facts_where(stmt.condition, True, facts))
+            facts = facts_where(stmt.condition, False, facts)
             otherwise, where = stmt.otherwise, (*where[:-1], (where[-1][0], "else"))
             if not (len(otherwise) == 1 and isinstance(otherwise[0], ir.If)) or self._declares_in(where):
                 break

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.facts import Facts, after, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.registers import Elements, elements, is_overwritten, local_arrays, reads, written
 from cuda_out.analysis.unroll import is_static, static_names
 from cuda_out.analysis.values import leaves_in
-from cuda_out.passes.references import At, Definitions, define, forget, walk_references
+from cuda_out.passes.references import At, Definitions, forget, update_definitions, walk_references
 from cuda_out.passes.rotate_steps import rotate_back, rotate_into
 from cuda_out.passes.rotation import Reference, Rotation, find_rotation, static_index
 from symbolic.ir import program as ir
@@ -81,7 +81,7 @@ class _Rotator:
                 full[name] = full.get(name, frozenset()) | places
             if isinstance(stmt, ir.DeclareArray):
                 full.pop(stmt.name, None)
-            define(stmt, known, facts)
+            update_definitions(stmt, known, facts)
             facts = after(stmt, facts)
         return tuple(found)
 
@@ -96,8 +96,8 @@ class _Rotator:
             case ir.If(condition=condition, then=then, otherwise=otherwise):
                 return replace(
                     stmt,
-                    then=self.body(then, assume(condition, True, facts), dict(known), full, defined),
-                    otherwise=self.body(otherwise, assume(condition, False, facts), dict(known), full, defined),
+                    then=self.body(then, facts_where(condition, True, facts), dict(known), full, defined),
+                    otherwise=self.body(otherwise, facts_where(condition, False, facts), dict(known), full, defined),
                 )
             case _:
                 return stmt

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.facts import Facts, after, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.unroll import register_arrays, static_names
 from cuda_out.passes.index_tree import (
     LARGEST,
@@ -70,8 +70,8 @@ class _Distributor:
                     _forget(known, assigned_in(inner) | {variable})
                     found.append(replace(stmt, body=self.body(inner, loop_facts(stmt, facts), dict(known))))
                 case ir.If(condition=condition, then=then, otherwise=otherwise):
-                    first = self.body(then, assume(condition, True, facts), dict(known))
-                    second = self.body(otherwise, assume(condition, False, facts), dict(known))
+                    first = self.body(then, facts_where(condition, True, facts), dict(known))
+                    second = self.body(otherwise, facts_where(condition, False, facts), dict(known))
                     found.append(replace(stmt, then=first, otherwise=second))
                     _forget(known, assigned_in((*then, *otherwise)))
                 case _:
@@ -110,8 +110,8 @@ class _Statement:
     def _expression(self, expr: Expr, facts: Facts) -> Expr:
         if isinstance(expr, ir.Select):
             condition = self._expression(expr.condition, facts)
-            then = self._expression(expr.then, assume(expr.condition, True, facts))
-            otherwise = self._expression(expr.otherwise, assume(expr.condition, False, facts))
+            then = self._expression(expr.then, facts_where(expr.condition, True, facts))
+            otherwise = self._expression(expr.otherwise, facts_where(expr.condition, False, facts))
             return replace(expr, condition=condition, then=then, otherwise=otherwise)
         expr = rebuild(expr, lambda child: self._expression(child, facts))
         match expr:

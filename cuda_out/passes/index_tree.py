@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.analysis.facts import Facts, assume, range_of
+from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.analysis.unroll import is_static
 from symbolic.errors import Place
 from symbolic.ir import program as ir
@@ -47,8 +47,8 @@ def index_tree(
         case ir.Select(condition, then, otherwise):
             return Decision(
                 condition,
-                index_tree(then, extent, assume(condition, True, facts), known, static, largest),
-                index_tree(otherwise, extent, assume(condition, False, facts), known, static, largest),
+                index_tree(then, extent, facts_where(condition, True, facts), known, static, largest),
+                index_tree(otherwise, extent, facts_where(condition, False, facts), known, static, largest),
             )
         case ir.Var(name=name) if name in known:
             return index_tree(known[name], extent, facts, known, static, largest)

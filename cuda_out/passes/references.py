@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, assume, loop_facts, trip_range
+from cuda_out.analysis.facts import Facts, after, facts_where, loop_facts, trip_range
 from cuda_out.analysis.values import is_computable
 from cuda_out.passes.rotation import Loops
 from symbolic.ir import program as ir
@@ -47,7 +47,7 @@ def _expand(expr: Expr, known: Definitions) -> Expr:
     return found if sum(1 for _ in subexpressions(found)) <= LARGEST else expr
 
 
-def define(stmt: Stmt, known: Definitions, facts: Facts) -> None:
+def update_definitions(stmt: Stmt, known: Definitions, facts: Facts) -> None:
     """Bring the definitions up to date with what a statement assigns."""
     match stmt:
         case ir.Assign(name=name, value=value):
@@ -88,7 +88,7 @@ class _Walk:
                     changed = replace(changed, body=inner)
                 case ir.If(condition=condition, then=then, otherwise=otherwise):
                     sides = [
-                        self.body(side, assume(condition, truth, facts), loops, dict(known), dict(inside))
+                        self.body(side, facts_where(condition, truth, facts), loops, dict(known), dict(inside))
                         for side, truth in ((then, True), (otherwise, False))
                     ]
                     changed = replace(changed, then=sides[0], otherwise=sides[1])
@@ -98,7 +98,7 @@ class _Walk:
                 case _:
                     pass
             for definitions in (known, inside):
-                define(stmt, definitions, facts)
+                update_definitions(stmt, definitions, facts)
             found.append(changed)
             facts = after(stmt, facts)
         return tuple(found)
@@ -108,8 +108,10 @@ class _Walk:
             return replace(
                 expr,
                 condition=self._expression(expr.condition, at),
-                then=self._expression(expr.then, replace(at, facts=assume(expr.condition, True, at.facts))),
-                otherwise=self._expression(expr.otherwise, replace(at, facts=assume(expr.condition, False, at.facts))),
+                then=self._expression(expr.then, replace(at, facts=facts_where(expr.condition, True, at.facts))),
+                otherwise=self._expression(
+                    expr.otherwise, replace(at, facts=facts_where(expr.condition, False, at.facts))
+                ),
             )
         expr = rebuild(expr, lambda child: self._expression(child, at))
         if isinstance(expr, ir.Load):

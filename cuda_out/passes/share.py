@@ -49,7 +49,7 @@ def share_values(program: Program) -> Program:
     return replace(program, body=_Sharer(program).body(program.body, frozenset()))
 
 
-def weight(expr: Expr) -> int:
+def operation_count(expr: Expr) -> int:
     """Return what an index expression costs, in simple operations."""
     own = 0
     match expr:
@@ -63,12 +63,12 @@ def weight(expr: Expr) -> int:
             own = 1
         case _:
             pass
-    return own + sum(map(weight, children(expr)))
+    return own + sum(map(operation_count, children(expr)))
 
 
 def _is_worth_it(expr: Expr) -> bool:
     divides = any(isinstance(part, ir.Binary) and part.op in ("//", "%") for part in subexpressions(expr))
-    return weight(expr) >= (2 if divides else 4)
+    return operation_count(expr) >= (2 if divides else 4)
 
 
 class _Sharer:
@@ -106,7 +106,7 @@ class _Sharer:
                 uses.count += 1
                 uses.in_loop |= in_loop
         fit = [uses for uses in found.values() if self._is_shared(uses, body, defined)]
-        return max(fit, key=lambda uses: weight(uses.expr), default=None)
+        return max(fit, key=lambda uses: operation_count(uses.expr), default=None)
 
     def _is_shared(self, uses: _Uses, body: Body, defined: frozenset[str]) -> bool:
         first, last = min(uses.statements), max(uses.statements)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import INVERSE, Facts, assume, decide, launch_facts, range_of, trip_range
+from cuda_out.analysis.facts import INVERSE, Facts, decide, facts_where, launch_facts, range_of, trip_range
 from cuda_out.analysis.flow import rewrite
 from cuda_out.passes.arithmetic import constant, simplify_binary
 from symbolic.errors import Place
@@ -102,8 +102,8 @@ def _select(expr: ir.Select, facts: Facts) -> Expr:
             condition, expr = operand, replace(expr, then=expr.otherwise, otherwise=expr.then)
         case _:
             pass
-    then = simplify_expression(expr.then, assume(condition, True, facts))
-    otherwise = simplify_expression(expr.otherwise, assume(condition, False, facts))
+    then = simplify_expression(expr.then, facts_where(condition, True, facts))
+    otherwise = simplify_expression(expr.otherwise, facts_where(condition, False, facts))
     if same(then, otherwise) and _is_pure(condition):
         return then
     if isinstance(then, ir.Const) and isinstance(otherwise, ir.Const) and expr.dtype is DType.BOOL:
@@ -115,7 +115,7 @@ def _logic(expr: ir.Logic, facts: Facts) -> Expr:
     """Simplify `and` / `or`; the right side may rely on the left one."""
     strong = expr.op == "or"
     left = simplify_expression(expr.left, facts)
-    right = simplify_expression(expr.right, assume(left, not strong, facts))
+    right = simplify_expression(expr.right, facts_where(left, not strong, facts))
     for side, other in ((left, right), (right, left)):
         if isinstance(side, ir.Const):
             return side if bool(side.value) is strong else other

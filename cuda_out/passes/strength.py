@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, assume, launch_facts, range_of
+from cuda_out.analysis.facts import Facts, facts_where, launch_facts, range_of
 from cuda_out.analysis.flow import rewrite
 from cuda_out.analysis.unroll import is_static, loops_to_unroll, static_names
 from cuda_out.analysis.values import leaves_in
@@ -40,8 +40,8 @@ def strong(expr: Expr, facts: Facts, unrolled: frozenset[str] = frozenset()) -> 
         return replace(
             expr,
             condition=strong(expr.condition, facts, unrolled),
-            then=strong(expr.then, assume(expr.condition, True, facts), unrolled),
-            otherwise=strong(expr.otherwise, assume(expr.condition, False, facts), unrolled),
+            then=strong(expr.then, facts_where(expr.condition, True, facts), unrolled),
+            otherwise=strong(expr.otherwise, facts_where(expr.condition, False, facts), unrolled),
         )
     if is_static(expr, unrolled):
         return _not_negative(expr, facts)

@@ -19,11 +19,11 @@ from functools import reduce
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, assume, launch_facts, loop_facts
+from cuda_out.analysis.facts import Facts, after, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names
 from cuda_out.analysis.values import is_computable, leaves_in
 from cuda_out.passes.arithmetic import constant
-from cuda_out.passes.references import Definitions, define, forget
+from cuda_out.passes.references import Definitions, forget, update_definitions
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.passes.variables import variable_counts
 from cuda_out.passes.vectors import arrays_in_memory, is_contiguous, multiple_of, step_of, without
@@ -76,13 +76,13 @@ class _Vectorizer:
                     found += shaped
                 case ir.If(condition=condition, then=then, otherwise=otherwise):
                     sides = [
-                        self.body(side, assume(condition, truth, facts), dict(known), steps)
+                        self.body(side, facts_where(condition, truth, facts), dict(known), steps)
                         for side, truth in ((then, True), (otherwise, False))
                     ]
                     found.append(replace(stmt, then=sides[0], otherwise=sides[1]))
                 case _:
                     found.append(stmt)
-            define(stmt, known, facts)
+            update_definitions(stmt, known, facts)
             facts = after(stmt, facts)
         return tuple(found)
 

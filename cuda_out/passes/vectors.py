@@ -18,7 +18,7 @@ from msgspec import Struct
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names
 from cuda_out.analysis.values import leaves_in
 from cuda_out.passes.linear import ScaledAtom, terms_of
-from cuda_out.passes.references import Definitions, define, forget
+from cuda_out.passes.references import Definitions, forget, update_definitions
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Parameter, Program
@@ -94,7 +94,7 @@ class _Finder:
                 steps = {**steps, stmt.variable: step_of(stmt, inner, steps)}
             for nested in bodies(stmt):
                 self.body(nested, dict(inner), steps)
-            define(stmt, known, {})
+            update_definitions(stmt, known, {})
 
     def _vector(self, stmt: ir.For, known: Definitions, steps: Mapping[str, int]) -> VectorAccess | None:
         match stmt:

@@ -273,7 +273,7 @@ class PtxMachine:
         function = self.kernel.functions.get(called.text) if isinstance(called, Name) else None
         if function is None or not (isinstance(target, Group) and isinstance(given, Group)):
             raise NotInterpreted(str(instruction))
-        operation = self.operators.get(function.name) or operation_of(function) or applied(function)
+        operation = self.operators.get(function.name) or operation_of(function) or call_results(function)
         if operation is None or len(given.items) != len(operation.sources) or len(target.items) != 1:
             raise NotInterpreted(f"{instruction}{function.refused and f' ({function.refused})'}")
         values = [self.registers.read(v, kind, at) for v, kind in zip(given.items, operation.sources, strict=True)]
@@ -305,14 +305,16 @@ class PtxMachine:
                 )
 
 
-def applied(function: Kernel) -> Operation | None:
+def call_results(function: Kernel) -> Operation | None:
     """Return what calls of a function compute; None unless it is a function of what it is given and of nothing else."""
     if function.result is None or not is_pure(function):
         return None
     result, kinds = function.result[1], tuple(kind for _, kind in function.parameters)
 
     def compute(*values: Typed) -> Typed:
-        return typed(returned(function, [untyped(v, kind) for v, kind in zip(values, kinds, strict=True)]), result)
+        return typed(
+            results_of_function(function, [untyped(v, kind) for v, kind in zip(values, kinds, strict=True)]), result
+        )
 
     return Operation(f"call.{function.name}", kinds, result, compute)
 
@@ -338,7 +340,7 @@ def is_pure(function: Kernel, callers: frozenset[str] = frozenset()) -> bool:
     return True
 
 
-def returned(function: Kernel, arguments: Sequence[Bits]) -> Bits:
+def results_of_function(function: Kernel, arguments: Sequence[Bits]) -> Bits:
     """Return what a function gives for numbers, one thread for each row of arguments."""
     count = len(arguments[0])
     blocks = -(-count // HARDWARE_WARP)

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import KIND_OF, is_float, typed, untyped, width
-from cuda_out.ptx.machine import applied, returned
+from cuda_out.ptx.machine import call_results, results_of_function
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.polynomials import signed
 from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
-from symbolic.algebra.counterexample import columns, first_difference
+from symbolic.algebra.counterexample import first_difference, tried_columns
 from symbolic.algebra.operator_laws import Law
 from symbolic.ir.program import DType, OperatorName
 
@@ -61,7 +61,7 @@ def _is_called(symbol: str, name: str) -> bool:
 
 
 def _checked(function: Kernel, op: OperatorName, dtype: DType) -> Operation:
-    kind, operation = KIND_OF[dtype], applied(function)
+    kind, operation = KIND_OF[dtype], call_results(function)
     what = f"line {function.instructions[0].line}: {function.name}" if function.instructions else function.name
     if operation is None or [width(each) for each in (*operation.sources, operation.result)] != [width(kind)] * 3:
         raise NotInterpreted(f"{what}, called as the operator {op} is, is no function of two {dtype.value} alone")
@@ -84,9 +84,9 @@ class _Body:
 @lru_cache(maxsize=256)
 def _difference(op: OperatorName, dtype: DType, body: _Body) -> str:
     """Return numbers for which a function gives something else than the operator, in words; '' for none."""
-    left, right = columns(dtype)
+    left, right = tried_columns(dtype)
     return first_difference(op.law, dtype, _values(body.function, KIND_OF[dtype], left, right).tolist())
 
 
 def _values(function: Kernel, kind: str, a: Any, b: Any) -> Any:
-    return typed(returned(function, [untyped(a, kind), untyped(b, kind)]), kind)
+    return typed(results_of_function(function, [untyped(a, kind), untyped(b, kind)]), kind)

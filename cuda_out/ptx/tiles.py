@@ -32,7 +32,7 @@ from cuda_out.ptx.registers import Register, Registers
 from cuda_out.ptx.run import kernel_of
 from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted, Operand
 from cuda_out.ptx.transfers import Transfers
-from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, difference
+from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, output_difference
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from symbolic.algebra.terms import Term
 from symbolic.ir.layout import cell_name, flat_index
@@ -408,7 +408,7 @@ class TileValidator:
                     cell = number * window.cells + window.cell(index)
                     address = flat_index(parameter.shape, index)
                     want = self.wanted[parameter.name][address]
-                    found = difference(machine, self.written, parameter, int(bits[cell]), int(terms[cell]), want)
+                    found = output_difference(machine, self.written, parameter, int(bits[cell]), int(terms[cell]), want)
                     if found:
                         name = cell_name(parameter.name, parameter.shape, address)
                         yield f"of a block with {', '.join(map(str, cut.values()))}, {name} {found}"

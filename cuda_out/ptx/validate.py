@@ -118,7 +118,7 @@ def _compare(
             continue
         bits, terms = machine.contents(parameter.name)
         for cell, want in enumerate(wanted[parameter.name]):
-            found = difference(machine, written, parameter, int(bits[cell]), int(terms[cell]), want)
+            found = output_difference(machine, written, parameter, int(bits[cell]), int(terms[cell]), want)
             if not found:
                 continue
             broken |= int(terms[cell]) < 0
@@ -132,7 +132,9 @@ def _compare(
     return findings, broken
 
 
-def difference(machine: PtxMachine, written: WrittenOut, parameter: Parameter, bits: int, term: int, want: Term) -> str:
+def output_difference(
+    machine: PtxMachine, written: WrittenOut, parameter: Parameter, bits: int, term: int, want: Term
+) -> str:
     """Return what an output element is and should be, '' where it is that."""
     kind, normal = KIND_OF[parameter.dtype], written.deferred.normal
     if want == UNWRITTEN and term == NEVER:

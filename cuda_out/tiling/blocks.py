@@ -63,7 +63,7 @@ def first_block(program: Program, axes: Sequence[ir.Axis]) -> Program:
     return replace(program, body=each(program.body), grid=(x, y, z))
 
 
-def reach(program: Program) -> dict[str, tuple[float, ...]]:
+def largest_indices(program: Program) -> dict[str, tuple[float, ...]]:
     """Return the largest index that is used in each dimension of a global array; infinite if unknown."""
     parameters = {parameter.name for parameter in program.parameters}
     found: dict[str, tuple[float, ...]] = {}

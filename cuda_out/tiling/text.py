@@ -18,7 +18,7 @@ from symbolic.ir.program import Axis, Binary, Parameter, Program
 from symbolic.ir.walk import FreshNames, own_expressions, statements, subexpressions
 
 
-def linear(scale: int, name: str, add: int) -> str:
+def linear_text(scale: int, name: str, add: int) -> str:
     """Return `scale * name + add` as text.
 
     >>> linear(1, "n", 2), linear(3, "n", 0), linear(2, "n", -1)
@@ -56,7 +56,7 @@ class TileText(Struct, frozen=True):
         span = self.span(parameter.name, dimension)
         if span is None:
             return str(parameter.shape[dimension])
-        return linear(span.scale, self.lengths[span.axis], span.halo)
+        return linear_text(span.scale, self.lengths[span.axis], span.halo)
 
     def shape(self, parameter: Parameter) -> tuple[int | str, ...]:
         """Return the extents from which addresses are computed: names where the extents vary."""
@@ -74,7 +74,7 @@ class TileText(Struct, frozen=True):
             return ""
         if axis.step == axis.tile:  # blocks are whole
             return str(span.scale * axis.tile + span.halo)
-        return linear(span.scale, self.lefts[span.axis], span.halo)
+        return linear_text(span.scale, self.lefts[span.axis], span.halo)
 
     def covered(self, array: str, dimension: int, index: Range) -> bool:
         """Say whether an index is in bounds wherever the axis has its reach before it."""

@@ -64,7 +64,7 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
         spent, reason = {"total": time.monotonic() - started}, str(stopped)
         reason = reason or (late if isinstance(stopped, Interruption) else "interrupted")
         return Result(sketch.name, "unknown", None, False, (), sketch.program.warp_size, spent, reason=reason)
-    if kept is not None and decided(kept):
+    if kept is not None and is_final(kept):
         return kept
     before = time.monotonic() - started
 
@@ -72,12 +72,12 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
         found = search(sketch, limits, progress, meaning)
     seconds = {part: taken + before * (part in ("interpret", "total")) for part, taken in found.seconds.items()}
     found = _better(replace(found, seconds=seconds), kept)
-    if decided(found) or (found.solutions and not limits.all_solutions):
+    if is_final(found) or (found.solutions and not limits.all_solutions):
         write_entry(folder, name, _content(sketch, found))
     return found
 
 
-def decided(result: Result) -> bool:
+def is_final(result: Result) -> bool:
     """Tell whether an answer is final: more time would not change it."""
     as_good_as_it_gets = result.optimal or "cancelling" in result.certificate
     return not result.reason and (result.status == "unsat" or (result.status == "sat" and as_good_as_it_gets))
@@ -85,7 +85,7 @@ def decided(result: Result) -> bool:
 
 def _better(found: Result, kept: Result | None) -> Result:
     """Return a result with the solution of an earlier search, where that is cheaper and the search was cut short."""
-    if kept is None or decided(found):
+    if kept is None or is_final(found):
         return found
     if found.solutions and tuple(found.best.cost.values()) <= tuple(kept.best.cost.values()):
         return found

@@ -58,7 +58,7 @@ def complete_target(context: click.Context, parameter: click.Parameter, incomple
 def complete_define(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete -D NAME=VALUE from the parameters of the file that was named before it."""
     given = [context.params.get("target"), *context.args]
-    declared = [d for word in given if isinstance(word, str) for d in declarations(word)]
+    declared = [d for word in given if isinstance(word, str) for d in declared_parameters(word)]
     name, equals, begun = incomplete.partition("=")
     if not equals:
         return [CompletionItem(f"{d.name}=", help=d.summary) for d in declared if d.name.startswith(name)]
@@ -89,7 +89,7 @@ def decorated(file: str, *names: str) -> list[str]:
     ]
 
 
-def declarations(target: str) -> list[Declaration]:
+def declared_parameters(target: str) -> list[Declaration]:
     """Return the parameters that FILE or FILE:SKETCH declares at its top level."""
     file = target if Path(target).is_file() else target.rpartition(":")[0]
     found = []

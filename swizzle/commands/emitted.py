@@ -26,7 +26,7 @@ from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.host_function import try_host_function
 from swizzle.commands.mutation import try_mutants
-from swizzle.commands.on_disk import KernelText, read, text_to_check
+from swizzle.commands.on_disk import KernelText, text_beside, text_to_check
 from swizzle.commands.own_functions import try_functions
 from swizzle.commands.sizes import LaunchSize, at_the_lengths, most_ragged, sizes_to_try
 from swizzle.commands.target import FilledKernel
@@ -162,7 +162,7 @@ def _validate(found: Emitted, text: KernelText, validator: SizesValidator, repor
 
 def _validate_file(found: Emitted, text: KernelText, path: Path, validator: SizesValidator) -> None:
     """Validate the PTX beside a saved solution, which a project loads as it stands."""
-    ptx = read(path)
+    ptx = text_beside(path)
     validation = validator.validate(ptx, text.source.entry)
     said = _tell(found, str(path), text, validation, validator.sizes, ptx)
     found.json["ptx"] = {"file": str(path), **said}

@@ -24,7 +24,7 @@ from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.emulate.host import calls, wrong_mutants
 from swizzle.commands.compare import arguments, on_ptx
 from swizzle.commands.sizes import LaunchSize
-from swizzle.commands.trial import Array, Arrays, first_difference
+from swizzle.commands.trial import Array, Arrays, first_wrong_trial
 from swizzle.commands.validator import SizesValidator
 from swizzle.solution.words import count
 from symbolic.ir.walk import functions_of
@@ -133,7 +133,7 @@ def _differences(
                 break
             try:
                 wanted, runner = partial(specification, size), partial(run, number, size)
-                found = first_difference(size.filled.program, wanted, runner, 0, size.rounding)
+                found = first_wrong_trial(size.filled.program, wanted, runner, 0, size.rounding)
             except EmulationError as error:
                 found = str(error)
         yield found

@@ -55,13 +55,13 @@ def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
     lines: list[str] = []
     found, other = KernelText(printed, header), None
     if cuh.exists():
-        text = read(cuh)
+        text = text_beside(cuh)
         as_printed = code(text) == code(header)
         source = printed if as_printed else _taken(filled, printed, cuh, as_source(text, printed.entry))
         found = KernelText(source, text, cuh, not as_printed, strangers=not as_printed)
         lines.append(_said(cuh, text, header))
     if cu.exists():
-        text = read(cu)
+        text = text_beside(cu)
         as_printed = code(text) == code(printed.text)
         source = replace(printed, text=text) if as_printed else _taken(filled, printed, cu, text)
         if found.file is not None and _kernel(found.source) != _kernel(source):
@@ -78,7 +78,7 @@ def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
     )
 
 
-def read(path: Path) -> str:
+def text_beside(path: Path) -> str:
     """Return the text of a file beside a saved solution, not of one elsewhere that a link leads to."""
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES or path.resolve().parent != path.parent.resolve():

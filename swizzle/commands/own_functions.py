@@ -12,7 +12,7 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
 from cuda_out.compile.toolchain import CompileError
 from cuda_out.emulate.emulate import EmulationError, emulate
-from symbolic.algebra.counterexample import columns, first_difference
+from symbolic.algebra.counterexample import first_difference, tried_columns
 from symbolic.ir.program import DType, OperatorName, Program
 from symbolic.ir.walk import operators_of
 
@@ -43,11 +43,11 @@ def try_functions(program: Program, source: CudaSource) -> Iterator[Tried]:
             wrong: str | None = _difference(source, op, dtype)
         except CompileError:
             wrong = None
-        yield Tried(function_name(op, dtype), str(op), len(columns(dtype)[0]), wrong)
+        yield Tried(function_name(op, dtype), str(op), len(tried_columns(dtype)[0]), wrong)
 
 
 def _difference(source: CudaSource, op: OperatorName, dtype: DType) -> str:
-    left, right = columns(dtype)
+    left, right = tried_columns(dtype)
     given, kind = np.zeros_like(left), C_TYPE[dtype]
     called = f"{source.namespace}::{function_name(op, dtype)}(a[i], b[i])"
     text = (

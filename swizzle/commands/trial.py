@@ -81,7 +81,7 @@ def _kinds(program: Program, rounding: Rounding | None) -> tuple[Kind, ...]:
     return KINDS if rounding.keeps_infinities() else KINDS[:-1]
 
 
-def first_difference(
+def first_wrong_trial(
     program: Program, specification: Specification, run: RunText, seed: int, rounding: Rounding | None = None
 ) -> str:
     """Return what is wrong on the first kind of data that shows a wrong element, '' when none does."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from swizzle.costs.cost import Cost, Filled
 from swizzle.problem.problem import Problem
-from templates.formula import terms_of
+from templates.formula import length_of
 
 
 class FormulaTerms(Cost):
@@ -16,7 +16,7 @@ class FormulaTerms(Cost):
     name = "terms"
 
     def of_run(self, filled: Filled) -> int:
-        return sum(map(terms_of, filled.formulas))
+        return sum(map(length_of, filled.formulas))
 
     def floor(self, problem: Problem) -> int:
         return len(problem.program.holes)

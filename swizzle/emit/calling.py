@@ -202,7 +202,7 @@ def _declared(parameter: Parameter) -> str:
 # ---- the text for their sizes ----------------------------------------------------------------------------------
 
 
-def sizes_of(solution: Solution) -> Sizes:
+def solution_sizes(solution: Solution) -> Sizes:
     """Find out, once, at which lengths a solution may run; None if its specification is not available."""
     if "sizes" not in solution._made:
         posed = solution.posed
@@ -222,7 +222,7 @@ def _text_for(
             made["fixed"] = cuda_source(program)
         return made["fixed"], program.grid, ()
 
-    sizes = sizes_of(solution)
+    sizes = solution_sizes(solution)
     if not isinstance(sizes, Tiling):
         raise _wrong_shapes(program, shapes, sizes)
     lengths = _lengths(program, sizes, shapes)

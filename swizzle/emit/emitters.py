@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.tiling.text import linear
+from cuda_out.tiling.text import linear_text
 from cuda_out.tiling.tiling import Tiling
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Result, Solution
@@ -229,7 +229,7 @@ def _extents(program: Program, tiling: Tiling) -> dict[str, list[str]]:
     names = dict(zip([axis.axis for axis in tiling.axes], _length_names(program, tiling), strict=True))
     return {
         parameter.name: [
-            str(extent) if span is None else linear(span.scale, names[span.axis], span.halo)
+            str(extent) if span is None else linear_text(span.scale, names[span.axis], span.halo)
             for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
         ]
         for parameter in program.parameters

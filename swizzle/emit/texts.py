@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from swizzle.emit.calling import sizes_of
+from swizzle.emit.calling import solution_sizes
 from swizzle.emit.emitters import FILE_KINDS, about_sizes, provenance
 from swizzle.solution.solution import Solution
 from swizzle.solution.words import cost_text
@@ -12,7 +12,7 @@ from swizzle.solution.words import cost_text
 
 def text_of(solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
     """Return the text of one of the FILE_KINDS; for arrays of any length if that is shown."""
-    sizes, posed = sizes_of(solution), solution.posed
+    sizes, posed = solution_sizes(solution), solution.posed
     claims = [] if posed is None else ["Verified for all inputs against the specification."]
     claims.append(f"Cost: {cost_text(solution.cost)}.")
     head = provenance(solution, claims, posed.parameters if posed else None)

@@ -88,7 +88,7 @@ def find_ignoring(extended: Relaxed, blame: Blame, deadline: float) -> tuple[int
     return tuple(sorted(r.hole for r in found.parts if isinstance(r, Ignores)))
 
 
-def extend(problem: Problem, spec: Callable[..., Any], deadline: float) -> Problem | None:
+def with_more_arguments(problem: Problem, spec: Callable[..., Any], deadline: float) -> Problem | None:
     """Return the problem whose holes also have the thread and the loops as arguments, unless it is too large."""
     try:
         with limited(deadline):

@@ -9,11 +9,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from swizzle.explain.attempts import Job
-from swizzle.explain.blame import Blame, extend, find, find_ignoring, find_outputs
+from swizzle.explain.blame import Blame, find, find_ignoring, find_outputs, with_more_arguments
 from swizzle.explain.explanation import Explanation, Trial
 from swizzle.explain.part_names import PartNames
 from swizzle.explain.relaxed import Relaxed
-from swizzle.explain.trials import trials
+from swizzle.explain.trials import tried_changes
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
 from swizzle.problem.problem import Problem
 from swizzle.search.answer import NARROWED
@@ -95,7 +95,7 @@ def _explained(
             seconds["blame"] = time.monotonic() - mark
             mark = time.monotonic()
             job = Job(sketch, problem, space, limits, solver, blame, whatever, sketch.family)
-            for trial in trials(job, deadline, report):
+            for trial in tried_changes(job, deadline, report):
                 tried.append(trial)
             seconds["trials"] = time.monotonic() - mark
     except Interruption as stopped:
@@ -158,7 +158,7 @@ def _blame(
         report("looking for the reason")
         reasons = about_values(relaxed, names, blame, _share(deadline, WORDS_SECONDS))
         if not blame.holes and problem.program.holes:
-            more = extend(problem, sketch.spec, _share(deadline, WORDS_SECONDS))
+            more = with_more_arguments(problem, sketch.spec, _share(deadline, WORDS_SECONDS))
             if more is not None:
                 with Relaxed(problem, space, solver, extended=more) as extended:
                     blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, WORDS_SECONDS)))

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from swizzle.explain.attempts import Attempt, Job, Planned
-from swizzle.explain.blame import extend
+from swizzle.explain.blame import with_more_arguments
 from swizzle.explain.conflicts import Conflict
 from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
@@ -64,7 +64,7 @@ class _Freedom:
         """Return the sketch whose holes may depend on the thread and the loops too."""
         if self._extended is None:
             job = self.job
-            problem = extend(job.problem, job.sketch.spec, deadline)
+            problem = with_more_arguments(job.problem, job.sketch.spec, deadline)
             if problem is not None:
                 relaxed = Relaxed(job.problem, job.space, job.solver, extended=problem)
                 self._extended = self.stack.enter_context(relaxed)

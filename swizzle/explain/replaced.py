@@ -30,7 +30,7 @@ def replace_accumulate(body: tuple[Stmt, ...], number: int, new: tuple[Stmt, ...
     return swap(body, accumulates[number], new)
 
 
-def block_of(body: tuple[Stmt, ...], number: int) -> tuple[Stmt, ...]:
+def list_with_accumulate(body: tuple[Stmt, ...], number: int) -> tuple[Stmt, ...]:
     """Return the list of statements that contains the accumulate of this number."""
     wanted = [s for s, _ in within_loops(body) if isinstance(s, Accumulate)][number]
     if any(node is wanted for node in body):

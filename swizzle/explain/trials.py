@@ -19,7 +19,7 @@ from symbolic.limits import OutOfTime, limited
 from templates.holes import SPACES
 
 
-def trials(job: Job, deadline: float | None, report: Callable[[str], None]) -> Iterator[Trial]:
+def tried_changes(job: Job, deadline: float | None, report: Callable[[str], None]) -> Iterator[Trial]:
     """Try every change, each for `SECONDS` at most, and yield the results."""
     helped: list[Planned] = []
     with ExitStack() as stack:

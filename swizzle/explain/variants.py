@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from swizzle.explain.explanation import TrialKind
 from swizzle.explain.part_names import within_loops
-from swizzle.explain.replaced import block_of, replace_accumulate, swap
+from swizzle.explain.replaced import list_with_accumulate, replace_accumulate, swap
 from symbolic.ir.program import (
     Accumulate,
     Assign,
@@ -218,7 +218,7 @@ def _more_accumulates(program: Program) -> Iterator[Variant]:
         (s, around) for s, around in within_loops(program.body) if isinstance(s, Accumulate)
     ):
         holes = list(program.holes)
-        block = block_of(program.body, number)
+        block = list_with_accumulate(program.body, number)
         fed = _fed_by(block, statement)
         renaming = _renaming({a.name for a in fed})
         copies = [

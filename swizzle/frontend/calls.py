@@ -19,7 +19,7 @@ from swizzle.frontend.resolve import MISSING, element_type
 from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
-from swizzle.language.mathematics import function_of
+from swizzle.language.mathematics import data_function
 from swizzle.language.operators import Operator, known_names
 from swizzle.language.other_names import here
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
@@ -62,7 +62,7 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     place = reader.kernel.source.place(node)
     if isinstance(found, Operator):
         return _joined(reader, found.law, positional(reader, node, found.name, 2, 99), place)
-    row = function_of(found)
+    row = data_function(found)
     if row is not None:
         count = len(row.operands)
         return read_function(reader, row, positional(reader, node, ast.unparse(node.func), count, count), place)

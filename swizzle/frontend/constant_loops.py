@@ -88,7 +88,7 @@ def as_progression(column: LoopVariable) -> tuple[int, int] | None:
     return (numbers[0], step) if step and numbers == [numbers[0] + step * n for n in range(len(numbers))] else None
 
 
-def assigned(column: LoopVariable, name: str, index: Expr, place: Place) -> Assign:
+def assignment_of(column: LoopVariable, name: str, index: Expr, place: Place) -> Assign:
     """Return the assignment that gives a variable its value in the iteration `index`, counted from 0."""
     return Assign(name, _value(column, index, place), place)
 

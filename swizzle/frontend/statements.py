@@ -10,7 +10,7 @@ from typing import Literal, NoReturn
 from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
 from swizzle.frontend.assignments import assign_tuple, augmented, kind, store
 from swizzle.frontend.calls import DECLARATIONS, bind, called, device_called, read_mask
-from swizzle.frontend.constant_loops import as_progression, assigned, index_of, read_columns, wrong_range
+from swizzle.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
 from swizzle.frontend.device_calls import DeviceCalls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
@@ -267,7 +267,7 @@ class StatementReader:
         wish = f"{columns[0].target.id}_index" if columns else "index"
         counter = targets[counting.target.id].name if counting else self.scope.fresh(wish)
         index = index_of(first, Var(counter, INDEX, place), place)
-        opening = [assigned(c, targets[c.target.id].name, index, place) for c in columns if c is not counting]
+        opening = [assignment_of(c, targets[c.target.id].name, index, place) for c in columns if c is not counting]
         start, stop, stride = (Const(number, INDEX, place) for number in (first, first + step * count, step))
         return self._loop(node, counter, (start, stop, stride), targets, count > 0, opening)
 

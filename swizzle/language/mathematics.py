@@ -72,7 +72,7 @@ _OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": 
 """NumPy's names."""
 
 
-def function_of(found: object) -> FunctionRow | None:
+def data_function(found: object) -> FunctionRow | None:
     """Return the function on data that an object stands for, which may be Python's or NumPy's; None for others."""
     if isinstance(found, DataFunction):
         return found.row

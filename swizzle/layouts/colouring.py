@@ -14,7 +14,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 
-def coloured(left: Ints, right: Ints, colours: int) -> Ints | None:
+def edge_colours(left: Ints, right: Ints, colours: int) -> Ints | None:
     """Return a colour for each edge, so that edges which meet differ; None where a vertex has more edges than colours.
 
     `left` and `right` are the ends of each edge; `colours` is a power of two. No colour has more edges than the larger

@@ -18,7 +18,7 @@ from msgspec import Struct
 from swizzle.layouts.access import Access, access, is_int, mistake
 from swizzle.layouts.answer import Counted, FoundLayout, counted
 from swizzle.layouts.bit_matrices import lightest
-from swizzle.layouts.colouring import coloured
+from swizzle.layouts.colouring import edge_colours
 from swizzle.layouts.families import Base, Batch, bases, pads, rotations, swizzles
 from swizzle.layouts.layout import TMA_MODES, Layout, agrees
 from swizzle.layouts.requests import Requests, requests_of
@@ -329,7 +329,7 @@ class _Search:
         for side in (0, 1):
             alone = first[ends[side][first] < 0]
             ends[side][alone] = used[side] + np.arange(len(alone)) // groups
-        banks = coloured(ends[0][first], ends[1][first], groups)
+        banks = edge_colours(ends[0][first], ends[1][first], groups)
         if banks is None:
             return None
         order = np.argsort(banks, kind="stable")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.clamp import clamped
-from swizzle.operators.known import known
+from swizzle.operators.known import known_carriers
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import Domain, Loop
@@ -157,7 +157,7 @@ def _carriers(loop: Loop, domain: Domain) -> tuple[list[Carrier], tuple[str, ...
     except NotFound as error:
         tried = [f"matrices over a semiring: {error}"]
     found = clamped(loop)
-    carriers = [found] if found is not None else list(known(loop))
+    carriers = [found] if found is not None else list(known_carriers(loop))
     if carriers:
         return carriers, (), ""
     tried.append("clamped sums, and a table of known operators: none of them fits")

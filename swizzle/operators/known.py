@@ -64,7 +64,7 @@ KNOWN: Final[dict[str, tuple[int, CombineRow]]] = {
 }  # fmt: skip
 
 
-def known(loop: Loop) -> Iterator[Carrier]:
+def known_carriers(loop: Loop) -> Iterator[Carrier]:
     """Yield the known operators that fit a loop on random splits."""
     words = loop.live
     if any(loop.state[word] is BOOL for word in words):

@@ -161,13 +161,13 @@ def _by_elements(body: Sequence[ast.stmt], index: str, arrays: Sequence[str]) ->
 # ---- statements --------------------------------------------------------------------------------------------------
 
 
-def assigned(body: Sequence[ast.AST]) -> set[str]:
+def names_assigned(body: Sequence[ast.AST]) -> set[str]:
     """Return the names that statements assign."""
     nodes = (each for statement in body for each in ast.walk(statement))
     return {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
-def read(body: Sequence[ast.AST]) -> set[str]:
+def names_read(body: Sequence[ast.AST]) -> set[str]:
     """Return the names that statements read."""
     nodes = (each for statement in body for each in ast.walk(statement))
     return {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}

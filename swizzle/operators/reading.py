@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from swizzle.language.element_types import ElementType
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
-from swizzle.operators.parts import assigned, first_use, own_statements, parts_of, read
+from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer, real
@@ -106,7 +106,7 @@ class _Reader:
     def loop(self, length: int | None, run: Callable[..., Any] | None) -> Loop:
         """Return the function as a loop."""
         parts, node = self.parts, self.parts.node
-        changed = assigned(parts.body)
+        changed = names_assigned(parts.body)
         before = self._before()
         state = [name for name in before if name in changed]
         fixed = {name: value for name, value in before.items() if name not in changed}
@@ -114,11 +114,11 @@ class _Reader:
             first = [] if parts.first is None else self._run([_returned([parts.first])], {}, "the first number")
             before[parts.counter] = first[0] if first else 0
             state = [parts.counter, *(name for name in state if name != parts.counter)]
-        late = (changed - set(state) - set(parts.elements)) & read(parts.behind)
+        late = (changed - set(state) - set(parts.elements)) & names_read(parts.behind)
         if late:
             name = min(late)
             self._fail(node, f"{name} has no value where no element is", "one before the loop", f"{name} = 0")
-        last = {*parts.elements, parts.counter} & read(parts.behind)
+        last = {*parts.elements, parts.counter} & names_read(parts.behind)
         if last:
             name = min(filter(None, last))
             said = f"{name} is read behind the loop, where it is what the last round had"
@@ -217,7 +217,7 @@ class _Reader:
     def _before(self) -> dict[str, Any]:
         """Return what the names hold before the loop, in the order in which they are assigned."""
         before = self.parts.before
-        names = [name for name in assigned(before) if name in self.code.local]
+        names = [name for name in names_assigned(before) if name in self.code.local]
         ordered = sorted(names, key=lambda name: (first_use(before, name), name))
         if not ordered:
             return {}

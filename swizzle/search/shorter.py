@@ -19,7 +19,7 @@ from swizzle.problem.many import Many, Values
 from swizzle.search.reading import Reading
 from symbolic.machine.launch_shape import LaunchShape
 from templates.chooser import Choice
-from templates.formula import terms_of
+from templates.formula import length_of
 from templates.holes import kind_of
 from templates.template import Template
 
@@ -34,7 +34,7 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
     many, fits = Many(problem), min(FUNCTIONS, THREADS // LaunchShape.of(problem.program).count)
     light = problem.light("1")
     for number, hole in enumerate(problem.program.holes):
-        length = terms_of(reading.formulas(best)[number])
+        length = length_of(reading.formulas(best)[number])
         if not kind_of(hole).moves or length <= SHORT:
             continue
         values = many.chosen(problem.templates(best.space), best.choices)
@@ -49,8 +49,8 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
             if own is not None:
                 choices = (*best.choices[:number], own, *best.choices[number + 1 :])
                 candidate = Candidate(best.space, choices, best.cost, other)
-                if terms_of(reading.formulas(candidate)[number]) < length:
-                    best, length = candidate, terms_of(reading.formulas(candidate)[number])
+                if length_of(reading.formulas(candidate)[number]) < length:
+                    best, length = candidate, length_of(reading.formulas(candidate)[number])
     return best
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.specs.wrapping import unwrapped, wrapped
+from swizzle.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Datum, Term, Terms, symbolic_input
 from symbolic.errors import Place, SwizzleError
@@ -201,7 +201,7 @@ def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]
     try:
         return spec(*_given(arrays))
     except (OverflowError, SwizzleError):
-        return unwrapped(_call(program, spec, _given([wrapped(array) for array in arrays])))
+        return unwrapped(_call(program, spec, _given([wrapping_array(array) for array in arrays])))
     except Exception:
         return _call(program, spec, arrays)
 

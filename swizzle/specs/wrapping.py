@@ -72,7 +72,7 @@ def wrapping(value: Any) -> Any:
     return Wrapping(value) if isinstance(value, np.unsignedinteger) else value
 
 
-def wrapped(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def wrapping_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an unsigned array with wrapping elements, and any other array as it is."""
     if array.dtype.kind != "u":
         return array

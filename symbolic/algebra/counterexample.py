@@ -62,7 +62,7 @@ def tried(dtype: DType) -> list[tuple[Any, Any]]:
     return [*itertools.product(edges(dtype), repeat=2), *samples(dtype, PAIRS, 2)]
 
 
-def columns(dtype: DType) -> tuple[Lanes, Lanes]:
+def tried_columns(dtype: DType) -> tuple[Lanes, Lanes]:
     """Return the pairs that an operator is tried on, as two arrays of the type."""
     kind: Any = NUMPY_DTYPES[dtype]
     left, right = zip(*tried(dtype), strict=True)
@@ -72,7 +72,7 @@ def columns(dtype: DType) -> tuple[Lanes, Lanes]:
 def first_difference(law: Law, dtype: DType, found: Sequence[Any]) -> str:
     """Return for which pair of `tried` something gives another number than the law's function; '' for none."""
     kind: Any = NUMPY_DTYPES[dtype]
-    for a, b, got in zip(*(column.tolist() for column in columns(dtype)), found, strict=True):
+    for a, b, got in zip(*(column.tolist() for column in tried_columns(dtype)), found, strict=True):
         want = law.fold(a, b)
         slack = 64 * float(np.finfo(kind).eps) * max(1.0, abs(a), abs(b), abs(want)) if dtype.is_float else 0
         if got != want and not abs(got - want) <= slack:
@@ -136,7 +136,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _unlike_numpy(law: Law, dtype: DType) -> Iterator[str]:
-    left, right = columns(dtype)
+    left, right = tried_columns(dtype)
     try:
         with np.errstate(all="ignore"):
             found = np.asarray(on_arrays(law)(left, right))

@@ -25,7 +25,7 @@ from symbolic.lifting.operations import spread
 from symbolic.lifting.reading import LAZY
 from symbolic.lifting.running import Running
 from symbolic.lifting.states import Dead, PathSite, State, join
-from symbolic.lifting.values import DIRECT, Items, has_no_aliases, kind_of, names_in, new_name, said, shape_of
+from symbolic.lifting.values import DIRECT, Items, has_no_aliases, kind_of, list_names, new_name, said, shape_of
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
@@ -395,7 +395,7 @@ class Activation(FunctionCalls):
     def _check_own(self, node: ast.AST, changed: Items, root: str, state: State, added: Sequence[Any]) -> None:
         """Refuse to change a list that somebody else would see changing, and to put it into itself."""
         for value in added:
-            if not DIRECT[type(value)] and not names_in(value).isdisjoint(changed.names):
+            if not DIRECT[type(value)] and not list_names(value).isdisjoint(changed.names):
                 raise self.error(node, f"{root} would hold itself", "a list of other values", f"list({root})")
         if min(changed.names, default=0) < self._start:
             raise self.error(
@@ -406,12 +406,12 @@ class Activation(FunctionCalls):
                 continue
             if type(value) is tuple:
                 self.budget.left -= len(value)
-            if not names_in(value).isdisjoint(changed.names):
+            if not list_names(value).isdisjoint(changed.names):
                 raise self.error(
                     node, f"{root} changes, and {name} would change with it", "a list that one name holds",
                     f"{'fixed' if isinstance(value, Closure) else name} = list({root})",
                 )  # fmt: skip
-        if any(not names_in(sequence).isdisjoint(changed.names) for sequence in self._running):
+        if any(not list_names(sequence).isdisjoint(changed.names) for sequence in self._running):
             raise self.error(
                 node, f"{root} changes while a loop runs over it", "a loop over a copy", f"for x in list({root}):"
             )

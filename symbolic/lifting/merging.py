@@ -40,7 +40,7 @@ def merge(parts: Iterable[Part]) -> Any:
         return first
     groups: dict[object, list[Part]] = {}
     for guard, value in given:
-        groups.setdefault(kind(value), []).append((guard, value))
+        groups.setdefault(kind_to_merge(value), []).append((guard, value))
     _absorb_ints(groups)
     _absorb_into_reals(groups)
     if len(groups) == 1:
@@ -51,7 +51,7 @@ def merge(parts: Iterable[Part]) -> Any:
     )
 
 
-def kind(value: Any) -> tuple[Any, ...]:
+def kind_to_merge(value: Any) -> tuple[Any, ...]:
     """Return what a value has in common with those that it can be merged with."""
     match value:
         case bool() | Boolean():

@@ -114,7 +114,7 @@ class Items:
     def inner(self) -> frozenset[int]:
         """The names of all lists in it, and in what is in it."""
         if self._inner is None:
-            self._inner = names_in(self.items)
+            self._inner = list_names(self.items)
         return self._inner
 
     @property
@@ -126,7 +126,7 @@ class Items:
 
 
 def _names_in_all(values: Sequence[Any]) -> frozenset[int]:
-    return names_in(values[0]) if len(values) == 1 else names_in(tuple(values))
+    return list_names(values[0]) if len(values) == 1 else list_names(tuple(values))
 
 
 def has_no_aliases(value: Any) -> bool:
@@ -142,7 +142,7 @@ def has_no_aliases(value: Any) -> bool:
     return True
 
 
-def names_in(value: Any) -> frozenset[int]:
+def list_names(value: Any) -> frozenset[int]:
     """Return the names of all lists that a value is or holds."""
     if DIRECT[type(value)]:
         return NO_NAMES

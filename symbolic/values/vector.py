@@ -155,7 +155,7 @@ def conjunction(a: Vector, b: Vector) -> Vector:
 
     def compute(encoding: Encoding, t: int) -> Union:
         g = guard_at(a, encoding, t)
-        return boolean(encoding.guards.both(g, guard_at(b, encoding, t)) if g != FALSE else g)
+        return boolean_union(encoding.guards.both(g, guard_at(b, encoding, t)) if g != FALSE else g)
 
     return Deferred(compute, lambda t: frozenset(x and y for x in reach(a, t) for y in reach(b, t)))
 
@@ -165,11 +165,11 @@ def negation(a: Vector) -> Vector:
     if isinstance(a, np.ndarray):
         return ~a
     return Deferred(
-        lambda encoding, t: boolean(-guard_at(a, encoding, t)), lambda t: frozenset(not x for x in reach(a, t))
+        lambda encoding, t: boolean_union(-guard_at(a, encoding, t)), lambda t: frozenset(not x for x in reach(a, t))
     )
 
 
-def boolean(guard: Guard) -> Union:
+def boolean_union(guard: Guard) -> Union:
     """Return the BOOL union that holds under `guard`."""
     if guard == TRUE:
         return Union({True: TRUE})

@@ -20,7 +20,7 @@ from swizzle import load, solve
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
-from swizzle.emit.calling import sizes_of
+from swizzle.emit.calling import solution_sizes
 from swizzle.emit.emitters import cuda_source
 from tests.slow_cases import slow_unless
 
@@ -91,7 +91,7 @@ def test_the_ptx_is_the_specification(target: str, parameters: dict[str, int]) -
     file, _, name = target.partition(":")
     (posed,) = load(SKETCHES / file, name, parameters)
     best = solve(posed).best
-    filled = FilledKernel(best.program, posed.spec, (), sizes_of(best))
+    filled = FilledKernel(best.program, posed.spec, (), solution_sizes(best))
     source = cuda_source(filled.program, (), filled.sizes)
     made = compile_cuda(source.text, "sm_90")
     found = SizesValidator(sizes_to_try(filled, source), source.tiling).validate(made.ptx, source.entry)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from swizzle.cache.solve import decided
+from swizzle.cache.solve import is_final
 from swizzle.commands.exit_status import UNDECIDED
 from swizzle.commands.report import as_text
 from swizzle.commands.solve import exit_status
@@ -132,7 +132,7 @@ def test_too_many_contributions_are_said(monkeypatch: pytest.MonkeyPatch) -> Non
     found = solve(plain, Limits(space="1"))
     assert found.status == "sat" and found.solutions
     assert found.certificate["proved"][0]["claim"].startswith("no filling that was looked at")
-    assert not found.optimal and exit_status(found) == UNDECIDED and decided(found)
+    assert not found.optimal and exit_status(found) == UNDECIDED and is_final(found)
     said = as_text(found, [])
     assert "2 accumulates, proved minimal in Space 1, of the fillings that were looked at\n" in said
     assert "  open    whether one costs less in which terms cancel" in said

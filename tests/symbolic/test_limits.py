@@ -10,7 +10,7 @@ import pytest
 from symbolic import limits
 from symbolic.errors import SwizzleError
 from symbolic.limits import AGAIN, BETWEEN, GRACE, Interruption, OutOfMemory, OutOfTime, deadline, limited, look
-from symbolic.memory import default_memory, held, resident, size_of, size_text
+from symbolic.memory import default_memory, held_bytes, resident, size_of, size_text
 from symbolic.solve.interrupt import Interruptible
 
 
@@ -240,7 +240,7 @@ def test_what_is_held_is_about_what_is_made() -> None:
     """An array that is written counts; the default leaves room."""
     before = resident()
     array = bytearray(b"x") * (64 << 20)
-    assert resident() - before > 32 << 20 and held() >= resident() - (32 << 20)
+    assert resident() - before > 32 << 20 and held_bytes() >= resident() - (32 << 20)
     most = default_memory()
     assert most is not None and most > resident()
     del array

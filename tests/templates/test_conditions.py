@@ -19,7 +19,7 @@ from symbolic.ir.program import Hole
 from templates import both
 from templates.cond import Cond
 from templates.either import Either
-from templates.formula import formula_of_text, formula_text, plain, terms_of, values_of
+from templates.formula import formula_of_text, formula_text, length_of, plain, values_of
 from templates.holes import Point
 from templates.registry import function_of, template
 from templates.second.registry import hole_of
@@ -90,7 +90,7 @@ def test_a_choice_is_one_function_however_it_is_said(points: list[Point]) -> Non
             assert formula_text(some, plain(some, read, again)) == text
             assert part.words(choice, some.arguments)
             simplest = part.simplest(points, values)
-            assert simplest is not None and terms_of(plain(some, part, simplest)) <= terms_of(own)
+            assert simplest is not None and length_of(plain(some, part, simplest)) <= length_of(own)
 
 
 def test_constants_that_are_no_condition_are_refused() -> None:

@@ -11,7 +11,7 @@ import pytest
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.chooser import OneChoice
-from templates.formula import formula_of_text, formula_text, plain, terms_of
+from templates.formula import formula_of_text, formula_text, length_of, plain
 from templates.holes import Point
 from templates.registry import template
 from templates.shortest import Shortest, is_shortest
@@ -98,7 +98,7 @@ def test_random_functions_of_the_template(seed: int) -> None:
         text = formula_text(some, found)
         printed = [p for p, value in zip(values_at(text, points), values, strict=True) if value is not None]
         assert printed == [value for value in values if value is not None], (text, formula_text(some, own))
-        assert terms_of(found) <= terms_of(own)
+        assert length_of(found) <= length_of(own)
 
 
 def every(columns: dict[str, Any], largest: int) -> Iterator[tuple[int, Any]]:
@@ -144,8 +144,8 @@ def test_no_shorter_formula_is_equal(seed: int) -> None:
         found = search.of(own, values)  # type: ignore[arg-type]
         least = lengths.get(np.array(values, np.int64).tobytes())
         text = formula_text(some, found)
-        assert terms_of(found) <= (least or terms_of(own)), text
-        assert least or terms_of(found) > 5 or set(text) & set("&<>"), text  # of a template's own operators
+        assert length_of(found) <= (least or length_of(own)), text
+        assert least or length_of(found) > 5 or set(text) & set("&<>"), text  # of a template's own operators
         short += is_shortest(found)
     assert short
 
@@ -162,6 +162,6 @@ def test_no_shorter_condition_is_equal(seed: int) -> None:
             choice = tuple(chance.choice(c) for c in made.components)
             values = [made.at(OneChoice(choice), point) if chance.random() < 0.8 else None for point in points]
             fits = matching(made, points, values)
-            lengths = [terms_of(plain(some, made, fits.choice(row))) for row in range(len(fits))]
+            lengths = [length_of(plain(some, made, fits.choice(row))) for row in range(len(fits))]
             simplest = made.simplest(points, values)
-            assert simplest is not None and terms_of(plain(some, made, simplest)) == min(lengths), (points, values)
+            assert simplest is not None and length_of(plain(some, made, simplest)) == min(lengths), (points, values)

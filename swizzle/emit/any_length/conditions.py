@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.variables import plain_coordinates
-from cuda_out.tiling.blocks import endless, reach, uses_blocks
+from cuda_out.tiling.blocks import endless, largest_indices, uses_blocks
 from cuda_out.tiling.tiled import one_tile, without_bounds
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated, translated
@@ -194,9 +194,9 @@ class _Conditions:
     def _with_reach(self, axis: TiledAxis) -> TiledAxis:
         """Find how much of the length a block must have before it to find all that it accesses."""
         needed, block = axis.tile, simplify(plain_coordinates(one_tile(self.program, self.tiling)))
-        narrow = [self._narrow(axis, name, furthest) for name, furthest in reach(block).items()]
+        narrow = [self._narrow(axis, name, furthest) for name, furthest in largest_indices(block).items()]
         lengths = [length for length in narrow if length is not None]
-        for name, furthest in reach(block).items():
+        for name, furthest in largest_indices(block).items():
             for last, span in zip(furthest, self.tiling.spans[name], strict=True):
                 if span is not None and span.axis == axis.axis:
                     units = (last - span.halo) // span.scale + 1
@@ -235,7 +235,7 @@ class _Conditions:
         program = without_bounds(self.program, self.tiling)
         blocks = self._blocks(program)
         program = self.tiling.at(program, {a.axis: a.tile * blocks[a.axis] for a in self.tiling.axes})
-        far = reach(program)
+        far = largest_indices(program)
         parameters = []
         for parameter in program.parameters:
             spans = self.tiling.spans[parameter.name]
@@ -265,7 +265,7 @@ class _Conditions:
 
     def _blocks(self, program: Program) -> dict[Axis, int]:
         """Two blocks along each axis, or so many that all blocks meet that share an array to be overwritten."""
-        far = reach(self.tiling.at(program, {a.axis: a.tile for a in self.tiling.axes}))
+        far = largest_indices(self.tiling.at(program, {a.axis: a.tile for a in self.tiling.axes}))
         blocks = {axis.axis: 2 for axis in self.tiling.axes}
         tiles = {axis.axis: axis.tile for axis in self.tiling.axes}
         for parameter in program.parameters:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from cuda_out.analysis.facts import after_body, assume, decide, launch_facts, loop_facts, range_of
+from cuda_out.analysis.facts import after_body, decide, facts_where, launch_facts, loop_facts, range_of
 from cuda_out.analysis.intervals import ANY, Range
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir.program import Expr, Stmt
@@ -82,13 +82,13 @@ def test_values_that_reach_a_variable_after_many_iterations_count() -> None:
 
 def test_conditions_narrow_and_decide() -> None:
     """Inside a branch its condition holds, and decides weaker conditions."""
-    inside = assume(op("and", op(">=", "a", 3), op("<", "a", 10)), True, {})
+    inside = facts_where(op("and", op(">=", "a", 3), op("<", "a", 10)), True, {})
     assert inside["a"] == Range(3, 9)
     assert decide(op("<", "a", 10), inside) is True
     assert decide(un("not", op("==", "a", 12)), inside) is True
     assert decide(op("or", op(">", "a", 9), op("==", "b", 1)), inside) is None
-    assert assume(op("or", op(">=", "a", 3), op("==", "b", 1)), False, {})["a"] == Range(-float("inf"), 2)
-    assert assume(op("!=", "a", 3), True, inside)["a"] == Range(4, 9)
+    assert facts_where(op("or", op(">=", "a", 3), op("==", "b", 1)), False, {})["a"] == Range(-float("inf"), 2)
+    assert facts_where(op("!=", "a", 3), True, inside)["a"] == Range(4, 9)
 
 
 @pytest.mark.parametrize("seed", range(150))

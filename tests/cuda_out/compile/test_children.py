@@ -19,7 +19,7 @@ from cuda_out.compile import toolchain
 from cuda_out.compile.children import Done, TooLong, confined, run_child
 from cuda_out.compile.keeper import Keeper, process_folder, scratch_folder
 from cuda_out.compile.sandbox import no_sandbox
-from cuda_out.compile.toolchain import CompileError, compiled
+from cuda_out.compile.toolchain import CompileError, run_compiler
 from cuda_out.emulate.building import compile_with
 from symbolic.errors import SwizzleError
 from symbolic.limits import OutOfTime, limited
@@ -145,7 +145,7 @@ def test_what_is_no_program_cannot_be_started(tmp_path: Path) -> None:
     (tmp_path / "g++").write_bytes(b"\x7fELF no")
     (tmp_path / "g++").chmod(0o755)
     with pytest.raises(SwizzleError, match="cannot be started: Exec format error"):
-        compiled([str(tmp_path / "g++")], tmp_path / "made")
+        run_compiler([str(tmp_path / "g++")], tmp_path / "made")
 
 
 # ---- the sandbox -----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cuda_out.tiling.blocks import reach
+from cuda_out.tiling.blocks import largest_indices
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated, Translated, _Walk, translated
@@ -123,6 +123,6 @@ def test_block_0_has_no_block_index() -> None:
     tiling = Tiling((TiledAxis("x", 64, 1, 128),), {"x": (Span("x", 1, 2),), "y": (Span("x", 1, 0),)})
     tile = one_tile(program, tiling)
     assert tile.grid == (1, 1, 1)
-    assert reach(tile) == {"x": (65,), "y": (63,)}
+    assert largest_indices(tile) == {"x": (65,), "y": (63,)}
     assert tiling.lengths(tiling.at(program, {"x": 1000})) == {"x": 1000}
     assert tiling.at(program, {"x": 1000}).grid == (16, 1, 1)

@@ -13,7 +13,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from swizzle.commands.cli import cli
-from swizzle.commands.completion import SHELLS, declarations, decorated, script
+from swizzle.commands.completion import SHELLS, declared_parameters, decorated, script
 
 SOURCE = """
 import os, swizzle
@@ -82,7 +82,7 @@ def test_what_is_offered(words: str, expected: list[str]) -> None:
 
 def test_parameters_are_described(folder: Path) -> None:
     """Default and domain as they are spelled."""
-    assert [d.summary for d in declarations("a.py")] == [
+    assert [d.summary for d in declared_parameters("a.py")] == [
         "default 3, domain range(1, 4)",
         "default 32, domain (4, 8, 32)",
         "default 3, domain range(K)",

@@ -143,7 +143,7 @@ def test_mutate_needs_emitted(tmp_path: Path) -> None:
 
 def test_a_mutant_that_nobody_sees_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A blind emulation is a defect of the checks: status 1, with the mutant and what each check said."""
-    monkeypatch.setattr("swizzle.commands.mutation.first_difference", lambda *_: "")
+    monkeypatch.setattr("swizzle.commands.mutation.first_wrong_trial", lambda *_: "")
     status, out = checked(kernel(tmp_path), emitted=True, mutate=True)
     assert status == 1
     assert re.search(r"\d\d mutants .*, [1-9]\d* unseen", out)

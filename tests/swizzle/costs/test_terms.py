@@ -12,7 +12,7 @@ from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
-from templates.formula import formula_of_text, plain, terms_of
+from templates.formula import formula_of_text, length_of, plain
 from tests.sketches import kernel
 
 
@@ -35,7 +35,7 @@ def test_terms_are_counted_over_all_fillings() -> None:
     assert len(every.solutions) > 1 and every.optimal
     for solution in every.solutions:
         formulas = [formula_of_text(h, s.formula) for h, s in zip(sketch.program.holes, solution.holes, strict=True)]
-        assert solution.cost == {"terms": sum(map(terms_of, formulas))}
+        assert solution.cost == {"terms": sum(map(length_of, formulas))}
     lengths = [solution.cost["terms"] for solution in every.solutions]
     assert lengths == sorted(lengths) and lengths[0] < lengths[-1]
     found = solve(sketch, Limits(space="3"), cost=["accumulates", "terms"])
@@ -51,7 +51,7 @@ def test_no_filling_of_the_space_has_fewer_terms() -> None:
     fillings = list(itertools.product(*(itertools.product(*made.components) for made in templates)))
     right = many.costs([many.chosen(templates, each) for each in fillings], lambda run, copies: [0] * copies)
     written = [
-        sum(terms_of(plain(h, t, c)) for h, t, c in zip(sketch.program.holes, templates, filling, strict=True))
+        sum(length_of(plain(h, t, c)) for h, t, c in zip(sketch.program.holes, templates, filling, strict=True))
         for filling, cost in zip(fillings, right, strict=True)
         if cost is not None
     ]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from swizzle import load
-from swizzle.explain.blame import extend
+from swizzle.explain.blame import with_more_arguments
 from swizzle.explain.explain import explain
 from swizzle.explain.explanation import Explanation, Trial
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
@@ -167,7 +167,7 @@ class Case:
 def test_structures_of_six_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A harder sketch: no words and no trials, and the conflict is minimal but not proved smallest."""
     monkeypatch.setattr("swizzle.explain.blame.LOOK_FOR_OUTPUTS", 0)
-    monkeypatch.setattr("swizzle.explain.explain.trials", lambda *_: iter(()))
+    monkeypatch.setattr("swizzle.explain.explain.tried_changes", lambda *_: iter(()))
     monkeypatch.setattr("swizzle.explain.explain.about_values", lambda *_: ())
     case = Case(FOLDER / "aos_struct_size_6.swz", None)
     assert not case.found.smallest
@@ -213,7 +213,7 @@ def check_blame(case: Case) -> None:
         assert not case.relaxed_filling(unblamed, case.rights)
     for hole in case.holes:
         assert case.relaxed_filling(unblamed | {hole}, case.rights)
-    extended = extend(case.problem, case.sketch.spec, case.deadline) if case.ignoring else None
+    extended = with_more_arguments(case.problem, case.sketch.spec, case.deadline) if case.ignoring else None
     if extended is not None:
         with Relaxed(case.problem, case.space, quickest_boolean(), extended=extended) as relaxed:
             only = frozenset(Ignores(h) for h in case.ignoring)

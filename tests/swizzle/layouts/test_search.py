@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from swizzle import layouts
 from swizzle.layouts import Access, FoundLayout
 from swizzle.layouts.bit_matrices import lightest
-from swizzle.layouts.colouring import coloured
+from swizzle.layouts.colouring import edge_colours
 from swizzle.layouts.layout import agrees, linear
 from swizzle.layouts.requests import requests_of
 from swizzle.layouts.steps import FlipBits
@@ -228,7 +228,7 @@ def test_the_lightest_matrix(accesses: list[Access], vectors: bool) -> None:
 def test_colours(edges: list[tuple[int, int]], colours: int) -> None:
     """Edges that meet differ; None exactly where a vertex has too many; no colour is used more than it must be."""
     left, right = (np.array([edge[k] for edge in edges], np.int64) for k in (0, 1))
-    found = coloured(left, right, colours)
+    found = edge_colours(left, right, colours)
     degree = max((np.bincount(side).max(initial=0) for side in (left, right)), default=0)
     assert (found is None) == (degree > colours)
     if found is not None:

@@ -10,7 +10,7 @@ import pytest
 from swizzle import maximum, minimum
 from swizzle.specs.specification import numbers
 from swizzle.specs.verify import verify
-from swizzle.specs.wrapping import unwrapped, wrapped
+from swizzle.specs.wrapping import unwrapped, wrapping_array
 from tests.sketches import kernel
 
 RNG = np.random.default_rng(0)
@@ -35,7 +35,7 @@ def test_arithmetic_is_that_of_ints_modulo_the_range(function: Any, dtype: type[
     """Each operator against Python's own ints."""
     top = int(np.iinfo(dtype).max) + 1
     a, b = RNG.integers(0, top, (2, 50), dtype=dtype)
-    got = unwrapped([function(x, y) for x, y in zip(wrapped(a), wrapped(b), strict=True)])
+    got = unwrapped([function(x, y) for x, y in zip(wrapping_array(a), wrapping_array(b), strict=True)])
     pairs = [(int(x), int(y)) for x, y in zip(a, b, strict=True)]
     extreme = "maximum" in function.__code__.co_names  # of -1, which is the largest
     wanted = [min(x, y) + top - 1 if extreme else function(x, y) for x, y in pairs]

@@ -12,7 +12,7 @@ import pytest
 from symbolic.core.outcome import evaluated
 from symbolic.core.values import bitvector, boolean, integer
 from symbolic.lifting.conditions import Conditions, conditions
-from symbolic.lifting.merging import FEW, kind, merge
+from symbolic.lifting.merging import FEW, kind_to_merge, merge
 from symbolic.lifting.states import State, join
 from symbolic.lifting.values import Alternatives, Items, inward, outward
 from symbolic.solve.answer import Model
@@ -125,7 +125,7 @@ def well_formed(value: Any) -> None:
             assert FALSE not in value.values.values()
             exclusive(list(value.values.values()))
         case Alternatives():
-            kinds = [kind(part) for _, part in value.parts]
+            kinds = [kind_to_merge(part) for _, part in value.parts]
             assert len(set(kinds)) == len(kinds) >= 2
             assert not any(isinstance(part, Alternatives) for _, part in value.parts)
             exclusive([guard for guard, _ in value.parts])

@@ -13,7 +13,7 @@ from symbolic.machine.rules import Rules
 from symbolic.machine.run import Run
 from symbolic.values.guard import Guards
 from symbolic.values.union import Union
-from symbolic.values.vector import Deferred, Encoding, boolean
+from symbolic.values.vector import Deferred, Encoding, boolean_union
 from tests.symbolic.assignments import assignments
 from tests.symbolic.values.test_data import HERE
 
@@ -27,7 +27,7 @@ def test_all_of_a_group_or_none_get_there(thread: int, conditional: bool) -> Non
     encoding = Encoding(Guards(), Terms(), lambda hole, point: Union.single(0))
     guards = encoding.guards
     on, when = [guards.fresh() for _ in range(SHAPE.count)], guards.fresh()
-    mask = Deferred(lambda encoding, t: boolean(on[t]), lambda t: frozenset((False, True)))
+    mask = Deferred(lambda encoding, t: boolean_union(on[t]), lambda t: frozenset((False, True)))
     run = Run(SHAPE, {}, [], [], {})
     barrier = Barrier("warp", HERE)
     sites = Sites(Program("only", (), (barrier,), (), (SHAPE.count, 1, 1), (1, 1, 1), 3, HERE))

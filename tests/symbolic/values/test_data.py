@@ -16,7 +16,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard, Guards
 from symbolic.values.mapped import Mapped
 from symbolic.values.moved import Selected
 from symbolic.values.union import Union
-from symbolic.values.vector import Deferred, Encoding, boolean
+from symbolic.values.vector import Deferred, Encoding, boolean_union
 from tests.symbolic.assignments import assignments
 
 HERE = Place("test", 1, 1)
@@ -33,7 +33,7 @@ def lanes(term: int) -> np.ndarray[Any, Any]:
 
 def choice(guard: Guard) -> Deferred:
     """Return a BOOL vector that is a guard."""
-    return Deferred(lambda encoding, t: boolean(guard), lambda t: frozenset((False, True)))
+    return Deferred(lambda encoding, t: boolean_union(guard), lambda t: frozenset((False, True)))
 
 
 def two_way(guards: Guards, a: int, b: int) -> tuple[DataVector, list[Guard]]:
