@@ -19,10 +19,10 @@ from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import Guards
 from symbolic.values.vector import Encoding
 
-OUTPUTS: Final = 4
-"""Of each array, as many outputs are looked at."""
+PLACES: Final = (1 / 3, 2 / 3, 1, 0)
+"""Of each array, the outputs that are looked at: those at the edges say less."""
 CONFLICTS: Final = 1000
-LARGEST: Final = 15_000
+LARGEST: Final = 5_000
 """Clauses of the outputs looked at so far, after which no other one is."""
 
 
@@ -67,4 +67,4 @@ def _some_outputs(problem: Problem) -> Iterator[int]:
     for number, output in enumerate(problem.outputs):
         arrays.setdefault(output.array, []).append(number)
     for own in arrays.values():
-        yield from dict.fromkeys(own[place * (len(own) - 1) // (OUTPUTS - 1)] for place in range(OUTPUTS))
+        yield from dict.fromkeys(own[int(place * (len(own) - 1))] for place in PLACES)

@@ -46,15 +46,20 @@ class Storing(Struct, frozen=True):
             return functions.within(self._differences(functions))
         if not isinstance(functions, Xforms):
             return functions
-        for places, needed in zip(self.places, self.needed, strict=True):
-            for value in np.flatnonzero(needed).tolist():
-                if not functions.count:
-                    return functions
-                functions = functions.keep_any(places, np.arange(len(needed))[None] == np.full((len(places), 1), value))
+        functions = self._storing(functions, slice(0, 1))  # leaves few, whose pairs of values are soon looked at
         for thread, places in enumerate(self.places.T.tolist()):
             if functions.count:
                 pairs = {(places[a], places[b]): apart[thread] for (a, b), apart in self.apart.items()}
                 functions = functions.agreeing(pairs)
+        return self._storing(functions, slice(1, None))
+
+    def _storing(self, functions: Xforms, stores: slice) -> Xforms:
+        """Return the functions with which one of the threads takes each value that is needed, at these stores."""
+        for places, needed in zip(self.places[stores], self.needed[stores], strict=True):
+            for value in np.flatnonzero(needed).tolist():
+                if not functions.count:
+                    return functions
+                functions = functions.keep_any(places, np.arange(len(needed))[None] == np.full((len(places), 1), value))
         return functions
 
     def _differences(self, maps: AffineMaps) -> Mapping[int, Allowed]:

@@ -21,6 +21,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard, Guards
 from symbolic.values.union import Union, combine
 
 Lanes: TypeAlias = npt.NDArray[Any]
+TABLED = 1 << 20  # elements of a table, up to which it is worked out to say what each thread may have
 
 
 class Encoding(Struct):
@@ -94,9 +95,14 @@ class Deferred:
 
     def reach(self, thread: int) -> frozenset[Any]:
         """Return the values that a thread may have at most."""
-        if thread not in self._reach:
-            self._reach[thread] = self.reachable(thread)
-        return self._reach[thread]
+        found = self._reach.get(thread)
+        if found is None:
+            if self.question is not None and len(self.question.values) * self.question.arguments[0].size <= TABLED:
+                found = frozenset(self.table[:, thread].tolist())
+            else:
+                found = self.reachable(thread)
+            self._reach[thread] = found
+        return found
 
 
 Vector: TypeAlias = Lanes | Deferred
