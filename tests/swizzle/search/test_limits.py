@@ -59,6 +59,8 @@ def test_stopped_at_any_look(body: str, spec: str, truth: str) -> None:
     assert "unknown" in statuses
 
 
+# The limit may stop the reading of the memory itself, between opening a file and the `with` that closes it.
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*statm:pytest.PytestUnraisableExceptionWarning")
 def test_memory_is_a_limit_of_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is too little for Python itself is said to be the reason."""
     monkeypatch.setattr("swizzle.search.metasketch.Problem.of", out_of_memory)
