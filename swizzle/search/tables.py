@@ -24,15 +24,13 @@ from swizzle.costs.cost import BoundedCost
 from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.demands import Examples
 from swizzle.problem.many import Many
-from swizzle.problem.open_holes import free_union
 from swizzle.problem.problem import Demand, Problem
-from swizzle.search.joined import TIED, FunctionTable, HolePoint, Join, listed, relations
-from swizzle.search.projection import PointValue, Projector
+from swizzle.search.joined import TIED, FunctionTable, HolePoint, Join, listed
+from swizzle.search.point_values import PointValues
+from swizzle.search.projection import PointValue
 from swizzle.search.storing import storing
 from symbolic.limits import Interruption, look
-from symbolic.solve.propagate import Propagation
-from symbolic.values.guard import TRUE, Guard, Guards
-from symbolic.values.union import Union
+from symbolic.values.guard import Guard
 from templates.chooser import Choice
 from templates.functions import FIRST_PLACES, Functions, Places
 from templates.holes import Point, Space, kind_of
@@ -80,25 +78,6 @@ class _Split(Struct, frozen=True):
     line: int
 
 
-class _Asked:
-    """The points of a hole that clauses speak of, a line each: of each value, its guard and its number."""
-
-    def __init__(self, size: int) -> None:
-        self.points: list[Point] = []
-        self.places: Places = np.zeros(0, np.intp)  # of these points among all
-        self.guards = np.zeros((0, size), np.int32)
-        self.numbers: Places = np.zeros((0, size), np.intp)
-        self.failures = np.zeros(0)
-
-    def add(self, point: Point, place: int, guards: Sequence[Guard], first: int) -> None:
-        """Add a point whose values are numbered from `first`."""
-        self.points.append(point)
-        self.places = np.append(self.places, place)
-        self.guards = np.vstack([self.guards, np.array(guards, np.int32)])
-        self.numbers = np.vstack([self.numbers, np.arange(first, first + len(guards))])
-        self.failures = np.append(self.failures, 0)
-
-
 def _impossible() -> None:
     raise AssertionError("a candidate fails on something that the search was told of")
 
@@ -116,30 +95,18 @@ class Tables:
         self.problem, self.deadline, self.report, self.cost = problem, deadline, report, cost
         self.nodes = self._reached = self.counterexamples = 0  # in this space; of nodes, those that are leaves
         self.holes = problem.program.holes
-        self.sizes = [len(kind_of(hole).values(hole)) for hole in self.holes]
         self._many = Many(problem)
-        self._place_of = [{p: place for place, p in enumerate(points)} for points in problem.points]
-        self._asked = [_Asked(size) for size in self.sizes]
-        self.values = 0  # at the points that clauses speak of, numbered from 1
-        self._number_of: dict[Guard, int] = {}
-        self._by_guard = np.zeros(1, np.intp)
-        self._unions: dict[tuple[int, Point], Union] = {}
-        self._guards = Guards()
-        self._here = self._guards.fresh()  # 'in the space that is searched', of which alone what was learnt is true
-        self._propagation = Propagation()
-        self._projector = Projector()
+        sizes = [len(kind_of(hole).values(hole)) for hole in self.holes]
+        self._large = len(sizes) == 2 and min(sizes) > WORD
+        self._values = PointValues(problem, related=self._large)
+        self._here = self._values.guards.fresh()  # 'in this space', of which alone what was learnt is true
         self._one_of: list[list[PointValue]] = []  # of a hole, of which it must take one
         self._functions: dict[tuple[int, Template], tuple[Functions, int]] = {}  # that take one of so many of these
-        large = len(self.sizes) == 2 and min(self.sizes) > WORD
-        self._untied = Propagation() if large else None  # without that a hole has one value at a point
-        self._fresh: list[list[Guard]] = []  # clauses that it does not know yet
-        self._pending: list[list[Guard]] = []  # clauses that nobody knows yet
-        self._domains: list[list[Guard]] = []  # of these, that a hole has one value at a point
         self._none: list[Template] | None = None  # of each hole, when they were searched together and had no filling
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
-        first = _far_apart(problem, TIED) if large else problem.demands_of(few)
-        self.examples = Examples(problem, self._guards, self._hole, first, self._learn)
+        first = _far_apart(problem, TIED) if self._large else problem.demands_of(few)
+        self.examples = Examples(problem, self._values.guards, self._values.union, first, self._learn)
 
     def __enter__(self) -> Tables:
         return self
@@ -149,9 +116,12 @@ class Tables:
 
     def close(self) -> None:
         """Free the engines that propagate; may be called more than once."""
-        self._propagation.close()
-        if self._untied is not None:
-            self._untied.close()
+        self._values.close()
+
+    @property
+    def values(self) -> int:
+        """How many values the points have that clauses speak of."""
+        return self._values.count
 
     def engine(self, space: Space, node_limit: int | None = None) -> TablesOfSpace:
         """Return the search of one space; the search of the space before has ended."""
@@ -166,8 +136,8 @@ class Tables:
         self.space, self.node_limit = space, node_limit
         self.templates = self.problem.templates(space)
         self.nodes = self._reached = self.counterexamples = 0
-        self._here = self._guards.fresh()
-        for asked in self._asked:
+        self._here = self._values.guards.fresh()
+        for asked in self._values.asked:
             asked.failures[:] = 0
         self._found: set[tuple[bytes, ...]] = set()
         self._simplest: list[dict[bytes, Choice]] = [{} for _ in self.holes]
@@ -183,7 +153,7 @@ class Tables:
         if None not in ways:
             self._leave_out()
         for first in ways:
-            self._here = self._guards.fresh()
+            self._here = self._values.guards.fresh()
             failures = float(FIRST_FAILURES)
             while (root := self._root(first)) is not None:
                 self._failures_left = failures = failures * MORE_FAILURES
@@ -220,19 +190,9 @@ class Tables:
 
     def _learn(self) -> None:
         """Take the clauses of a demand, and what they ask of one hole alone."""
-        clauses = self._flush()
-        if self._untied is None:
-            self._one_of += self._projector.projections(clauses)
-
-    def _flush(self) -> list[list[Guard]]:
-        """Let what was asked for since the last time propagate, and return it."""
-        clauses = self._pending + self._guards.take()
-        if self._untied is not None:
-            self._fresh += clauses
-        clauses += self._domains
-        self._pending, self._domains = [], []
-        self._propagation.add(clauses)
-        return clauses
+        clauses = self._values.flush()
+        if not self._large:
+            self._one_of += self._values.projector.projections(clauses)
 
     def _root(self, first: int | None) -> _Node | None:
         """Return what is to be searched, None if nothing is left: all, or what has a hole first not of its first part.
@@ -257,56 +217,29 @@ class Tables:
         for spots in self._one_of[known:]:
             if spots[0].hole == number and functions.count:
                 lines = sorted({spot.line for spot in spots})
-                allowed = np.zeros((len(lines), self.sizes[number]), np.bool_)
+                allowed = np.zeros((len(lines), self._values.sizes[number]), np.bool_)
                 for spot in spots:
                     allowed[lines.index(spot.line), spot.value] = True
-                functions = functions.keep_any(self._asked[number].places[lines], allowed)
+                functions = functions.keep_any(self._values.asked[number].places[lines], allowed)
         self._functions[number, part] = functions, len(self._one_of)
         return functions
-
-    # -- values ---------------------------------------------------------------------------------------------
-
-    def _hole(self, number: int, point: Point) -> Union:
-        """Return the union of all values at a point: one guard each, tied by no template."""
-        found = self._unions.get((number, point))
-        if found is None:
-            self._pending += self._guards.take()
-            found = self._unions[number, point] = free_union(self._guards, self.holes[number])
-            self._domains += self._guards.take()
-            place = self._place_of[number].get(point)
-            if place is None:  # a point of threads that do not run: what the hole is there makes no difference
-                return found
-            guards = [found.values[value] for value in range(self.sizes[number])]
-            self._projector.add(number, len(self._asked[number].points), guards)
-            self._asked[number].add(point, place, guards, self.values + 1)
-            self._number_of |= {guard: self.values + 1 + value for value, guard in enumerate(guards)}
-            self.values += len(guards)
-        return found
-
-    def _numbers(self) -> Places:
-        """Return, by guard, negative ones from the end, the number of the value that it stands for; 0 for others."""
-        size = 2 * self._guards.variables + 1
-        if len(self._by_guard) != size:
-            self._by_guard = np.zeros(size, np.intp)
-            self._by_guard[list(self._number_of)] = list(self._number_of.values())
-        return self._by_guard
 
     # -- two holes that must agree --------------------------------------------------------------------------
 
     def _two_lists(self, root: _Node) -> tuple[FunctionTable, FunctionTable] | None:
         """Return the functions of both holes one by one, if there are two, and large ones."""
-        if self._untied is None:
+        if not self._large:
             return None
         some = [
             listed(left, lambda line, asked=asked: int(asked.places[line]))  # type: ignore[misc]
-            for left, asked in zip(root.left, self._asked, strict=True)
+            for left, asked in zip(root.left, self._values.asked, strict=True)
         ]
         return (some[0], some[1]) if some[0] is not None and some[1] is not None else None
 
     def _joined(self, root: _Node, tables: tuple[FunctionTable, FunctionTable]) -> Iterator[Candidate]:
         """Yield the right fillings of two holes, of whose functions those are compared that agree."""
         join, tried = Join(tables), set[tuple[Choice, ...]]()
-        self._relate(join, self._lines())
+        self._relate(join, self._values.lines())
         while True:
             for pair in join.pairs():
                 look()
@@ -319,66 +252,31 @@ class Tables:
                 self._leaves.append([_alike(some, every) for some, every in zip(left, root.left, strict=True)])
                 if len(self._leaves) >= self._together:
                     yield from self._settle()
-                if some := self._spoken_of():
+                if some := self._values.spoken_of():
                     self._relate(join, some)
                     break
             else:
                 return
 
-    def _lines(self) -> list[HolePoint]:
-        return [HolePoint(hole, line) for hole, asked in enumerate(self._asked) for line in range(len(asked.points))]
-
-    def _spoken_of(self) -> list[HolePoint]:
-        """Return the points of which clauses speak that came since values were related."""
-        self._flush()
-        spoken = {self._number_of.get(abs(guard), 0) for clause in self._fresh for guard in clause}
-        numbers = ((line, self._asked[line.hole].numbers[line.line].tolist()) for line in self._lines())
-        return [line for line, some in numbers if not spoken.isdisjoint(some)]
-
     def _relate(self, join: Join, lines: Sequence[HolePoint]) -> None:
-        """Tell a join what the values at some points exclude.
-
-        That a hole has one value at a point is known, so that no clauses have to say it: what they imply is short.
-        """
-        assert self._untied is not None
-        self._flush()
-        self._untied.add(self._fresh)
-        self._fresh = []
-        every = self._lines()
-        numbers = [(line, self._asked[line.hole].numbers[line.line]) for line in every]
-        line_of = np.zeros(self.values + 1, np.intp)
-        for place, (_, some) in enumerate(numbers):
-            line_of[some] = place
+        """Tell a join what the values at some points exclude."""
+        self._values.relate()
         tied = set[HolePoint]()
         for line in lines:
-            if line in tied:
-                continue
-            look()
-            guards = self._asked[line.hole].guards[line.line].tolist()
-            excluded = np.zeros((len(guards), self.values + 1), np.bool_)
-            for row, guard in zip(excluded, guards, strict=True):
-                implied = self._untied.implied([guard])
-                for other in [TRUE] if implied is None else implied:
-                    number = self._number_of.get(abs(other), 0)
-                    if implied is None:
-                        row[:] = True
-                    elif number and other > 0:
-                        row[numbers[line_of[number]][1]] = True
-                        row[number] = False
-                    elif number:
-                        row[number] = True
-            for relation in relations(line, excluded, numbers):
-                join.add(relation)
-                if relation.is_permutation:
-                    tied.add(relation.other)
+            if line not in tied:
+                look()
+                for relation in self._values.relations_of(line):
+                    join.add(relation)
+                    if relation.is_permutation:
+                        tied.add(relation.other)
 
     def _agrees(self, left: Sequence[ListedXforms]) -> bool:
         """Say whether a function of each hole agrees with all clauses, as far as propagation goes."""
         holds = [self._here]
-        for asked, functions in zip(self._asked, left, strict=True):
+        for asked, functions in zip(self._values.asked, left, strict=True):
             (values,) = functions.values(asked.places)
             holds += asked.guards[np.arange(len(values)), values].tolist()
-        return self._propagation.implied(holds) is not None
+        return self._values.implied(holds) is not None
 
     # -- search ---------------------------------------------------------------------------------------------
 
@@ -401,12 +299,12 @@ class Tables:
                         yield from self._search(child, (*unless, -value))
                         searched.append((*unless, -value))
                         if (self.nodes - 1, self._reached) == before:
-                            self._asked[split.hole].failures[split.line] += 1
+                            self._values.asked[split.hole].failures[split.line] += 1
                             self._failures_left -= 1
                         if self._failures_left < 0:
                             raise _Afresh
                 except _Afresh:
-                    self._propagation.add(searched)
+                    self._values.exclude(searched)
                     raise
                 return
             apart = self._point_apart(node)
@@ -417,7 +315,7 @@ class Tables:
                     yield from self._settle()
                 return
             if self._cost(_choices(node.left)) is not None:
-                self._hole(*apart)  # now a point to search on
+                self._values.union(*apart)  # now a point to search on
 
     def _count_node(self) -> None:
         self.nodes += 1
@@ -430,7 +328,7 @@ class Tables:
         A hole with few functions left is tried function by function: at the point where they differ most.
         """
         best: tuple[tuple[float, int], _Split] | None = None
-        for hole, (asked, left) in enumerate(zip(self._asked, node.left, strict=True)):
+        for hole, (asked, left) in enumerate(zip(self._values.asked, node.left, strict=True)):
             values = node.allowed[asked.numbers].sum(axis=1)
             several = np.flatnonzero(values > 1)
             if not len(several):
@@ -446,14 +344,14 @@ class Tables:
 
     def _possible(self, node: _Node, split: _Split) -> list[Guard]:
         """Return the guards of the values that are left at a point."""
-        asked = self._asked[split.hole]
+        asked = self._values.asked[split.hole]
         found: list[Guard] = asked.guards[split.line][node.allowed[asked.numbers[split.line]]].tolist()
         return found
 
     def _take(self, node: _Node, split: _Split, value: Guard) -> None:
         """Keep, of the hole that is split, the functions that have a value, before anything else follows from it."""
         self._grow(node)
-        asked = self._asked[split.hole]
+        asked = self._values.asked[split.hole]
         line = asked.numbers[[split.line]]
         node.allowed[line] = asked.guards[[split.line]] == value
         node.left[split.hole] = node.left[split.hole].keep(asked.places[[split.line]], node.allowed[line])
@@ -493,9 +391,9 @@ class Tables:
     def _point_apart(self, node: _Node) -> tuple[int, Point] | None:
         """Return a hole and a point at which functions that are alike so far differ, if there is one."""
         for number, (left, points) in enumerate(zip(node.left, self.problem.points, strict=True)):
-            if len(self._asked[number].points) == len(points) or left.count == 1:
+            if len(self._values.asked[number].points) == len(points) or left.count == 1:
                 continue
-            every = np.ones((len(points), self.sizes[number]), np.bool_)
+            every = np.ones((len(points), self._values.sizes[number]), np.bool_)
             several = np.flatnonzero(left.given(np.arange(len(points)), every).sum(axis=1) > 1)
             if len(several):
                 return number, points[several[0]]
@@ -506,18 +404,18 @@ class Tables:
     def _propagate(self, node: _Node) -> bool:
         """Rule out values until nothing follows any more; False where nothing is left."""
         look()
-        self._flush()
+        self._values.flush()
         self._grow(node)
         while True:
-            implied = self._propagation.implied(node.holds)
+            implied = self._values.implied(node.holds)
             if implied is None:
                 return False
             before, tried = node.allowed, len(node.holds)
             node.allowed = before.copy()
-            node.allowed[self._numbers()[-np.fromiter(implied, np.int32, len(implied))]] = False
+            node.allowed[self._values.numbers()[-np.fromiter(implied, np.int32, len(implied))]] = False
             node.allowed[0] = True  # where guards are that stand for no value
             changed = before != node.allowed
-            for number, asked in enumerate(self._asked):
+            for number, asked in enumerate(self._values.asked):
                 lines = np.flatnonzero(changed[asked.numbers].any(axis=1))
                 if len(lines):
                     allowed = node.allowed[asked.numbers[lines]]
@@ -531,9 +429,9 @@ class Tables:
     def _grow(self, node: _Node) -> None:
         """Make a node know the points that came since it was looked at."""
         known = len(node.allowed)
-        if known <= self.values:
-            node.allowed = np.append(node.allowed, np.ones(self.values + 1 - known, np.bool_))
-            for number, asked in enumerate(self._asked):
+        if known <= self._values.count:
+            node.allowed = np.append(node.allowed, np.ones(self._values.count + 1 - known, np.bool_))
+            for number, asked in enumerate(self._values.asked):
                 if len(fresh := np.flatnonzero(asked.numbers[:, 0] >= known)):
                     self._rule_out(node, number, fresh)
 
@@ -541,7 +439,7 @@ class Tables:
         """Rule out the values that no function left of a hole has at some of its points."""
         if not len(lines):
             return
-        asked = self._asked[number]
+        asked = self._values.asked[number]
         values = asked.numbers[lines]
         allowed = node.allowed[values]
         given = node.left[number].given(asked.places[lines], allowed)

@@ -67,7 +67,7 @@ def test_no_right_filling_is_left_out(sketch: str, struct_size: int, space: Spac
     with Tables(problem, None, quiet) as tables:
         solutions = [problem.answers(tables.templates, c.choices) for c in tables.candidates(space)]
         for some in tables._one_of:
-            points = [tables._asked[spot.hole].points[spot.line] for spot in some]
+            points = [tables._values.asked[spot.hole].points[spot.line] for spot in some]
             for answers in solutions:
                 assert any(dict(answers[s.hole])[p] == s.value for s, p in zip(some, points, strict=True))
         every = [made.functions(points) for made, points in zip(tables.templates, problem.points, strict=True)]
