@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle import maximum, minimum, solve
+from swizzle import maximum, minimum, solve, where
 from swizzle.commands.cli import execute
 from swizzle.language.element_types import MAX_ELEMENTS
 from swizzle.sketches.loading import load
@@ -90,7 +90,7 @@ def test_the_laws_are_those_of_terms() -> None:
     rows = rows_below("| one term | another | the same? |")
     assert len(rows) >= 15
     for *pair, verdict in rows:
-        values = [eval(text, {"minimum": minimum, "maximum": maximum, **names}) for text in pair]
+        values = [eval(text, {"minimum": minimum, "maximum": maximum, "where": where, **names}) for text in pair]
         left, right = (v.term if isinstance(v, Datum) else terms.const(v) for v in values)
         assert (verdict == "yes") is (left == right), pair
 

@@ -208,12 +208,38 @@ class Normal(Rings):
                 found = self._extreme_or_absolute(op[3:], (less, args[0]), b, a)
             if found is not None:
                 return found
+        (made_by, (one, *values)), (made_too, (two, *others)) = (
+            (op, args or (0,)) for op, args in (self.terms.nodes[term] for term in (a, b))
+        )
+        if made_by.startswith("select.") and (made_by, values) == (made_too, others):
+            either = (
+                self.conjunction("pred", condition, one),
+                self.conjunction("pred", self.inverted("pred", condition), two),
+            )
+            return self.select(kind, self.disjunction("pred", *either), *values)
+        for chosen, other in ((a, b), (b, a)):
+            further = self._choice_between(kind, chosen, other)
+            if further is not None:
+                first = condition if chosen == a else self.inverted("pred", condition)
+                return self.select(kind, self.conjunction("pred", first, further[0]), further[1], other)
         for chosen, other, join in ((a, b, self.conjunction), (b, a, self.disjunction)):  # two conditions of one choice
             made_by, (further, *values) = self.terms.nodes[chosen][0], self.terms.nodes[chosen][1] or (0,)
             if made_by.startswith("select.") and other == values[1 if join == self.conjunction else 0]:
                 return self.select(kind, join("pred", condition, further), *values)
         real = "f" if self.is_real(a) or self.is_real(b) else "b"
         return self.terms.apply(f"select.{real}{width(kind)}", (condition, a, b))
+
+    def _choice_between(self, kind: str, term: Term, other: Term) -> tuple[Term, Term] | None:
+        """Write a minimum, maximum or absolute value as a choice between a value and another one: when, and which."""
+        op, args = self.terms.nodes[term]
+        name, _, own = op.partition(".")
+        own = f"f{width(kind)}" if is_float(own) else own
+        if name in ("min", "max") and len(args) == 2 and other in args and width(own) == width(kind):
+            value = args[args[0] == other]
+            return self.less(own, *((value, other) if name == "min" else (other, value))), value
+        if name == "abs" and args[0] in (other, self.scaled(own, -1, other)):
+            return self.less(own, other, self.terms.const(0)), self.scaled(own, -1, other)
+        return None
 
     def _next_below(self, kind: str, term: Term) -> Term | None:
         """Return the number before an integer constant; None where there is none."""

@@ -6,19 +6,21 @@ idempotent ones, those that are there an odd number of times for `^`), flattened
 holds them in their order. Constants are folded and identities dropped. A user's operator folds no constants, as its
 meaning may depend on the type. A sum holds each item once, with a coefficient; numbers distribute over sums, so that
 equal linear forms are one term. Canonicalisation is sound and incomplete: `a * (b + c)` and `a * b + a * c` stay
-different.
+different. Of a choice by several comparisons the order in which they are asked does not matter
+(`symbolic.algebra.choices`).
 """
 
 from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
+from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
 from symbolic.errors import SwizzleError
@@ -45,9 +47,11 @@ class Terms:
         self._constants: set[Term] = set()
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
         self._primitives: dict[Term, tuple[Term, Any]] = {}
+        self.choices = Choices(self)
         self.one = self.const(1)
 
-    def _intern(self, op: str, args: tuple[Any, ...]) -> Term:
+    def intern(self, op: str, args: tuple[Any, ...]) -> Term:
+        """Return the term of a node as it stands."""
         key = (op, args)
         found = self._index.get(key)
         if found is None:
@@ -57,11 +61,11 @@ class Terms:
 
     def atom(self, array: str, index: int) -> Term:
         """Return the variable that stands for element `index` (row-major) of an input array."""
-        return self._intern("atom", (array, index))
+        return self.intern("atom", (array, index))
 
     def const(self, value: Any) -> Term:
         """Return a number."""
-        found = self._intern("const", (value,))
+        found = self.intern("const", (value,))
         self._constants.add(found)
         return found
 
@@ -87,17 +91,17 @@ class Terms:
         if law is None:
             if op.startswith(WIDEN) and self._is_narrow(args[0]):
                 return args[0]
-            return self._intern(op, tuple(args))
+            return self.choices.apply(op, *args) if is_choice(op) else self.intern(op, tuple(args))
         nodes, constants = self.nodes, self._constants
         if len(args) == 2:  # the common case, and one in which there is nothing to do
             a, b = args
             if nodes[a][0] != op and nodes[b][0] != op and a not in constants and b not in constants and a != b:
                 if law.order != "linear" and op != "*":
-                    return self._intern(op, (a, b) if a < b or law.order == "sequence" else (b, a))
+                    return self.intern(op, (a, b) if a < b or law.order == "sequence" else (b, a))
                 if op == "*" and nodes[a][0] != "+" != nodes[b][0]:
-                    return self._intern(op, (a, b) if a < b else (b, a))
+                    return self.intern(op, (a, b) if a < b else (b, a))
                 if op == "+" and self.scale(a)[0] != self.scale(b)[0]:
-                    return self._intern(op, (a, b) if a < b else (b, a))
+                    return self.intern(op, (a, b) if a < b else (b, a))
         constant = law.identity
         items: list[Term] = []
         for arg in args:
@@ -135,12 +139,19 @@ class Terms:
             return self.const(law.identity)
         if len(items) == 1:
             return items[0]
-        return self._intern(op, tuple(sorted(items) if law.commutes else items))
+        return self.intern(op, tuple(sorted(items) if law.commutes else items))
 
     def _is_narrow(self, term: Term) -> bool:
         """Say whether a term is its own value in each type, so that nothing is lost before it is widened."""
         op, args = self.nodes[term]
         return op == "atom" or (op == "const" and 0 <= args[0] < 2**31)
+
+    def spellings(self, op: str, term: Term) -> Iterable[tuple[Term, ...]]:
+        """Return all arguments of which an operator that knows no law but those of choices makes a term."""
+        if is_choice(op):
+            return self.choices.spellings(op, term)
+        made_by, arguments = self.nodes[term]
+        return [arguments] if made_by == op else []
 
     # -- linear forms ---------------------------------------------------------------------------------------
 
@@ -181,10 +192,10 @@ class Terms:
             for _, number in parts:
                 constant = folded(operator.mul, constant, number)
             items = [part for part, _ in parts]
-        whole = items[0] if len(items) == 1 else self._intern("*", tuple(sorted(items)))
+        whole = items[0] if len(items) == 1 else self.intern("*", tuple(sorted(items)))
         if constant == 1:
             return whole
-        found = self._intern("*", tuple(sorted((*items, self.const(constant)))))
+        found = self.intern("*", tuple(sorted((*items, self.const(constant)))))
         if is_finite(constant):
             self._scales[found] = (whole, constant)
         return found

@@ -136,10 +136,11 @@ class TermValues:
             return self._true if key == term else self._false
         if find_law(key.op) is not None:
             return self._reduced_may_be(key, term)
-        op, args = self.terms.nodes[term]
-        if op != key.op or len(args) != len(key.operands):
-            return self._false
-        return both(*(self._key_may_be(k, a) for k, a in zip(key.operands, args, strict=True)))
+        return some_of(
+            both(*(self._key_may_be(k, a) for k, a in zip(key.operands, args, strict=True)))
+            for args in self.terms.spellings(key.op, term)
+            if len(args) == len(key.operands)
+        )
 
     def _reduced_may_be(self, key: Applied, term: Term) -> FNode:
         """Take what is known off the wanted term, and ask whether the bag is the rest."""

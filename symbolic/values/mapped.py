@@ -8,6 +8,7 @@ from functools import cached_property, partial, reduce
 from math import prod
 from typing import Any
 
+from symbolic.algebra.choices import CHOOSING, is_choice
 from symbolic.algebra.operator_laws import Law, find_law
 from symbolic.algebra.tally import Held, Is, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms
@@ -85,7 +86,7 @@ class Mapped(Data):
         """What an operator makes of a value that cannot fold with the other operand is made by that operator."""
         law = find_law(self.op)
         if law is None:
-            return frozenset((self.op,))
+            return CHOOSING if is_choice(self.op) else frozenset((self.op,))
         if self.by_items(t):
             return self._kinds_of_all(law, terms, t)
         sets, (position,) = self._sets(t)
@@ -158,10 +159,9 @@ class Mapped(Data):
             return guards.any(self._are(encoding, t, chosen) for chosen in self._combinations(t, term))
         if find_law(op) is not None:
             return is_reduction(self, "+" if multiple else op, encoding, t, term)
-        made_by, arguments = terms.nodes[term]
         unchanged = op.startswith(WIDEN) and terms.apply(op, (term,)) == term
         found = is_term(self.operands[0], encoding, t, term) if unchanged else FALSE
-        return guards.any((found, self._are(encoding, t, arguments))) if made_by == op else found
+        return guards.any((found, *(self._are(encoding, t, chosen) for chosen in terms.spellings(op, term))))
 
     def _are(self, encoding: Encoding, t: int, chosen: Sequence[Term]) -> Guard:
         """Return the guard that the operands are these terms."""
@@ -248,9 +248,7 @@ class Mapped(Data):
     def _combinations(self, t: int, term: Term) -> Iterator[tuple[Term, ...]]:
         """Yield the operands' values that give a term."""
         if isinstance(self.op, FunctionName) and term != UNWRITTEN:  # equal arguments are all that is known of it
-            made_by, arguments = self.terms.nodes[term]
-            if made_by == self.op:
-                yield arguments
+            yield from self.terms.spellings(self.op, term)
             return
         sets, positions = self._sets(t)
         for chosen in itertools.product(*(sorted(s) for s in sets if s is not None)):

@@ -159,6 +159,32 @@ def test_selects_that_are_extremes() -> None:
         assert n.select(kind, below, a, zero) not in (a, zero)
 
 
+@pytest.mark.parametrize("kind", ["s32", "f32"])
+def test_conditions_of_one_choice_may_be_asked_in_any_order(kind: str) -> None:
+    """Also where the inner choice is a minimum, a maximum or an absolute value, and where both sides choose alike."""
+    n, t = fresh()
+    name = "a" if kind == "s32" else "x"
+    a, b, c, d = (t.atom(name, i) for i in range(4))
+    p, zero = n.less(kind, c, d), t.const(0)
+    for below, value in (
+        (n.less(kind, a, b), a),
+        (n.less(kind, b, a), a),
+        (n.less(kind, a, zero), n.scaled(kind, -1, a)),
+    ):
+        other = a if value != a else b
+        inner = n.select(kind, below, value, other)
+        assert t.nodes[inner][0].startswith(("min", "max", "abs"))
+        assert n.select(kind, p, inner, other) == n.select(kind, below, n.select(kind, p, value, other), other)
+        not_p = n.inverted("pred", p)
+        assert n.select(kind, not_p, other, inner) == n.select(kind, p, inner, other)
+    q, r = n.less(kind, a, b), n.less(kind, b, c)
+    inner = n.select(kind, r, a, d)
+    ways = [
+        n.select(kind, first, inner, n.select(kind, second, inner, d)) for first, second in ((p, q), (q, p))
+    ]  # fmt: skip
+    assert ways[0] == ways[1] == n.select(kind, r, n.select(kind, n.disjunction("pred", p, q), a, d), d)
+
+
 @pytest.mark.parametrize("kind", ["s32", "u32", "s64", "u64"])
 def test_comparisons_with_numbers_have_one_form(kind: str) -> None:
     """`4 < x` is not `x < 5`; at the least and the greatest number there is no next one."""
