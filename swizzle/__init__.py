@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from swizzle.costs.cost import Cost, Filled
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
-    from swizzle.language.mathematics import math, where
+    from swizzle.language.mathematics import gather, math, where
     from swizzle.language.operators import Operator, operator
     from swizzle.language.parameters import parameter, sw_pad
     from swizzle.language.surface import (
@@ -53,7 +53,7 @@ _LIVES_IN = {
     "swizzle.costs.cost": "Cost Filled",
     "swizzle.language.cuda_namespace": "cuda",
     "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i32 i64 u32 u64",
-    "swizzle.language.mathematics": "math where",
+    "swizzle.language.mathematics": "gather math where",
     "swizzle.language.operators": "Operator operator",
     "swizzle.language.parameters": "parameter sw_pad",
     "swizzle.language.surface": "Accumulator accumulator block_load block_store maximum minimum permute_local sw_cond "
@@ -88,6 +88,7 @@ __all__ = [
     "f16",
     "f32",
     "f64",
+    "gather",
     "i32",
     "i64",
     "layouts",

@@ -106,7 +106,7 @@ class ExpressionPrinter(Struct):
                 if not inside:
                     return CText(element, PRIMARY)
                 assert self.tiles is not None
-                return CText(f"{inside} ? {element} : {literal(self.tiles.filler, dtype)}", TERNARY, "?")
+                return CText(f"{inside} ? {element} : {literal(self.tiles.filler_of(array), dtype)}", TERNARY, "?")
             case ir.Shuffle():
                 return self._shuffle(expr, facts)
             case ir.AccumulatorValue(accumulator=accumulator, indices=indices):
@@ -214,6 +214,8 @@ class ExpressionPrinter(Struct):
     def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
         """Return a call. What a choice chooses from are arguments, as both are computed."""
         row, dtype = expr.function.row, expr.dtype
+        if row.array:
+            return self._gathered(expr, facts)
         if not row.compares:
             arguments = ", ".join(self.text(operand, facts) for operand in expr.operands)
             return CText(f"{row.cuda[dtype]}({arguments})", PRIMARY)
@@ -223,6 +225,17 @@ class ExpressionPrinter(Struct):
         condition = f"{self.text(a, facts, level)} {row.compares} {self.text(b, facts, level + 1)}"
         then, otherwise = (self._exactly(value, facts) for value in values)
         return CText(f"chosen({condition}, {then}, {otherwise})", PRIMARY)
+
+    def _gathered(self, expr: ir.Apply, facts: Facts) -> CText:
+        """Return a load by data: `x[columns[i]]`, of several dimensions row-major."""
+        row, flat = expr.function.row, CText("0", PRIMARY)
+        for operand, extent in zip(expr.operands, row.shape, strict=True):
+            steers = isinstance(operand, ir.Cast) and not operand.operand.dtype.is_data
+            last = self.print(operand.operand if steers and isinstance(operand, ir.Cast) else operand, facts)
+            if flat.text != "0":
+                last = CText(f"{flat.at(13)} * {extent} + {last.at(13)}", 12, "+")
+            flat = last
+        return CText(f"{self.names[row.array]}[{flat.text}]", PRIMARY)
 
     def _exactly(self, expr: Expr, facts: Facts) -> str:
         """Return data as an argument of a template, which must have its very type."""

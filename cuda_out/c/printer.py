@@ -185,6 +185,7 @@ class _File:
             return f"scalar {parameter.dtype.value}"
         aligned = self.statements.alignment(parameter.name)
         note = f", aligned to {aligned} bytes" if aligned > 1 else ""
+        note += f", each from 0 to {parameter.below - 1}" if parameter.below else ""
         return f"{parameter.role} {parameter.dtype.value}[{self._shape(parameter)}]{note}"
 
     def _kernel(self) -> tuple[str, list[Place | None]]:

@@ -136,7 +136,9 @@ class NumbaExpressions(Struct):
                     return CText(element, PRIMARY)
                 assert self.tiles is not None
                 return CText(
-                    f"{element} if {inside} else {self.literal(self.tiles.filler, dtype, expr)}", TERNARY, "if"
+                    f"{element} if {inside} else {self.literal(self.tiles.filler_of(array), dtype, expr)}",
+                    TERNARY,
+                    "if",
                 )
             case ir.Shuffle():
                 return self._shuffle(expr, facts)
@@ -149,6 +151,10 @@ class NumbaExpressions(Struct):
 
     def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
         row = expr.function.row
+        if row.array:
+            whole = [o.operand if isinstance(o, ir.Cast) and not o.operand.dtype.is_data else o for o in expr.operands]
+            indices = ", ".join(self.text(each, facts) for each in whole)
+            return CText(f"{self.names[row.array]}[{indices}]", PRIMARY)
         if not row.compares:
             call = ", ".join(self.text(operand, facts) for operand in expr.operands)
             name = row.numba

@@ -82,6 +82,9 @@ class _NoData:
     def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
         return operands[0]
 
+    def gather(self, array: str, cells: Lanes, base: Lanes, at: Lanes) -> Lanes:
+        return at
+
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         return a
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cuda_out.ptx.gathers import gather_name
 from cuda_out.ptx.kinds import KIND_OF, is_float, width
 from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.normal import Normal
@@ -44,6 +45,8 @@ class Expected:
             return self._converted(kind, DType(op.rpartition("_")[2]), args[0])
         if isinstance(op, FunctionName) and op.row.compares:
             return self._chosen(kind, op.row.compares, args)
+        if isinstance(op, FunctionName) and op.row.array:
+            return self._gathered(op.row.array, args[0])
         parts = [self.written_out(kind, arg) for arg in args]
         match op:
             case "+":
@@ -94,6 +97,12 @@ class Expected:
         condition = normal.less(compared, a, b) if op == "<" else normal.equal(compared, a, b)
         return normal.select(kind, condition, *(self.written_out(kind, arg) for arg in args[2:]))
 
+    def _gathered(self, array: str, place: Term) -> Term:
+        """Return an element that data chooses: a function of its place, a number of 64 bits."""
+        normal, source = self.normal, self._own_kind(place, "s32")
+        index = normal.add("s64", normal.extended(source, self.written_out(source, place)))
+        return normal.terms.apply(gather_name(array, KIND_OF[self.arrays[array]]), (index,))
+
     def _constant(self, kind: str, value: float) -> Term:
         """Return a constant as the printed text has it: rounded to its type."""
         if not is_float(kind):
@@ -126,6 +135,8 @@ class Expected:
             return KIND_OF[self.arrays[args[0]]]
         if op.startswith(("to_", WIDEN)):
             return KIND_OF[DType(op.rpartition("_")[2])]
+        if isinstance(op, FunctionName) and op.row.array:
+            return KIND_OF[self.arrays[op.row.array]]
         args = args[2:] if isinstance(op, FunctionName) and op.row.compares else args
         kinds = [self._own_kind(arg, "") for arg in args] if op != "const" else []
         found = [kind for kind in kinds if kind]

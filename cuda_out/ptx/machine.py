@@ -75,7 +75,8 @@ class PtxMachine:
         self.registers = Registers(shape, self.memory, deferred, kernel.registers)
         self.operators = operators or {}
         self.parameters: dict[str, int | Register] = {}
-        self.transfers = Transfers(self.registers, self.parameters)
+        self.kinds = {each.name: each.kind for each in arguments if isinstance(each, LaunchArray)}
+        self.transfers = Transfers(self.registers, self.parameters, self.kinds)
         self.arrays: dict[str, Region] = {}
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")

@@ -30,8 +30,8 @@ _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 class Normal(Rings):
     """Arithmetic on written-out terms, with the constants, comparisons and choices of both kinds of numbers."""
 
-    def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
-        super().__init__(terms, kinds)
+    def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int] | None = None) -> None:
+        super().__init__(terms, kinds, limits)
         self._real: dict[Term, bool] = {}
         self._read: dict[tuple[str, Term], Term] = {}
 

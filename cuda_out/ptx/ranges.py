@@ -12,10 +12,13 @@ UNBOUNDED: Final = 1 << 30
 
 
 class TermRanges:
-    """Bounds of terms over arrays whose elements have the types `kinds`; a bound holds in every wider type too."""
+    """Bounds of terms over arrays whose elements have the types `kinds`, and are below `limits` where that is declared.
 
-    def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
-        self.terms, self.kinds = terms, kinds
+    A bound holds in every wider type too.
+    """
+
+    def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int]) -> None:
+        self.terms, self.kinds, self.limits = terms, kinds, limits
         self._bounds: dict[Term, int] = {}
         self._zeros: dict[Term, int] = {}
 
@@ -30,8 +33,16 @@ class TermRanges:
         """Return the bound of a conjunction."""
         return min(map(self.bound, terms), default=UNBOUNDED)
 
+    def limit(self, term: Term) -> int:
+        """Return what an element of index data is below as declared, 0 for other terms."""
+        op, args = self.terms.nodes[term]
+        name = args[0] if op == "atom" else op[7:].partition(":")[0] if op.startswith("gather ") else ""
+        return self.limits.get(name, 0)
+
     def _bound(self, term: Term) -> int:
         op, args = self.terms.nodes[term]
+        if limit := self.limit(term):
+            return (limit - 1).bit_length()
         match op:
             case "const":
                 return args[0].bit_length() if isinstance(args[0], int) and args[0] >= 0 else UNBOUNDED
@@ -44,6 +55,10 @@ class TermRanges:
                 return max(map(self.bound, args))
             case "*":
                 return min(sum(map(self.bound, args)), UNBOUNDED)
+            case "+" if max(map(self.bound, args)) < UNBOUNDED:
+                return sum((1 << self.bound(arg)) - 1 for arg in args).bit_length()
+        if op.startswith(("min.s", "min.u", "max.s", "max.u")) and max(map(self.bound, args)) < UNBOUNDED:
+            return (min if op[:3] == "min" else max)(map(self.bound, args))
         if op.startswith("shr.u"):
             return width(op[4:]) - int(self.terms.nodes[args[1]][1][0])
         return int(op[4:]) if op.startswith("bits") else UNBOUNDED

@@ -32,14 +32,15 @@ LIMIT: Final = 4096
 
 
 class Rings:
-    """Sums, products, bits and shifts of written-out terms; `kinds` are the types of the input arrays' elements.
+    """Sums, products, bits and shifts of written-out terms; `kinds` are the types of the input arrays' elements, and
+    `limits` what index data is declared to be below.
 
     What is kept of a term: its polynomials in either ring, the sizes that read it as it is (`_narrow`), and whether it
     is an exclusive-or of conjunctions without masks (`_plain`), which is a set of conjunctions.
     """
 
-    def __init__(self, terms: Terms, kinds: Mapping[str, str]) -> None:
-        self.terms, self.kinds, self.ranges = terms, kinds, TermRanges(terms, kinds)
+    def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int] | None = None) -> None:
+        self.terms, self.kinds, self.ranges = terms, kinds, TermRanges(terms, kinds, limits or {})
         self._zero = terms.const(0)
         self._sums: dict[Term, Polynomial] = {}
         self._masks: dict[Term, Polynomial] = {}
@@ -101,6 +102,8 @@ class Rings:
         if op == "const":
             return term if source[0] == "s" else self.terms.const(args[0] & (1 << width(source)) - 1)
         if op == "atom" and self.kinds[args[0]] == source:
+            return term
+        if source[0] == "s" and self.ranges.bound(term) < width(source):
             return term
         if source[0] == "s":
             return self.terms.apply(f"sext.{source}", (term,))

@@ -318,7 +318,7 @@ class TileMachine(PtxMachine):
         symbols = self.registers.symbols
         registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices = symbols, tiles.indices
-        self.registers, self.transfers = registers, TileTransfers(registers, self.parameters)
+        self.registers, self.transfers = registers, TileTransfers(registers, self.parameters, self.kinds)
         self.transfers.cut_of = self.shape.block_of
         registers.totals = np.array(tiles.totals)[self.shape.block_of]
         self.transfers.windows = {name: (window, self.arrays[name]) for name, window in tiles.windows.items()}

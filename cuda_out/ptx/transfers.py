@@ -7,17 +7,23 @@ from collections.abc import Mapping
 import numpy as np
 
 from cuda_out.ptx.forms import InstructionForm, form
+from cuda_out.ptx.gathers import Gathers
+from cuda_out.ptx.indices import INDEX
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.memory import UNWRITTEN, WINDOWS, Broken, Lanes
 from cuda_out.ptx.registers import Register, Registers
-from cuda_out.ptx.syntax import Address, Group, Instruction, Name, Operand
+from cuda_out.ptx.syntax import Address, Group, Instruction, Name, NotInterpreted, Operand
 
 
 class Transfers:
-    """Moves values for some threads at a time; `parameters` are the kernel's, addresses and numbers."""
+    """Moves values for some threads at a time; `parameters` are the kernel's, addresses and numbers, and `kinds` the
+    element types of its arrays."""
 
-    def __init__(self, registers: Registers, parameters: Mapping[str, int | Register]) -> None:
+    def __init__(
+        self, registers: Registers, parameters: Mapping[str, int | Register], kinds: Mapping[str, str]
+    ) -> None:
         self.registers, self.parameters = registers, parameters
+        self.gathers = Gathers(registers.deferred.normal, kinds)
         self.shape, self.memory = registers.shape, registers.memory
 
     def move(self, instruction: Instruction, at: Lanes) -> None:
@@ -73,9 +79,15 @@ class Transfers:
             return
         item = width(kind) // 8
         results = [(np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)) for _ in range(count)]
-        where = self._addresses(instruction, source, at)
-        for region, some, first in self.memory.cells(instruction, at, where, how, writes=False):
-            pieces = item // region.cell
+        data = self._by_data(instruction, source, how, at)
+        for lane, term in data.items():
+            results[0][1][lane] = term
+        known = (
+            np.array([lane for lane in range(len(at)) if lane not in data], np.int64) if data else np.arange(len(at))
+        )
+        where = self._addresses(instruction, source, at[known])
+        for region, among, first in self.memory.cells(instruction, at[known], where, how, writes=False):
+            some, pieces = known[among], item // region.cell
             if "nc" in instruction.op:
                 region.constant |= set((first[:, None] + np.arange(pieces * count)).ravel().tolist())
             for number, (bits, terms) in enumerate(results):
@@ -94,6 +106,25 @@ class Transfers:
         targets = target.items if isinstance(target, Group) else (target,)
         for name, result in zip(targets, results, strict=True):
             self.registers.write(name, self.registers.extended(name, kind, result, at), at)
+
+    def _by_data(self, instruction: Instruction, operand: Operand, how: InstructionForm, at: Lanes) -> dict[int, int]:
+        """Return what the lanes load whose address depends on data, by their place among the threads."""
+        assert isinstance(operand, Address)
+        if operand.base in self.registers.symbols or how.space not in (None, "global"):
+            return {}
+        bits, terms = self.registers.read(Name(operand.base), "u64", at)
+        lanes = np.flatnonzero((terms > 0) & (terms < INDEX))
+        if len(lanes) == 0:
+            return {}
+        _, written = self.registers.deferred.written_out(bits[lanes], terms[lanes])
+        found: dict[int, int] = {}
+        for lane, term in zip(lanes.tolist(), written.tolist(), strict=True):
+            if term > 0:
+                if how.count != 1:
+                    raise NotInterpreted(f"{instruction}, several elements by data")
+                element = self.gathers.element(instruction, self.memory.regions, term, operand.offset, width(how.kind))
+                found[lane] = element
+        return found
 
     def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
         target, source = instruction.operands

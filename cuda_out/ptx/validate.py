@@ -58,7 +58,8 @@ class WrittenOut:
 
     def __init__(self, terms: Terms, parameters: Sequence[Parameter]) -> None:
         self.terms = terms
-        self.deferred = Notes(Normal(terms, {p.name: KIND_OF[p.dtype] for p in parameters}))
+        limits = {p.name: p.below for p in parameters if p.below}
+        self.deferred = Notes(Normal(terms, {p.name: KIND_OF[p.dtype] for p in parameters}, limits))
         self.expected = Expected(self.deferred.normal, {p.name: p.dtype for p in parameters})
 
 

@@ -42,6 +42,11 @@ class TileText(Struct, frozen=True):
     compute: str
     whole: str
 
+    def filler_of(self, array: str) -> int:
+        """Return what stands for an element beyond an array's end: of index data a number in its range."""
+        below = next(p.below for p in self.program.parameters if p.name == array)
+        return min(self.filler, below - 1) if below else self.filler
+
     @property
     def taken(self) -> tuple[str, ...]:
         """All names that were added to the program's."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from swizzle.specs.specification import inputs, outputs, returned
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, bounds_of
 from symbolic.algebra.residues import PRIME, Residue, Residues
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
@@ -45,8 +45,7 @@ def _random(parameter: Parameter, rng: np.random.Generator) -> Lanes:
         found[:] = [Residue(int(v)) for v in rng.integers(1, PRIME, len(found))]
         return found.reshape(parameter.shape)
     dtype: Any = np.dtype(NUMPY_DTYPES[parameter.dtype])
-    limits = np.iinfo(dtype)
-    return np.asarray(rng.integers(limits.min, limits.max, parameter.shape, dtype=dtype, endpoint=True))
+    return np.asarray(rng.integers(*bounds_of(parameter), parameter.shape, dtype=dtype, endpoint=True))
 
 
 def _flat(value: Any, parameter: Parameter) -> list[Any]:

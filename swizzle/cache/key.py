@@ -103,6 +103,8 @@ def normal_form(node: Any, names: dict[str, int]) -> Any:
             return node.value
         case OperatorName():
             return node.law.row
+        case FunctionName() if node.row.array:
+            return "gather", names.setdefault(node.row.array, len(names)), *node.row.shape
         case FunctionName():
             return node.row.row
         case Struct():
@@ -143,7 +145,7 @@ def term_digests(terms: Terms, names: Mapping[str, int], asked: Iterable[Term]) 
             law = find_law(op)
             if law is not None and law.commutes:
                 parts.sort()
-            head = heads.get(op) or heads.setdefault(op, f"{normal_form(op, {})} ".encode())
+            head = heads.get(op) or heads.setdefault(op, f"{normal_form(op, dict(names))} ".encode())
             text = head + b"".join(parts)
         digests[term] = blake(text, digest_size=16).digest()
     return digests

@@ -17,7 +17,7 @@ from swizzle.commands.emitted import check_emitted
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import FilledKernel, load_kernel
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.words import count
+from swizzle.solution.words import assumed, count
 from swizzle.specs.verify import explain_mismatch, verify
 from symbolic.errors import SwizzleError
 
@@ -61,6 +61,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
             return _answer(arguments, out, name, status, text, {"findings": lines})
         covered = f"{count(verdict.elements, 'output')} of {count(verdict.blocks, 'block')}"
         text = f"{name}: equal to its specification, verified for all inputs ({covered})\n"
+        text += "".join(f"  assumes {each}\n" for each in assumed(filled.program))
         status, details = DONE, dict[str, Any](outputs=verdict.elements, blocks=verdict.blocks)
         if arguments.emitted:
             saved = Path(arguments.target) if arguments.target.endswith(".json") else None

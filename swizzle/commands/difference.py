@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.specs.specification import inputs, numbers, outputs
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, bounds_of
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, FunctionName, Parameter, Program
 from symbolic.machine.machine import Machine
@@ -105,13 +105,16 @@ def _random(parameter: Parameter, rng: np.random.Generator, kind: Kind) -> Array
             return rng.integers(-8, 8, parameter.shape, endpoint=True).astype(dtype)
         scale = 1000.0 if kind == "extreme numbers" else 1.0
         return scale * rng.standard_normal(parameter.shape)
-    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    low, high = bounds_of(parameter)
     match kind:
         case "small numbers":
-            return rng.integers(max(low, -100), 100, parameter.shape, dtype=dtype, endpoint=True)
+            return rng.integers(max(low, -100), min(high, 100), parameter.shape, dtype=dtype, endpoint=True)
         case "arbitrary numbers":
             return rng.integers(low, high, parameter.shape, dtype=dtype, endpoint=True)
         case "extreme numbers":
             return rng.choice(
-                np.array(sorted({low, low + 1, max(low, -1), 0, 1, high - 1, high}), dtype), parameter.shape
+                np.array(
+                    sorted({low, min(low + 1, high), max(low, -1), 0, min(1, high), max(high - 1, 0), high}), dtype
+                ),
+                parameter.shape,
             )

@@ -69,7 +69,7 @@ def try_mutants(source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | 
     if not variants:
         return MutationOutcome(0, (), ())
     killed, same, unseen = 0, [], []
-    rounds = bool(functions_of(sizes[0].filled.program))  # then no numbers are exact
+    rounds = any(not name.row.array for name, _ in functions_of(sizes[0].filled.program))  # then no numbers are exact
     text, names = together(source.text, source.entry, variants, dispatch=False)
     ptx, validator = compile_to_ptx(with_opaque_calls(text)), SizesValidator(sizes, source.tiling)
     differences = _differences(source, sizes, variants, (ptx, names))

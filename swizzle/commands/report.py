@@ -61,6 +61,7 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             lines = [f"{result.sketch}: solved, verified for all inputs"]
             lines += [f"    {name} = {extent}" for name, extent in result.certificate.get("pads", {}).items()]
             lines += _solution_lines(result.best)
+            lines += [f"  assumes {each}" for each in result.certificate.get("assumed", ())]
             for title, line in zip_longest(["cost"], optimality(result, every_space), fillvalue=""):
                 lines.append(f"  {title:<7} {line}")
             for space in result.certificate.get("left_open", ()):

@@ -108,7 +108,10 @@ class Rounding:
     def keeps_infinities(self) -> bool:
         """Tell whether infinities in the inputs are infinities or no numbers in each precision: a function of
         mathematics may be 0 in single precision and tiny in double."""
-        return not any(isinstance(op, FunctionName) and not op.row.compares for op, _ in self.meaning.terms.nodes)
+        return not any(
+            isinstance(op, FunctionName) and not op.row.compares and not op.row.array
+            for op, _ in self.meaning.terms.nodes
+        )
 
     def divisor(self) -> int:
         """Return what all inputs should be a multiple of, so that quotients by whole constants are whole."""
@@ -179,6 +182,8 @@ def _combined(
             errors = max(n.error for n in v)
         case "abs":
             value, magnitude = abs(v[0].value), v[0].magnitude
+        case FunctionName() if op.row.array:
+            return _exact(float(given[op.row.array][int(v[0].value)]))
         case FunctionName():
             value, errors, magnitude = _function(op.row, [(n.value, n.error) for n in v], u, tiny, dtype)
         case _:

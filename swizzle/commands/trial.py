@@ -162,6 +162,8 @@ def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) 
     if parameter.dtype.is_float and kind not in ("whole numbers", "infinities"):
         scale = 2.0 ** (SCALES.get(kind, 0) * (4 if parameter.dtype is DType.F16 else 20))
         return np.asarray(scale * rng.standard_normal(parameter.shape)).astype(dtype)
+    if parameter.below:
+        return np.asarray(rng.integers(0, parameter.below, parameter.shape)).astype(dtype)
     if kind == "all magnitudes":
         bits: Array = np.asarray(rng.integers(0, 1 << 64, parameter.shape, np.uint64, endpoint=False)).astype(dtype)
         bits >>= rng.integers(0, 8 * dtype.itemsize, parameter.shape).astype(dtype)
@@ -178,7 +180,9 @@ def stays_whole(program: Program) -> bool:
     """Tell whether whole data gives whole results: no division of floats, no constant with a fraction."""
     for node in _nodes(program.body):
         match node:
-            case Binary(op="/") | Apply():
+            case Binary(op="/"):
+                return False
+            case Apply(function=function) if not function.row.array:
                 return False
             case Const(value=float(value)) if not value.is_integer():
                 return False

@@ -100,6 +100,9 @@ def _views(arrays: Mapping[Parameter, Any], program: Program) -> dict[Parameter,
         )
     for parameter, view in views.items():
         _check(parameter, view)
+    for parameter, array in arrays.items():
+        if parameter.below and not views[parameter].on_device:
+            _check_range(parameter, array)
     for (other, earlier), (parameter, view) in combinations(views.items(), 2):
         writes = {parameter.role, other.role} & {"out", "inout"}
         if writes and max(view.address, earlier.address) < min(view.end, earlier.end):
@@ -179,6 +182,18 @@ def _check(parameter: Parameter, view: _View) -> None:
         )
     if view.read_only and parameter.role in ("out", "inout"):
         raise _wrong(parameter, "is read-only, but the kernel writes it", "an array that can be written", "")
+
+
+def _check_range(parameter: Parameter, array: np.ndarray[Any, Any]) -> None:
+    """Refuse index data beyond its declared range; arrays on a device are taken at their word."""
+    wrong = array[(array < 0) | (array >= parameter.below)]
+    if wrong.size:
+        raise _wrong(
+            parameter,
+            f"holds {wrong.reshape(-1)[0]}",
+            f"index data from 0 to {parameter.below - 1}, as the sketch declares it",
+            "mend the indices, or declare the range that they have",
+        )
 
 
 def _dtype_name(typestr: str) -> str:

@@ -19,7 +19,7 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
-from swizzle.solution.words import optimality
+from swizzle.solution.words import assumed, optimality
 from symbolic.errors import printable
 from symbolic.ir.program import Program
 
@@ -131,6 +131,7 @@ def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[st
     if solution.holes:
         lines += ["", "Solution:"]
         lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in solution.holes]
+    claims = [*claims, *(f"Assumed of every call: {each}." for each in assumed(solution.program))]
     return [*lines, "", *claims, *_about_division(solution.program)]
 
 

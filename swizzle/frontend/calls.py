@@ -14,6 +14,7 @@ from typing_extensions import assert_never
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.functions import read_function, read_where
+from swizzle.frontend.gathers import read_gather
 from swizzle.frontend.operators import BOOL, INDEX, Value
 from swizzle.frontend.resolve import MISSING, element_type
 from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName
@@ -39,8 +40,8 @@ DECLARATIONS: Final[dict[str, Any]] = {
     "cuda.shared.array": cuda.shared.array,
 }
 FUNCTIONS: Final = (
-    "min, max, abs, where, len, f32(...) and its like, the functions of math and cuda, holes, accumulators, loads and "
-    "stores, device functions"
+    "min, max, abs, where, gather, len, f32(...) and its like, the functions of math and cuda, holes, accumulators, "
+    "loads and stores, device functions"
 )
 SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_sync": ("idx", "src_lane"),
@@ -69,6 +70,8 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     name, function = called(reader, node)
     if name == "where":
         return read_where(reader, positional(reader, node, name, 3, 3), place)
+    if name == "gather":
+        return read_gather(reader, positional(reader, node, name, 2, 4), node)
     if name in BY_SPELLING:
         return _hole(reader, BY_SPELLING[name], bind(reader, name, function, node), node)
     if name in SHUFFLES:

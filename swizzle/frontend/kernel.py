@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from swizzle.frontend import calls
 from swizzle.frontend.expressions import ExpressionReader
+from swizzle.frontend.gathers import check_gathers
 from swizzle.frontend.hole_flow import check_hole_arguments
 from swizzle.frontend.resolve import Launch
 from swizzle.frontend.scope import ArrayName, GivenName, Scope, StaticName
@@ -43,7 +44,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         else:
             scope.declare(name, GivenName(argument.dtype))
         place = kernel.keyword_place(name)
-        parameters.append(Parameter(name, argument.dtype, argument.shape, argument.role, place))
+        parameters.append(Parameter(name, argument.dtype, argument.shape, argument.role, place, argument.below))
     expressions = ExpressionReader(kernel, scope, launch, calls=calls)
     reader = StatementReader(expressions)
     try:
@@ -51,6 +52,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         body = (*reader.scratch, *body)
         _check_depth(body)
         check_hole_arguments(body)
+        check_gathers(body, parameters, expressions.holes, launch)
     except RecursionError:
         kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", fix="split its expressions")
     program = Program(

@@ -100,6 +100,8 @@ def coerce(value: Value, dtype: DType, what: str) -> Expr:
             f"{_noun(dtype)} made of thread coordinates, loop variables, constants and holes",
             f"a number that steers is a constant: {value.array}=64 in @sketch(...), or a parameter of the file"
             if isinstance(value, Load) and not value.indices
+            else "read a read-only array at an index that is data with gather(x, c), c=i32.below(64)[...]"
+            if what.startswith("an index of ") and not value.dtype.is_float
             else "data may be computed with, but it cannot steer; compute the indices and conditions without it",
         )
     fail(value.place, f"{what} is {describe(value)}", _noun(dtype), f"convert it: {dtype.value}(...)")

@@ -1,4 +1,5 @@
-"""Element types and array types: `f32`, `f32[130]`, `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`."""
+"""Element types and array types: `f32`, `f32[130]`, `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`,
+`i32.below(64)[130]`."""
 
 from __future__ import annotations
 
@@ -34,12 +35,13 @@ def kernel_only(name: str, depth: int = 3, fix: str = "") -> NoReturn:
 class ArrayType(Struct, frozen=True):
     """The type of an array parameter: `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`.
 
-    A scalar parameter, `f32.scalar`, has the shape `()`.
+    A scalar parameter, `f32.scalar`, has the shape `()`. Index data, `i32.below(64)[130]`, has a declared range.
     """
 
     dtype: DType
     shape: tuple[int, ...]
     role: Role
+    below: int = 0
 
     def __getitem__(self, shape: object) -> NoReturn:
         raise second_shape(self, shape, caller_place())
@@ -50,9 +52,14 @@ class ArrayRole(Struct, frozen=True):
 
     dtype: DType
     role: Role
+    below: int = 0
 
     def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
-        return ArrayType(self.dtype, checked_shape(shape, f"{self.dtype.value}.{self.role}", caller_place()), self.role)
+        return ArrayType(self.dtype, checked_shape(shape, self.spelling, caller_place()), self.role, self.below)
+
+    @property
+    def spelling(self) -> str:
+        return f"{self.dtype.value}.{f'below({self.below})' if self.below else self.role}"
 
 
 class ElementType(Struct, frozen=True):
@@ -82,6 +89,30 @@ class ElementType(Struct, frozen=True):
     def scalar(self) -> ArrayType:
         """One number, which the kernel takes by value."""
         return ArrayType(self.dtype, (), "in")
+
+    def below(self, limit: int) -> ArrayRole:
+        """An array of index data, for `gather`: each element is at least 0 and less than `limit`.
+
+        That is assumed of every call: `i32.below(64)[130]`.
+        """
+        return self.with_limit(limit, caller_place())
+
+    def with_limit(self, limit: object, place: Place | None) -> ArrayRole:
+        """Return the type of an array of index data, or raise what is wrong with its limit."""
+        name = self.dtype.value
+        if self.dtype.is_float:
+            raise SwizzleError(
+                f"{name}.below(...), a range of floats", place=place, expected="integers", fix="write i32.below(...)"
+            )
+        most = 1 << int(name[1:]) - (name[0] == "i")
+        if isinstance(limit, bool) or not isinstance(limit, Integral) or not 1 <= int(limit) <= most:
+            raise SwizzleError(
+                f"{name}.below({limit!r})",
+                place=place,
+                expected=f"an int from 1 to {most}: each element is at least 0 and less than it",
+                fix=f"write {name}.below(64)[...] for the indices of 64 elements",
+            )
+        return ArrayRole(self.dtype, "in", int(limit))
 
     def __call__(self, value: Any) -> Any:
         kernel_only(f"{self.dtype.value}(...)", fix="leave it out of a specification, whose numbers have no types")

@@ -7,12 +7,13 @@ are read as these.
 
 from __future__ import annotations
 
+from math import prod
 from types import SimpleNamespace
 from typing import Any, Final
 
-from symbolic.algebra.functions import FUNCTIONS, FunctionRow, applied
+from symbolic.algebra.functions import FUNCTIONS, FunctionRow, applied, gathered
 from symbolic.algebra.functions import where as where_row
-from symbolic.algebra.terms import pick
+from symbolic.algebra.terms import Datum, SymbolicArray, pick
 from symbolic.errors import SwizzleError
 
 
@@ -66,6 +67,38 @@ def where(condition: Any, then: Any, otherwise: Any) -> Any:
 
 def _where(op: str, a: Any, b: Any, then: Any, otherwise: Any) -> Any:
     return applied(where_row(op), [a, b, then, otherwise])
+
+
+def gather(x: Any, *indices: Any) -> Any:
+    """Return the element of a read-only array at an index that may be data: `gather(x, columns[i])`.
+
+    There is an index for each dimension. In a kernel, data among them must be within the extent by its declared range,
+    `columns=i32.below(64)[130]`. In a specification, `x` is one of its arrays.
+    """
+    shape = getattr(x, "shape", None)
+    if not shape or len(shape) != len(indices):
+        found = (
+            f"{len(indices)} {'index' if len(indices) == 1 else 'indices'} for an array of {len(shape)} dimensions"
+            if shape
+            else f"gather from a {type(x).__name__}"
+        )
+        raise SwizzleError(found, expected="gather(x, i), with an input array and an index for each dimension")
+    if isinstance(x, SymbolicArray):
+        return _gathered(x, indices)
+    for index, extent in zip(indices, shape, strict=True):
+        if not 0 <= int(index) < extent:
+            raise SwizzleError(f"gather at {int(index)} of an extent of {extent}", expected="indices within the array")
+    return x[tuple(map(int, indices))]
+
+
+def _gathered(x: SymbolicArray, indices: tuple[Any, ...]) -> Any:
+    """Return an element of an input by places that are data: a function of the place in the array, row-major."""
+    total: Any = x.offset
+    for at, index in enumerate(indices):
+        if not isinstance(index, Datum) and not 0 <= index < x.shape[at]:
+            raise IndexError(f"index {index} is out of bounds for {x.name} with size {x.shape[at]}")
+        total = total + index * prod(x.shape[at + 1 :])
+    return total.apply_function(gathered(x.name), [total]) if isinstance(total, Datum) else x[indices]
 
 
 _OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}

@@ -26,7 +26,7 @@ from swizzle.language.element_types import (
     u32,
     u64,
 )
-from swizzle.language.mathematics import math, where
+from swizzle.language.mathematics import gather, math, where
 from swizzle.language.operators import Operator
 from symbolic.algebra.operator_laws import LAWS
 
@@ -262,6 +262,7 @@ KERNEL_NAMES: Final[dict[str, Any]] = {
     "cuda": cuda,
     "math": math,
     "where": where,
+    "gather": gather,
     **{builtin.__name__: builtin for builtin in (range, enumerate, zip, len, min, max, abs)},
 }
 

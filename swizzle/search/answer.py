@@ -15,6 +15,7 @@ from swizzle.costs.sectors import Sectors
 from swizzle.problem.candidate import Candidate
 from swizzle.search.state import SearchState
 from swizzle.solution.solution import Result, Solution, SpaceName, Status
+from swizzle.solution.words import assumed
 from symbolic.ir.program import Program
 from symbolic.limits import Interruption, OutOfTime
 from templates.holes import SPACES
@@ -28,6 +29,8 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
     started = time.monotonic()
     candidates: list[Candidate] = []
     certificate: dict[str, Any] = {"proved": [claim.as_json() for claim in state.claims]}
+    if assumptions := assumed(state.sketch.program):
+        certificate["assumed"] = assumptions
     if state.best is not None and state.ranking is not None:
         candidates = [state.best]
         if state.all and state.limits.all_solutions:

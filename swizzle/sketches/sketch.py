@@ -144,9 +144,9 @@ def sketch(
 
     `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three. `warp_size` is a power of two from 1
     to 64; with 64, the sketch can be solved and checked, but not printed. A parameter is an array type, `f32[130]`
-    (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, a scalar's type, `f32.scalar` (one number, passed by
-    value), or an int that is a constant in the kernel. `ieee_division` keeps divisions of floats by constants, which
-    are else printed as products with the reciprocal.
+    (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, `i32.below(64)[130]` (index data, of a range that is
+    assumed), a scalar's type, `f32.scalar` (one number, passed by value), or an int that is a constant in the kernel.
+    `ieee_division` keeps divisions of floats by constants, which are else printed as products with the reciprocal.
     `filled_from` names sketches that are solved first; the holes of device functions that they solve are taken from
     their solutions. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
     """
@@ -386,15 +386,17 @@ def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
         f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
         place=kernel.keyword_place(name),
         expected="an array type, such as f32[130] or f32.out[128], or a scalar's, f32.scalar, or an int",
-        fix=_with_a_type(name, value, kind),
+        fix=_with_a_type(name, value, kind, getattr(value, "below", 0) if isinstance(value, ArrayRole) else 0),
     )
 
 
-def _with_a_type(name: str, value: Any, kind: str) -> str:
+def _with_a_type(name: str, value: Any, kind: str, below: int) -> str:
     if isinstance(value, float):
         return (
             f"write {name}=f32.scalar for a number that each call gives, or {name.upper()} = {value!r} above the sketch"
         )
+    if below:
+        return f"write {name}={kind}.below({below})[...] with its shape"
     if kind:
         return f"write {name}={kind}[...] with its shape, or {name}={kind}.scalar for one number"
     return f"write {name}=f32[...] with its shape"

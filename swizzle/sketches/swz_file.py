@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from swizzle.language.device_function import device_function
-from swizzle.language.element_types import ArrayType, checked_shape, second_shape
+from swizzle.language.element_types import ArrayType, ElementType, checked_shape, second_shape
 from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters
@@ -248,27 +248,45 @@ class SwzReader:
     def _option(self, node: ast.expr) -> Any:
         """Evaluate a sketch's argument: an array type, a scalar's, or an int or tuple of ints."""
         root: ast.expr = node.value if isinstance(node, ast.Subscript) else node
-        role = "in"
+        role, call = "in", root
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "below":
+            root = call.func
         if isinstance(root, ast.Attribute):
             role, root = root.attr, root.value
         if not isinstance(root, ast.Name) or root.id not in ELEMENT_TYPES:
             if isinstance(root, ast.Name) and root is not node and root.id not in self.names and (fix := here(root.id)):
                 self._fail(root, f"{root.id} is not an element type", "f32[128] or its like", fix)
             return self._evaluate(node)
-        if role not in ROLES and role != "scalar":
+        if root is not node and role == "below" and not isinstance(call, ast.Call):
+            self._fail(node, f"{root.id}.below without a limit", f"{root.id}.below(64)[...]", "write the limit")
+        if role not in ROLES and role not in ("scalar", "below"):
             self._fail(
                 node,
                 f"{root.id} has no role `{role}`",
-                "const, out, inout or scalar",
-                near(role, [*ROLES, "scalar"]) or f"write {root.id}.out for an output",
+                "const, out, inout, scalar or below(...)",
+                near(role, [*ROLES, "scalar", "below"]) or f"write {root.id}.out for an output",
             )
         element = ELEMENT_TYPES[root.id]
         if role == "scalar":
             if isinstance(node, ast.Subscript):
                 raise second_shape(element.scalar, self._evaluate(node.slice), self.source.place(node))
             return element.scalar
+        if role == "below":
+            return self._below(element, node, call)
         if not isinstance(node, ast.Subscript):
             return element
         shape = self._evaluate(node.slice)
         spelled = root.id if role == "in" else f"{root.id}.{role}"
         return ArrayType(element.dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role])
+
+    def _below(self, element: ElementType, node: ast.expr, call: ast.expr) -> Any:
+        """Evaluate `i32.below(64)[130]`, the type of index data."""
+        assert isinstance(call, ast.Call)
+        if len(call.args) != 1 or call.keywords:
+            name = element.dtype.value
+            self._fail(call, f"a wrong call of {name}.below", f"{name}.below(64)", "write one limit")
+        made = element.with_limit(self._evaluate(call.args[0]), self.source.place(call))
+        if not isinstance(node, ast.Subscript):
+            return made
+        shape = checked_shape(self._evaluate(node.slice), made.spelling, self.source.place(node))
+        return ArrayType(made.dtype, shape, made.role, made.below)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from swizzle.solution.solution import Result
+from symbolic.ir.program import Program
 
 
 def count(number: int, noun: str) -> str:
@@ -28,6 +29,11 @@ def cost_text(cost: Mapping[str, int]) -> str:
     ('3 accumulates', '1 accumulate')
     """
     return ", ".join(count(number, noun.removesuffix("s")) for noun, number in cost.items())
+
+
+def assumed(program: Program) -> list[str]:
+    """Return what is assumed of every call, a sentence for each array of index data."""
+    return [f"each element of {p.name} is from 0 to {p.below - 1}" for p in program.parameters if p.below]
 
 
 def proved_by_name(result: Result) -> dict[str, bool]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from swizzle.language.device_function import DeviceFunction
-from swizzle.language.mathematics import DataFunction, math, where
+from swizzle.language.mathematics import DataFunction, gather, math, where
 from swizzle.language.operators import Operator
 from swizzle.language.surface import ELEMENT_TYPES, maximum, minimum, zeros
 from swizzle.source.kernel_source import Source
@@ -246,6 +246,20 @@ def _computing(name: str, function: Callable[..., Any], count: int) -> Callable[
     return call
 
 
+def _gathering(_: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    if keywords or len(arguments) < 2 or not shape_of(arguments[0]) or not all(DIRECT[type(i)] for i in arguments[1:]):
+        raise SwizzleError(
+            "a wrong call of gather", place=site.where(), expected="gather(x, i), with an input array and its indices",
+            fix="give it an array of the kernel's, and an index for each of its dimensions",
+        )  # fmt: skip
+    try:
+        return gather(*arguments)
+    except SwizzleError as error:
+        raise SwizzleError(error.found, place=site.where(), expected=error.expected, fix=error.fix) from None
+    except IndexError as error:
+        raise SwizzleError(str(error), place=site.where(), expected="indices within the array") from None
+
+
 def _symbolic(name: str, machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]) -> Any:
     """Return a function of symbolic numbers, which are those of a serial loop."""
     if name == "where":
@@ -272,6 +286,7 @@ _MEANINGS: Final[dict[str, Any]] = {
 } | {
     "zeros": KnownFunction("zeros", _zeros),
     "where": KnownFunction("where", _computing("where", where, 3)),
+    "gather": KnownFunction("gather", _gathering),
     "math": Namespace("math", _MATH),
 }
 """What names mean that Python does not have, or has for numbers only."""

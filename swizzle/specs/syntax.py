@@ -76,7 +76,7 @@ METHODS: Final = ("append", "extend", "insert", "pop", "clear", "reverse", "copy
 """The methods of lists."""
 BUILTINS: Final = (
     "sum", "range", "len", "min", "max", "minimum", "maximum", "abs", "zip", "enumerate", "any", "all", "zeros", "list",
-    "tuple", "reversed", "map", "sorted", "divmod", "pow", "bool", "int", "where",
+    "tuple", "reversed", "map", "sorted", "divmod", "pow", "bool", "int", "where", "gather",
 )  # fmt: skip
 """The functions that the sequential part has without defining them."""
 NAMESPACES: Final = ("math",)

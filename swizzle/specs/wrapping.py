@@ -58,6 +58,9 @@ class Wrapping(Struct, frozen=True, eq=False):
     def __invert__(self) -> Any:
         return self ^ -1
 
+    def __int__(self) -> int:
+        return int(self.value)
+
     def __abs__(self) -> Wrapping:
         return self
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbolic.algebra.functions import gathered
 from symbolic.algebra.numbers import Lanes, conversion
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.algebra.orders import accumulation
@@ -44,6 +45,9 @@ class Canonical:
 
     def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
         return self.rows(function, np.stack(np.broadcast_arrays(*operands), axis=1))
+
+    def gather(self, array: str, cells: Lanes, base: Lanes, at: Lanes) -> Lanes:
+        return self.rows(gathered(array), at[:, None])
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if source is DType.INDEX:

@@ -2,8 +2,9 @@
 
 All that a proof knows of `math.exp` is that equal arguments give equal values. A row says how the function is called
 in sketches, CUDA and numba, what it is on NumPy's numbers, and how far CUDA's is from it at most; there is no second
-table. `where(a < b, x, y)` is such a function too, of four arguments. A row may be `defined`: what it means is then
-written with other operators and rows, which is what a proof sees, and it keeps its own spelling in printed text.
+table. `where(a < b, x, y)` is such a function too, of four arguments, and so is `gather(x, c)`, which reads an element
+of a read-only array whose index is data: the array's name is the function's. A row may be `defined`: what it means is
+then written with other operators and rows, which is what a proof sees, and it keeps its own spelling in printed text.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class FunctionRow(Struct, frozen=True):
     `numpy` is NumPy's name of the function, or a function on arrays, of double precision. `cuda` is its name for each
     type, `numba` that for numba.cuda. `ulp` are the largest errors of `cuda` in units of the last place, from the CUDA
     C++ Programming Guide (Mathematical Functions). `lipschitz` bounds the slope; None where the function is monotone in
-    each argument. `compares` is the comparison of a `where`. `shown` is how texts write a call, '' for
-    `math.name(a, b)`.
+    each argument. `compares` is the comparison of a `where`, `array` what a `gather` reads, which has the extents
+    `shape`. `shown` is how texts write a call, '' for `math.name(a, b)`.
     """
 
     symbol: str
@@ -42,18 +43,20 @@ class FunctionRow(Struct, frozen=True):
     lipschitz: float | None = None
     defined: Callable[..., Any] | None = None
     compares: str = ""
+    array: str = ""
+    shape: tuple[int, ...] = ()
     shown: str = ""
     types: frozenset[DType] = FLOATS
 
     @property
     def name(self) -> FunctionName:
         """The function as programs and terms hold it."""
-        return _name(self.symbol)
+        return FunctionName(self.symbol, self) if self.array else _name(self.symbol)
 
     @property
     def row(self) -> tuple[Any, ...]:
         """What terms, and so answers, depend on."""
-        return "function", self.symbol
+        return "function", self.symbol, *self.shape
 
     def takes(self, dtype: DType) -> bool:
         """Say whether the function has a meaning for data of this type."""
@@ -167,6 +170,19 @@ def where(op: str) -> FunctionRow:
     """Return the choice between two values by a comparison of two others. Numbers are totally ordered to a proof, as
     floats are real numbers: all that it knows is `<` and `==`."""
     return _WHERE[op]
+
+
+def gather(array: str, shape: tuple[int, ...]) -> FunctionRow:
+    """Return the function that reads an element of a read-only array of this shape by an index for each dimension."""
+    operands = tuple("ijk"[: len(shape)])
+    shown = f"gather({', '.join([array, *['{}'] * len(shape)])})"
+    return FunctionRow(f"gather {array}", operands, array=array, shape=shape, shown=shown, types=frozenset(DType))
+
+
+@cache
+def gathered(array: str) -> FunctionName:
+    """Return the function that terms have for `gather`: of one number, the place in the array, row-major."""
+    return FunctionRow(f"gather {array}", ("i",), array=array, shown=f"{array}[{{}}]", types=frozenset(DType)).name
 
 
 @cache

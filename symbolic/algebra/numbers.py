@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from symbolic.algebra.operator_laws import LAWS, Law, law_of
 from symbolic.algebra.terms import WIDEN
-from symbolic.ir.program import DType, FunctionName
+from symbolic.ir.program import DType, FunctionName, Parameter
 
 Lanes = npt.NDArray[Any]
 
@@ -30,6 +30,14 @@ NUMPY_DTYPES: dict[DType, type] = {
     DType.I64: np.int64,
     DType.U64: np.uint64,
 }
+
+
+def bounds_of(parameter: Parameter) -> tuple[int, int]:
+    """Return the least and the largest number that an array of integers may hold: of its type, or as declared."""
+    if parameter.below:
+        return 0, parameter.below - 1
+    info = np.iinfo(NUMPY_DTYPES[parameter.dtype])
+    return int(info.min), int(info.max)
 
 
 BINARY: dict[str, np.ufunc] = {
@@ -70,6 +78,7 @@ class Algebra(Protocol):
     def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes: ...
     def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes: ...
     def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes: ...
+    def gather(self, array: str, cells: Lanes, base: Lanes, at: Lanes) -> Lanes: ...
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes: ...
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes: ...
 
@@ -96,6 +105,11 @@ class Numbers:
     def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
         """Return a function of data (`symbolic.algebra.functions`)."""
         return np.asarray(function.row.on_numbers(list(operands)), NUMPY_DTYPES[dtype])
+
+    def gather(self, array: str, cells: Lanes, base: Lanes, at: Lanes) -> Lanes:
+        """Return elements of a read-only array by data, which may be anything where a thread is off."""
+        found: Lanes = cells[np.clip(base + at.astype(np.int64), 0, len(cells) - 1)]
+        return found
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         with np.errstate(all="ignore"):

@@ -140,7 +140,11 @@ class Binary(Struct, frozen=True):
 
 
 class Apply(Struct, frozen=True):
-    """A function of data: `math.exp(v)`, `where(a < b, x, y)`. All operands are evaluated."""
+    """A function of data: `math.exp(v)`, `where(a < b, x, y)`. All operands are evaluated.
+
+    `gather(x, c)` is one, too: a row that names a read-only array. It has an operand for each dimension of the array:
+    integer data within the extent, or an index that is made data by a `Cast`.
+    """
 
     function: FunctionName
     operands: tuple[Expr, ...]
@@ -365,7 +369,8 @@ Role: TypeAlias = Literal["in", "const", "out", "inout"]
 class Parameter(Struct, frozen=True):
     """An array parameter of the kernel. 'const' arrays are read-only and small (weights).
 
-    A scalar, which is passed by value, has the shape `()` and the role 'in': `Load(name, ())` reads it.
+    A scalar, which is passed by value, has the shape `()` and the role 'in': `Load(name, ())` reads it. Index data, of
+    integers, has a declared range, which is assumed: each element is at least 0 and less than `below`; 0 declares none.
     """
 
     name: str
@@ -373,6 +378,7 @@ class Parameter(Struct, frozen=True):
     shape: tuple[int, ...]
     role: Role
     place: Place
+    below: int = 0
 
     @property
     def is_scalar(self) -> bool:

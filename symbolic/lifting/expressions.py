@@ -305,7 +305,7 @@ class Expressions(Iteration):
                 if isinstance(each, float) or is_data(type(each)) or shape_of(each):
                     raise self.error(
                         at, f"an index that is {kind_of(each)}", "an int: sizes, loop variables and constants",
-                        "a specification computes with data; it does not index with it",
+                        "a specification computes with data; an input is read at an index that is data by gather(x, i)",
                     )  # fmt: skip
 
     def _slice(self, node: ast.Slice, state: State) -> slice:

@@ -13,15 +13,16 @@ that a counterexample found concretely can be ruled out symbolically.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from math import prod
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from typing_extensions import assert_never
 
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.functions import defined_with
+from symbolic.algebra.functions import defined_with, gathered
 from symbolic.algebra.numbers import Algebra, conversion
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
@@ -225,7 +226,11 @@ class Machine:
     def _address(self, node: Load | Store, mask: Vector) -> Vector:
         """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
         memory = self.memories[node.array]
-        indices = [self.index(i, mask) for i in node.indices]
+        linear = self._linear(node, memory, [self.index(i, mask) for i in node.indices], mask)
+        return lift(lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, memory.base)
+
+    def _linear(self, node: Load | Store | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector) -> Vector:
+        """Return each thread's place in an array, row-major, -1 where it is out of bounds."""
         linear: Vector = np.zeros(self.shape.count, np.int64)
         for extent, index in zip(memory.shape, indices, strict=True):
             step, steps = partial(extend, extent=extent), partial(extend_lanes, extent=extent)
@@ -241,17 +246,19 @@ class Machine:
             bad = np.flatnonzero(mask & (linear < 0))
             if len(bad):
                 t = int(bad[0])
-                where = ", ".join(str(i[t]) for i in indices if isinstance(i, np.ndarray))
+                given = [str(i[t]) for i in indices if isinstance(i, np.ndarray)]
+                for axis, operand in enumerate(node.operands if isinstance(node, Apply) else ()):
+                    given[axis] = given[axis] if _steers(operand) else "..."
+                where = ", ".join(given)
                 self.rules.violate(
                     node,
                     "bounds",
                     t,
-                    f"{node.array}[{where}] is out of bounds: {node.array} has shape {memory.shape} "
+                    f"{memory.name}[{where}] is out of bounds: {memory.name} has shape {memory.shape} "
                     f"({self.shape.describe(t)})",
                     "guard the access with `if`, or make the array larger",
                 )
-        base = memory.base
-        return lift(lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, base)
+        return linear
 
     def _load(self, node: Load, mask: Vector) -> DataVector:
         memory = self.memories[node.array]
@@ -387,6 +394,8 @@ class Machine:
             case Binary():
                 return self._binary(node, mask)
             case Apply(function, operands):
+                if function.row.array:
+                    return self._gather(node, mask)
                 values = [self.value(operand, mask) for operand in operands]
                 found = defined_with(partial(self._built, node), function.row, values)
                 return found  # type: ignore[no-any-return]
@@ -453,6 +462,32 @@ class Machine:
         if all(isinstance(o, np.ndarray) for o in operands):
             return self.algebra.apply(op, operands, node.dtype)
         return Mapped(self._canonical().terms, op, operands, node.place)
+
+    def _gather(self, node: Apply, mask: Vector) -> DataVector:
+        """Read elements of a read-only array by data; in terms that is a function of the place in it, row-major.
+
+        Data is within the extents, which the front end sees to; the indices among the operands are checked here.
+        """
+        row, memory = node.function.row, self.memories[node.function.row.array]
+        steered: list[Vector] = [np.zeros(self.shape.count, np.int64) for _ in row.shape]
+        total: DataVector | None = None
+        for axis, operand in enumerate(node.operands):
+            if _steers(operand):
+                steered[axis] = self.index(operand.operand, mask)
+                continue
+            stride = Const(prod(row.shape[axis + 1 :]), operand.dtype, node.place)
+            moved = Binary("*", operand, stride, operand.dtype, node.place)
+            value = self.data(operand if stride.value == 1 else moved, mask)
+            total = value if total is None else self._data("+", moved, total, value)
+        assert total is not None, "without data among the indices it is a load"
+        offset = self._linear(node, memory, steered, mask)
+        if isinstance(offset, Deferred):
+            total = self._data("+", moved, total, CastIndex(offset, self._canonical().terms.const))
+        elif offset.any():
+            total = self._data("+", moved, total, self.algebra.cast(offset, DType.INDEX, moved.dtype))
+        if isinstance(total, np.ndarray):
+            return self.algebra.gather(row.array, memory.data, memory.base, total)
+        return Mapped(self._canonical().terms, gathered(row.array), (total,), node.place)
 
     def _data(self, op: str, node: Unary | Binary | Apply, *operands: Value) -> DataVector:
         data: Any = operands
@@ -531,3 +566,8 @@ class Machine:
     def _canonical(self) -> Canonical:
         assert isinstance(self.algebra, Canonical), "open holes need canonical data"
         return self.algebra
+
+
+def _steers(operand: Expr) -> TypeGuard[Cast]:
+    """Say whether an operand of a gather is an index that was made data."""
+    return isinstance(operand, Cast) and not operand.operand.dtype.is_data

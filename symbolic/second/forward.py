@@ -9,6 +9,7 @@ one thread at a time, when it is asked for, and kept. It is slow and simple.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
-from symbolic.algebra.functions import defined_with
+from symbolic.algebra.functions import defined_with, gathered
 from symbolic.ir import program as ir
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.ir.program import DType, Expr, Program, Stmt
@@ -268,6 +269,27 @@ class Forward:
         self.must.append(Lazy(lambda t: self._if(mask, t, lambda: no(address(t).get(-1, self.false)))))
         return address
 
+    def _gather(self, node: ir.Apply, mask: Lazy) -> Lazy:
+        """Return an element that data chooses: a function of the element's place in the array, row-major."""
+        row, values = node.function.row, self.values
+        zero = ir.Const(0, DType.INDEX, node.place)
+        whole = [isinstance(o, ir.Cast) and not o.operand.dtype.is_data for o in node.operands]
+        pairs = list(zip(node.operands, whole, strict=True))
+        steered = tuple(o.operand if index and isinstance(o, ir.Cast) else zero for o, index in pairs)
+        kind = next(o.dtype for o, index in pairs if not index)
+        strides = [prod(row.shape[place + 1 :]) for place in range(len(row.shape))]
+        chosen = [(self._value(o, mask), n) for (o, index), n in zip(pairs, strides, strict=True) if not index]
+        offset = self._address(self.memories[row.array], steered, mask)
+
+        def compute(t: int) -> Any:
+            total = values.choose([(f, values.number(place, kind)) for place, f in offset(t).items()])
+            for value, stride in chosen:
+                scaled = values.apply("*", [values.number(stride, kind), value(t)], kind)
+                total = values.apply("+", [total, scaled], kind)
+            return values.apply(gathered(row.array), [total], node.dtype)
+
+        return Lazy(compute)
+
     def _if(self, mask: Lazy, t: int, then: Callable[[], FNode]) -> FNode:
         on = mask(t)
         return self.true if on.is_false() else some_of((no(on), then()))
@@ -347,6 +369,8 @@ class Forward:
                     return Lazy(lambda t: combine(safe, a(t), b(t)))
                 return Lazy(lambda t: combine(scalar, a(t), b(t)))
             case ir.Apply(function, operands):
+                if function.row.array:
+                    return self._gather(node, mask)
                 values = [self._value(operand, mask) for operand in operands]
 
                 def built(op: str, *of: Lazy) -> Lazy:

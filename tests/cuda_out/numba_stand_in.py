@@ -140,7 +140,8 @@ class Array:
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
 
     def _at(self, index: Any) -> tuple[int, ...]:
-        at = index if isinstance(index, tuple) else (index,)
+        given = index if isinstance(index, tuple) else (index,)
+        at = tuple(i.number if isinstance(i, Value) and i.type not in FLOATS else i for i in given)
         assert len(at) == len(self.shape) and all(isinstance(i, int) for i in at), at
         if not all(0 <= i < extent for i, extent in zip(at, self.shape, strict=True)):
             raise IndexError(f"{at} in an array of shape {self.shape}")

@@ -34,6 +34,7 @@ from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Axis, Program
+from symbolic.ir.walk import functions_of
 
 SpecFunction: TypeAlias = Callable[..., Any]
 MAX_CELLS: Final = 1 << 20
@@ -72,6 +73,8 @@ def any_length(
         grown = moves if isinstance(moves, NotTranslated) else extents(program, moves)
         if isinstance(grown, NotTranslated):
             refused.append(grown)
+        elif (by_data := _gathered(program, grown)) is not None:
+            refused.append(by_data)
         elif all(_apart(grown, other) for other in found):
             found.append(grown)
         else:
@@ -89,6 +92,16 @@ def any_length(
         except _No as no:
             reasons.append(str(no))
     return FixedSize(reasons[0], program.place)
+
+
+def _gathered(program: Program, grown: Extents) -> NotTranslated | None:
+    """Refuse that an array grows whose elements data chooses: the range of that data is declared for one extent."""
+    for function, _ in functions_of(program):
+        if function.row.array and any(grown.spans[function.row.array]):
+            place = next(p.place for p in program.parameters if p.name == function.row.array)
+            what = f"{function.row.array} grows along {grown.axis.axis}"
+            return NotTranslated(f"{what}, and data whose range is declared chooses its elements", place)
+    return None
 
 
 def _apart(one: Extents, other: Extents) -> bool:

@@ -58,6 +58,6 @@ def numbers_cut(whole: Program, spec: Callable[..., Any], program: Program, give
     for parameter in inputs(program):
         array = given[parameter.name]
         ends = [(0, after - extent) for extent, after in zip(array.shape, shapes[parameter.name], strict=True)]
-        padded[parameter.name] = np.pad(array, ends, constant_values=1) if ends else array
+        padded[parameter.name] = np.pad(array, ends, constant_values=parameter.below != 1) if ends else array
     found = numbers(whole, spec, padded)
     return {p.name: found[p.name][tuple(map(slice, p.shape))] for p in outputs(program)}

@@ -1,0 +1,299 @@
+"""`gather(x, c)`, an element of a read-only array at an index that is data, in all that a sketch becomes."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.ptx.tiles import TileValidator
+from cuda_out.ptx.validate import Validator, WrittenOut
+from cuda_out.tiling.tiling import Tiling
+from swizzle import Limits, Sketch, Solution, SwizzleError, gather, i32, load, solve
+from swizzle.audit.random_check import disagreement
+from swizzle.cache.key import key
+from swizzle.commands.difference import numeric_difference
+from swizzle.commands.trial import trials
+from swizzle.emit.emitters import cuda_source, origin
+from swizzle.emit.sizes import sizes_of
+from swizzle.frontend.gathers import _Ranges
+from swizzle.frontend.resolve import Launch
+from swizzle.language.parameters import Parameters
+from swizzle.problem.problem import Problem
+from swizzle.sketches.swz_file import read_swz
+from swizzle.specs.specification import Meaning, numbers
+from symbolic.algebra.numbers import NUMPY_DTYPES, Numbers
+from symbolic.errors import Place
+from symbolic.ir.program import Binary, Const, DType, Load, Parameter, Unary
+from tests.cuda_out.numba_stand_in import module
+
+needs_gcc = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
+needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+TEXT = """\
+@spec
+def ell_spec(values, columns, x):
+    return [sum(values[k, i] * gather(x, columns[k, i]) for k in range(3)) for i in range(columns.shape[1])]
+
+@sketch(spec=ell_spec, block=64, grid=2, values=f32[3, 128], columns=i32.below(50)[3, 128], x=f32[50], y=f32.out[128])
+def ell(values, columns, x, y):
+    i = cuda.grid(1)
+    out = accumulator(f32, outer="+", inner="*")
+    for k in range(3):
+        out.accumulate(values[k, i], gather(x, columns[?sw_xform(k, 3), i]))
+    y[i] = out.value
+
+@spec
+def table_spec(m, ids):
+    return [[gather(m, ids[i], j) + gather(m, min(ids[i] + 1, 6), 0) for j in range(8)] for i in range(4)]
+
+@sketch(spec=table_spec, block=(8, 4), m=i32[7, 8], ids=u32.below(7)[4], y=i32.out[4, 8])
+def table(m, ids, y):
+    j, i = cuda.grid(2)
+    c = cuda.shfl_sync(-1, ids[i], cuda.laneid)
+    y[i, j] = gather(m, c, ?sw_xform(j, 8)) + gather(m, min(c + 1, 6), 0)
+
+@spec
+def chain_spec(x, order, a, b):
+    return [gather(x, gather(order, where(a[i] < b[i], a[i], b[i]))) * 2 for i in range(32)]
+
+@sketch(spec=chain_spec, block=32, x=f64[20], order=i64.below(20)[16], a=i32.below(16)[32], b=i32.below(10)[32],
+        y=f64.out[32])
+def chain(x, order, a, b, y):
+    mine = cuda.local.array(2, i32)
+    t = cuda.laneid
+    mine[0] = a[t]
+    mine[1] = b[t]
+    low = mine[?sw_part(2, t)]
+    high = mine[?sw_part(2, t)]
+    y[t] = gather(x, gather(order, where(low < high, low, high))) * 2
+"""
+
+
+def sketches() -> dict[str, Sketch]:
+    return {sketch.name: sketch for sketch in read_swz(TEXT, "gathers.swz", Parameters())}
+
+
+SKETCHES = sketches()
+BEST: dict[str, Solution] = {}
+
+
+def best(name: str) -> Solution:
+    if name not in BEST:
+        BEST[name] = solve(SKETCHES[name]).best
+    return BEST[name]
+
+
+def printed(name: str) -> tuple[CudaSource, Any]:
+    solution = best(name)
+    sizes = sizes_of(solution.program, SKETCHES[name])
+    return cuda_source(solution.program, origin(solution.program), sizes), sizes
+
+
+def data(name: str, seed: int = 0) -> dict[str, Any]:
+    """Return whole numbers for each array of a sketch."""
+    rng = np.random.default_rng(seed)
+    kinds = {DType.F32: "f4", DType.F64: "f8", DType.I32: "i4", DType.U32: "u4", DType.I64: "i8"}
+    return {
+        p.name: rng.integers(0, p.below or 9, p.shape).astype(kinds[p.dtype]) for p in SKETCHES[name].program.parameters
+    }
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_it_is_solved_and_numbers_agree(name: str) -> None:
+    """The machine on numbers, the check modulo a prime and the second reading agree with the terms."""
+    solution, sketch = best(name), SKETCHES[name]
+    assert (
+        disagreement(solution.program, sketch.spec) == "" and numeric_difference(solution.program, sketch.spec) is None
+    )
+    result = solve(sketch, Limits(certify=True))
+    assert all(claim["verdict"] == "confirmed" for claim in result.certificate["confirmed"])
+    assert result.certificate["assumed"] and "Assumed of every call: each element of" in solution.to_cuda()
+
+
+def test_the_place_decides() -> None:
+    """Of equal data the elements are equal, of other data they are not known to be: there is no other filling."""
+    text = TEXT.replace("values[k, i] * gather(x, columns[k, i])", "values[k, i] * gather(x, columns[2 - k, i])")
+    (ell, *_) = read_swz(text, "gathers.swz", Parameters())
+    found = solve(ell, Limits(all_solutions=True))
+    assert [hole.formula for one in found.solutions for hole in one.holes] == ["2 - k"]
+    text = TEXT.replace("gather(m, ids[i], j)", "gather(m, ids[3 - i], j)")
+    assert solve(read_swz(text, "gathers.swz", Parameters())[1]).status == "unsat"
+
+
+def test_columns_stay_in_their_row() -> None:
+    """An index among the data is checked like any other, also where a hole gives it."""
+    text = TEXT.replace("?sw_xform(j, 8)", "?sw_xform(j, 8) + i // 2")
+    sketch = read_swz(text, "gathers.swz", Parameters())[1]
+    assert solve(sketch).status == "unsat"
+    text = TEXT.replace("?sw_xform(j, 8)", "j + i")
+    sketch = read_swz(text, "gathers.swz", Parameters())[1]
+    with pytest.raises(SwizzleError, match=r"m\[\.\.\., 8\] is out of bounds: m has shape \(7, 8\)"):
+        Problem.of(sketch.program, sketch.spec)
+
+
+def test_specifications_gather_numbers_and_lists_of_numbers() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    assert gather(x, np.int32(2), 1) == 9.0 and gather(x[1], 3) == 7.0
+    for given, wrong in (
+        (((x, 3, 0)), "extent of 3"),
+        ((x, -1, 0), "extent of 3"),
+        ((x, 1), "1 index for an array of 2"),
+    ):
+        with pytest.raises(SwizzleError, match=wrong):
+            gather(*given)
+    with pytest.raises(SwizzleError, match="gather from a list"):
+        gather([1, 2], 0)
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", SKETCHES)
+def test_the_printed_text_computes_the_specification(name: str) -> None:
+    """On random data of every kind, by calls of the solution."""
+    solution, sketch = best(name), SKETCHES[name]
+    for trial in trials(
+        solution.program, lambda given: numbers(solution.program, sketch.spec, given), lambda given: solution(*given), 0
+    ):
+        assert trial.equal, trial
+
+
+@needs_gcc
+def test_a_call_refuses_other_data() -> None:
+    given = data("ell")
+    for wrong in (-1, 50):
+        given["columns"][1, 2] = wrong
+        with pytest.raises(SwizzleError, match=f"the array for columns holds {wrong}[\\s\\S]*from 0 to 49"):
+            best("ell")(*given.values())
+
+
+def test_the_numba_module_computes_the_specification() -> None:
+    for name in ("ell", "table"):
+        given = data(name)
+        want = numbers(best(name).program, SKETCHES[name].spec, given)["y"]
+        module(best(name).to_numba())[f"launch_{name}"](*given.values())
+        np.testing.assert_array_equal(given["y"], want)
+
+
+def test_lengths_follow_the_index_data_only() -> None:
+    """What is gathered from keeps its extent, as the range is declared for it."""
+    _, sizes = printed("ell")
+    assert isinstance(sizes, Tiling) and sizes.spans["x"] == (None,)
+    text = TEXT.replace("out.accumulate(values", "out.accumulate(x[i] * 0 + values").replace("below(50)", "below(128)")
+    (ell, *_) = read_swz(text.replace("x=f32[50]", "x=f32[128]"), "gathers.swz", Parameters())
+    fixed = sizes_of(solve(ell).best.program, ell)
+    assert "x grows along x, and data whose range is declared chooses its elements" in str(fixed)
+
+
+@needs_cuda
+@pytest.mark.parametrize("name", SKETCHES)
+def test_the_ptx_is_the_specification(name: str) -> None:
+    """And is not, where another element is loaded, or one that may be outside."""
+    source, sizes = printed(name)
+    program, meaning = best(name).program, Meaning.of(best(name).program, SKETCHES[name].spec)
+    written = WrittenOut(meaning.terms, program.parameters)
+    validator: Any = Validator(program, meaning.wanted, written)
+    if isinstance(sizes, Tiling):
+        validator = TileValidator(program, sizes, meaning.wanted, written)
+
+    def verdict(old: str, new: str) -> str:
+        text, count = re.subn(old, new, source.text)
+        assert count, source.text
+        return str(validator.validate(compile_to_ptx(text, "sm_80"), source.entry).verdict)
+
+    assert verdict("^", "") == "equal"
+    changes = {
+        "ell": [(r"columns_1 \+ i\]", "columns_1 + i] / 2"), (r"columns\[k", "columns[(k + 1) % 3")],
+        "table": [(r"\[c \* 8 \+ j\]", "[c * 8 + (j ^ 1)]"), (r"c \* 8 \+ j", "c * 8 + 8 + j"), (r"c \* 8", "c * 7")],
+        "chain": [(r"x\[order\[(.*?)\]\]", r"x[order[\1] / 2]"), (r"order\[", "order[1 + ")],
+    }
+    for old, new in changes[name]:
+        assert verdict(old, new) != "equal", (old, new)
+
+
+def test_arrays_in_another_order_are_another_question() -> None:
+    """The key of a kept answer knows which array is gathered from."""
+    text = """
+@spec
+def taken(a, b, c):
+    return [gather(a, c[i]) for i in range(8)]
+
+@sketch(spec=taken, block=8, warp_size=8, a=f32[8], b=f32[8], c=i32.below(8)[8], y=f32.out[8])
+def one(a, b, c, y):
+    y[cuda.laneid] = gather(a, c[?sw_xform(cuda.laneid, 8)])
+"""
+    other = text.replace("gather(a, c[?", "gather(b, c[?")
+    renamed = text.replace("gather(a", "gather(p").replace("(a, b, c", "(p, b, c").replace("a=f32", "p=f32")
+    keys = []
+    for each in (text, other, renamed):
+        (sketch,) = read_swz(each, "keys.swz", Parameters())
+        keys.append(key(sketch, Meaning.of(sketch.program, sketch.spec), Limits()))
+    assert keys[0] == keys[2] != keys[1]
+
+
+NOWHERE = Place("", 1, 1)
+
+
+def expression(rng: random.Random, depth: int, dtype: DType) -> Any:
+    if depth == 0:
+        return rng.choice([Load("c", (), dtype, NOWHERE), Const(rng.randrange(-9, 9), dtype, NOWHERE)])
+    op = rng.choice(["+", "-", "*", "min", "max", "//", "%", "&", ">>", "neg", "abs"])
+    left = expression(rng, depth - 1, dtype)
+    if op in ("neg", "abs"):
+        return Unary("-" if op == "neg" else "abs", left, dtype, NOWHERE)
+    number = Const(rng.randrange(1, 9 if op != ">>" else 4), dtype, NOWHERE)
+    return Binary(
+        op, left, number if op in ("//", "%", "&", ">>") else expression(rng, depth - 1, dtype), dtype, NOWHERE
+    )  # type: ignore[arg-type]
+
+
+def values(node: Any, loaded: Any) -> Any:
+    """Return what NumPy makes of an expression, of each of the numbers that are loaded."""
+    algebra = Numbers()
+    match node:
+        case Load():
+            return loaded
+        case Const(value=number):
+            return np.full(len(loaded), algebra.constant(number, node.dtype))
+        case Unary(op=op, operand=operand):
+            return algebra.unary(op, values(operand, loaded), node.dtype)
+        case _:
+            return algebra.binary(node.op, values(node.left, loaded), values(node.right, loaded), node.dtype)
+
+
+def test_ranges_hold_every_value() -> None:
+    """Oracle: random expressions on all data of a small range, as NumPy computes them."""
+    rng, decided = random.Random(3), 0
+    for _, dtype in itertools.product(range(200), (DType.I32, DType.U32)):
+        below = rng.randrange(1, 12)
+        ranges = _Ranges([Parameter("c", dtype, (), "in", NOWHERE, below)], (), Launch((32, 1, 1), (1, 1, 1), 32))
+        node = expression(rng, rng.randrange(4), dtype)
+
+        with np.errstate(all="ignore"):
+            found = values(node, np.arange(below).astype(NUMPY_DTYPES[dtype])).astype(int)
+        low, high = ranges.of(node)
+        assert low <= found.min() and found.max() <= high, (node, below, low, high)
+        decided += high - low < 1000
+    assert decided > 150
+
+
+def test_python_declares_ranges() -> None:
+    assert i32.below(64)[130].below == 64
+    for wrong in (0, 2**31 + 1, 1.5, True):
+        with pytest.raises(SwizzleError, match="an int from 1 to 2147483648"):
+            i32.below(wrong)  # type: ignore[arg-type]
+
+
+def test_files_in_python(tmp_path: Any) -> None:
+    head = "from swizzle import accumulator, cuda, f32, gather, i32, sketch, spec, sw_xform\n\n"
+    text = TEXT[: TEXT.index("@spec\ndef table")].replace("?", "")
+    (tmp_path / "ell.py").write_text(head + text)
+    (sketch,) = load(tmp_path / "ell.py")
+    assert [p.below for p in sketch.program.parameters] == [0, 50, 0, 0]
+    assert solve(sketch).best.holes[0].formula == "k"
