@@ -52,6 +52,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "OUTPUTS": (2, 4, 16),
         "CONFLICTS": (100, 1000, 10_000),
         "LARGEST": (5_000, 15_000, 200_000),
+        "LARGEST_MOVED": (1_000, 5_000, 15_000),
     },
     "swizzle.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
     "swizzle.search.storing": {"PAIRS": (1 << 20, 1 << 25)},

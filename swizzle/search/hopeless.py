@@ -19,11 +19,13 @@ from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import Guards
 from symbolic.values.vector import Encoding
 
-PLACES: Final = (1 / 3, 2 / 3, 1, 0)
-"""Of each array, the outputs that are looked at: those at the edges say less."""
+OUTPUTS: Final = 4
+"""Of each array, as many outputs are looked at."""
 CONFLICTS: Final = 1000
-LARGEST: Final = 5_000
+LARGEST: Final = 15_000
 """Clauses of the outputs looked at so far, after which no other one is."""
+LARGEST_MOVED: Final = 5_000
+"""The same of outputs that are elements of inputs: one such output is much like another."""
 
 
 class Hopeless(Struct, frozen=True):
@@ -55,7 +57,8 @@ def hopeless(problem: Problem, solver: SatName) -> Hopeless | None:
             sat.close()
         if answer is False and not encoding.narrowed:
             return Hopeless(number, looked_at, clauses)
-        if clauses > LARGEST:
+        moved = problem.terms.nodes[problem.outputs[number].term][0] == "atom"
+        if clauses > (LARGEST_MOVED if moved else LARGEST):
             return None
         look()
     return None
@@ -67,4 +70,4 @@ def _some_outputs(problem: Problem) -> Iterator[int]:
     for number, output in enumerate(problem.outputs):
         arrays.setdefault(output.array, []).append(number)
     for own in arrays.values():
-        yield from dict.fromkeys(own[int(place * (len(own) - 1))] for place in PLACES)
+        yield from dict.fromkeys(own[place * (len(own) - 1) // (OUTPUTS - 1)] for place in range(OUTPUTS))
