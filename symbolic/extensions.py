@@ -49,9 +49,12 @@ def _found(group: ExtensionKind, name: str) -> Any | None:
     for value, point in points.items():
         try:
             return point.load()
-        except Exception as error:  # whatever the package's own code raises while it is imported
+        except SwizzleError:  # it has a place of its own, in the package
+            raise
+        except (Exception, SystemExit) as error:  # whatever the package's own code raises while it is imported
             raise SwizzleError(
                 f"{name!r} of swizzle.{group} cannot be loaded from {value}: {type(error).__name__}: {error}",
                 expected="a package that can be imported, and the object that it names",
+                fix="correct the package, or what its metadata says of it, and install it again",
             ) from error
     return None

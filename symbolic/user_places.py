@@ -56,7 +56,7 @@ def users_code(subject: str, called: Callable[..., Any], expected: str) -> Itera
         yield
     except MemoryError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if type(error).__module__.partition(".")[0] in {package.name for package in PACKAGES}:
             raise
         code = getattr(inspect.unwrap(called), "__code__", None)

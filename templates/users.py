@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar, get_args
 
 import numpy as np
 
@@ -65,15 +65,18 @@ def _checked(family: TemplateFamily, made: Any) -> UsersTemplate | None:
     components = getattr(made, "components", None)
     if not isinstance(made, Template):
         found, expected = f"the family {family.name} makes {made!r}", "a templates.template.Template, or None"
+        fix = "return a template from `make`"
     elif missing:
         found = f"{type(made).__name__} of the family {family.name} has no method `{missing[0]}`"
         expected = f"a template with {', '.join(f'`{name}`' for name in REQUIRED)} (docs/extend.md)"
+        fix = f"write the method in {type(made).__name__}"
     elif not isinstance(components, tuple) or not all(isinstance(some, tuple) and some for some in components):
         found = f"the components of {type(made).__name__} of the family {family.name} are {components!r}"
         expected = "a tuple with a tuple of constants for each component"
+        fix = "assign it to self.components"
     else:
         return UsersTemplate(family.name, made)
-    raise SwizzleError(found, place=_place(family.make), expected=expected)
+    raise SwizzleError(found, place=_place(family.make), expected=expected, fix=fix)
 
 
 def _place(called: Callable[..., Any]) -> Place | None:
@@ -148,11 +151,13 @@ class UsersTemplate(Template):
             wanted = [self.at(OneChoice(choice), point) for point in some]
             for point, value in zip(some, wanted, strict=True):
                 if not isinstance(value, int | np.integer | np.bool_) or not 0 <= value < values:
-                    self._refuse("at", choice, f"{value!r} at {point}", f"a value of the hole: 0 to {values - 1}")
+                    within, fix = f"a value of the hole: 0 to {values - 1}", "correct `at`, or offer fewer constants"
+                    self._refuse("at", choice, f"{value!r} at {point}", within, fix)
             try:
                 again = self.parse(self.constants(choice))
             except ValueError as error:
-                self._refuse("parse", choice, f"{error}", "the choice that `constants` was asked for")
+                expected = "the choice that `constants` was asked for"
+                self._refuse("parse", choice, f"{error}", expected, "correct `constants` or `parse`")
             said: dict[str, Callable[[], Any]] = {
                 "apply": partial(self.apply, choice, lanes),
                 "expression": partial(self._printed, choice, lanes),
@@ -164,10 +169,15 @@ class UsersTemplate(Template):
                 for point, value, other in zip(some, wanted, found, strict=True):
                     if value != other:
                         both = f"{other!r} at {point}, and `at` {value!r}"
-                        self._refuse(name, choice, both, "one function, however it is said")
+                        fix = f"correct {'`constants` or `parse`' if name == 'parse' else f'`{name}` or `at`'}"
+                        self._refuse(name, choice, both, "one function, however it is said", fix)
 
     def _printed(self, choice: Choice, lanes: Sequence[Any]) -> Any:
-        return values_of(self.expression(choice, parameters([""] * len(lanes)), _NOWHERE), lanes)
+        found = self.expression(choice, parameters([""] * len(lanes)), _NOWHERE)
+        if not isinstance(found, get_args(Expr)):
+            expected, fix = "an index expression, or a condition", "build it with the functions of templates/formula.py"
+            self._refuse("expression", choice, repr(found), expected, fix)
+        return values_of(found, lanes)
 
     def _some_choices(self) -> list[Choice]:
         """Return a few choices: each component goes through its constants at a pace of its own."""
@@ -179,9 +189,10 @@ class UsersTemplate(Template):
             )
         )
 
-    def _refuse(self, name: str, choice: Choice, found: str, expected: str) -> NoReturn:
+    def _refuse(self, name: str, choice: Choice, found: str, expected: str, fix: str) -> NoReturn:
         raise SwizzleError(
             f"`{name}` of {type(self.own).__name__}, of the family {self.family}, says of the choice {choice}: {found}",
             place=_place(getattr(self.own, name)),
             expected=expected,
+            fix=fix,
         )

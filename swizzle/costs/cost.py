@@ -17,7 +17,7 @@ from symbolic.errors import SwizzleError
 from symbolic.ir.program import Expr, Program
 from symbolic.machine.accesses import WarpAccess
 from symbolic.machine.run import Run
-from symbolic.user_places import definition_place, users_code
+from symbolic.user_places import definition_place, is_ours, users_code
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.vector import Encoding
 
@@ -84,6 +84,18 @@ def floor_of(cost: Cost, problem: Problem) -> int:
     with users_code(f"the floor of the cost {cost.name}", cost.floor, "a method `floor` for any sketch, or none"):
         found = cost.floor(problem)
     return _whole(cost, cost.floor, found)
+
+
+def check_floor(cost: Cost, floor: int, found: int) -> None:
+    """Raise SwizzleError where a right kernel costs less than a cost's floor, which is a mistake of the cost."""
+    if found < floor:
+        assert not is_ours(cost.floor.__code__.co_filename), f"a floor of {floor}, and {found}"
+        raise SwizzleError(
+            f"`floor` of the cost {cost.name} gives {floor}, and a right kernel costs {found}",
+            place=definition_place(cost.floor.__code__),
+            expected="a number below which no right kernel can be",
+            fix="correct `floor` or `of_run`, or leave `floor` out",
+        )
 
 
 def _whole(cost: Cost, method: Callable[..., Any], found: Any) -> int:

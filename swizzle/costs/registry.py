@@ -30,7 +30,14 @@ def cost_named(name: str) -> Cost:
             expected=f"one of {', '.join(known)}",
             fix=near(name, known) or "several are separated by commas, the most important first",
         )
-    return _as_cost(found, name)
+    cost = _as_cost(found, name if name in OURS else f"{name!r} of swizzle.costs")
+    if cost.name != name:
+        raise SwizzleError(
+            f"the cost {name!r} calls itself {cost.name!r}",
+            expected="one name, by which the command line and the answer know it",
+            fix=f"write {cost.name} = ... under swizzle.costs in the package's metadata",
+        )
+    return cost
 
 
 def costs_of(asked: Any) -> tuple[Cost, ...]:
@@ -62,4 +69,5 @@ def _as_cost(thing: Any, name: str) -> Cost:
     raise SwizzleError(
         f"{name} is not a cost",
         expected="a subclass of swizzle.Cost with a `name` and a method `of_run`, or one of its objects",
+        fix="see docs/extend.md",
     )

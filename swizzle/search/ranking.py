@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from swizzle.costs.cost import check_floor
 from swizzle.costs.goal import Goal
 from swizzle.problem.candidate import Candidate
 from swizzle.search.reading import Reading
@@ -17,7 +18,10 @@ class Ranking:
 
     def of(self, candidate: Candidate) -> tuple[int, ...]:
         """Return what a candidate costs, with the lowered cost first; less is better."""
-        return (candidate.cost, *self._reading.counted(candidate))
+        counted = self._reading.counted(candidate)
+        for cost, floor, found in zip(self.goal.counted, self.floors[1:], counted, strict=True):
+            check_floor(cost, floor, found)
+        return (candidate.cost, *counted)
 
     def by_name(self, candidate: Candidate) -> Mapping[str, int]:
         """Return what a candidate costs, by the names of the costs asked for."""

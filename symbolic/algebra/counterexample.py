@@ -33,7 +33,7 @@ def counterexample(law: Law) -> str:
         if law.takes(dtype):
             found = next(_wrong(law, dtype), "")
             if found:
-                return f"{found} ({dtype.value})"
+                return found if found.endswith(f" is no {dtype.value}") else f"{found} ({dtype.value})"
     return ""
 
 

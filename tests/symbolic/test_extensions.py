@@ -46,9 +46,22 @@ def test_two_packages_with_one_name(package):
         extension("costs", "thing")
 
 
-@pytest.mark.parametrize(("source", "why"), [("1 / 0\n", "ZeroDivisionError"), ("", "AttributeError")])
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [("1 / 0\n", "ZeroDivisionError"), ("", "AttributeError"), ("raise SystemExit(7)\n", "SystemExit")],
+)
 def test_a_package_that_cannot_be_loaded(package, source, why):
     """The message names the package and what went wrong in it."""
-    package("extending_four", source, "[swizzle.operators]\nthing = extending_four:THING\n")
+    name = f"extending_{why.lower()}"
+    package(name, source, f"[swizzle.operators]\nthing = {name}:THING\n")
     with pytest.raises(SwizzleError, match=rf"'thing' of swizzle\.operators cannot be loaded from .*: {why}"):
         extension("operators", "thing")
+
+
+def test_a_mistake_with_a_place_of_its_own(package):
+    """What a package's operator gets wrong is said as if the package were imported."""
+    source = "from swizzle import operator\n@operator\ndef minus(a, b):\n    return a - b\n"
+    package("extending_five", source, "[swizzle.operators]\nminus = extending_five:minus\n")
+    with pytest.raises(SwizzleError, match=r"^(?!.*cannot be loaded).*the operator minus") as caught:
+        extension("operators", "minus")
+    assert caught.value.place is not None and caught.value.place.line == 2

@@ -75,6 +75,13 @@ class Wrong(Cost):
         return found
 
 
+class High(Wrong):
+    """A cost whose floor is above what a right kernel costs."""
+
+    def floor(self, problem: Problem) -> int:
+        return 5
+
+
 class Statements(Cost):
     """How many statements the kernel has."""
 
@@ -152,6 +159,7 @@ def test_a_name_that_is_nearly_right() -> None:
         (Wrong, "`of_run` of the cost wrongs gives 0.5", "def of_run"),
         (Wrong(-1), "`of_run` of the cost wrongs gives -1", "def of_run"),
         (Wrong(None), "`of_run` of the cost wrongs gives None", "def of_run"),
+        (High(3), "`floor` of the cost wrongs gives 5, and a right kernel costs 3", "def floor"),
     ],
 )
 def test_mistakes_in_a_cost(cost: Any, found: str, line: str) -> None:

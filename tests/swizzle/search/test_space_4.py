@@ -327,6 +327,11 @@ class OtherExpression(Flipped):
         return arguments[0]
 
 
+class TextExpression(Flipped):
+    def expression(self, choice: Any, arguments: Any, place: Any) -> Any:
+        return "lane"
+
+
 class OtherParse(Flipped):
     def parse(self, constants: Any) -> Any:
         return (0,)
@@ -355,6 +360,7 @@ WRONG = "of the family flip, says of the choice"
         (OutOfRange, f"`at` of OutOfRange, {WRONG} (0,): 6 at (0, 0)", "def at"),
         (OtherApply, f"`apply` of OtherApply, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def apply"),
         (OtherExpression, f"`expression` of OtherExpression, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def expression"),
+        (TextExpression, f"`expression` of TextExpression, {WRONG} (0,): 'lane'", "def expression"),
         (OtherParse, f"`parse` of OtherParse, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def parse"),
         (Empty, "the components of Empty of the family flip are ((),)", "flip = TemplateFamily"),
         (lambda size: Bare(), "Bare of the family flip has no method `at`", "flip = TemplateFamily"),
