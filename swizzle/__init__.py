@@ -19,6 +19,7 @@ from swizzle.solution.abilities import HANDED_IN
 
 if TYPE_CHECKING:
     from swizzle import layouts as layouts
+    from swizzle import scans as scans
     from swizzle.costs.cost import Cost, Filled
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
@@ -99,6 +100,7 @@ __all__ = [
     "operator",
     "parameter",
     "permute_local",
+    "scans",
     "serial",
     "sketch",
     "solve",
@@ -156,8 +158,8 @@ HANDED_IN[:] = [_abilities]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "layouts":
-        return import_module("swizzle.layouts")
+    if name in ("layouts", "scans"):
+        return import_module(f"swizzle.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_HOME[name]), name)

@@ -51,6 +51,7 @@ ROOMS: dict[str, str] = {
     "swizzle.costs": "swizzle.problem",
     "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",
     "swizzle.layouts": "",
+    "swizzle.scans": "swizzle.source swizzle.language",
     "swizzle.audit": "swizzle.specs swizzle.problem swizzle.solution",
     "swizzle.audit.paper": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs",
     "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.audit "

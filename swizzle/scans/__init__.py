@@ -1,0 +1,22 @@
+"""Scan networks: from an example at one size to loops that are a scan at every size, with proofs (docs/scans.md)."""
+
+from swizzle.scans.algorithm import Algorithm
+from swizzle.scans.network import Network, network
+from swizzle.scans.proof import Proof
+from swizzle.scans.reading import down, source, up, when
+from swizzle.scans.solving import Scan, ScanSketch, sketch, solve
+
+__all__ = [
+    "Algorithm",
+    "Network",
+    "Proof",
+    "Scan",
+    "ScanSketch",
+    "down",
+    "network",
+    "sketch",
+    "solve",
+    "source",
+    "up",
+    "when",
+]

@@ -1,0 +1,221 @@
+"""Index expressions over a few names, the smallest first, told apart by their values at points: NumPy columns.
+
+A term's weight is the number of its names, numbers and operations; `2 * d` weighs 2, as it is one thing to whoever
+reads it. Of terms with the same values at all points the first is kept. Where a term only has to be right at some
+points, its last operation is undone rather than tried: `want - a` is looked up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from symbolic.expressions.expression import (
+    ZERO,
+    Expression,
+    add,
+    bits,
+    both,
+    equal,
+    less,
+    less_equal,
+    modulo,
+    negation,
+    subtract,
+)
+
+Column: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_APPLIED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": np.add, "-": np.subtract, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "%": np.remainder,
+}  # fmt: skip
+_MADE: Final[Mapping[str, Callable[[Expression, Expression], Expression]]] = {
+    "+": add, "-": subtract, "%": modulo,
+    "&": lambda a, b: bits("&", a, b), "|": lambda a, b: bits("|", a, b), "^": lambda a, b: bits("^", a, b),
+}  # fmt: skip
+COMMUTATIVE: Final = "+&|^"
+HEAVY: Final[Mapping[str, int]] = {"+": 1, "-": 1, "%": 1, "&": 2, "|": 3, "^": 3}
+"""What an operation weighs: remainders read more easily than bits."""
+TERMS: Final = 2500
+"""At most so many terms, the smallest first."""
+
+
+class IndexTerm:
+    """A term as it was put together; its expression is made when it is asked for."""
+
+    __slots__ = ("_expression", "arguments", "operator", "weight")
+
+    def __init__(self, weight: int, operator: str, arguments: tuple[Any, ...], expression: Any = None) -> None:
+        self.weight, self.operator, self.arguments = weight, operator, arguments
+        self._expression: Expression | None = expression
+
+    @property
+    def expression(self) -> Expression:
+        if self._expression is None:
+            a, b = (each.expression for each in self.arguments)
+            self._expression = _MADE[self.operator](a, b)
+        return self._expression
+
+
+class IndexTerms:
+    """All terms up to a weight over names whose values at points are given; `bitwise` with `&`, `|` and `^`.
+
+    `numbers` are leaves of weight 2 beside the names: multiples of a name, say. `moduli` are leaves that a remainder
+    may be of.
+    """
+
+    def __init__(
+        self,
+        leaves: Sequence[tuple[Expression, int, Column]],
+        moduli: Sequence[Expression],
+        weight: int,
+        *,
+        bitwise: bool,
+    ) -> None:
+        self.points = len(leaves[0][2])
+        self.operators = "+-%&|^" if bitwise else "+-%"
+        random = np.random.default_rng(20091)
+        self._digits = random.integers(1, 1 << 24, (self.points, 2)).astype(np.float64)
+        self._seen: set[bytes] = set()
+        self.terms: list[IndexTerm] = []
+        self._columns: list[Column] = []
+        self._level: dict[int, range] = {}
+        self._largest = 8 * max(int(np.abs(column).max(initial=1)) for _, _, column in leaves)
+        self._moduli: list[int] = []
+        self._zero: set[int] = set()
+        later: dict[int, list[tuple[Expression, Column]]] = {}
+        for expression, heavy, column in leaves:
+            later.setdefault(heavy, []).append((expression, column))
+        for each in range(1, weight + 1):
+            before = len(self.terms)
+            for expression, column in later.get(each, []):
+                fresh = self._add(column[None], [IndexTerm(each, "", (), expression)])
+                if expression in moduli and fresh:
+                    self._moduli.append(len(self.terms) - 1)
+                if expression is ZERO and fresh:  # is compared with, and computed with never
+                    self._zero.add(len(self.terms) - 1)
+            if len(self.terms) < TERMS:
+                self._combine(each)
+            self._level[each] = range(before, len(self.terms))
+
+    @cached_property
+    def columns(self) -> npt.NDArray[np.int64]:
+        """The values of all terms, one a row."""
+        return np.stack(self._columns)
+
+    def _keys(self, columns: npt.NDArray[Any], digits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a key of each row; sums of products of whole numbers that small are exact."""
+        return np.ascontiguousarray(columns.astype(np.float64) @ digits).view("V16").ravel()
+
+    def _add(self, columns: npt.NDArray[np.int64], terms: Sequence[IndexTerm]) -> int:
+        before = len(self.terms)
+        keys = self._keys(columns, self._digits)
+        for key, column, term in zip(keys, columns, terms, strict=True):
+            known = key.tobytes()
+            if known not in self._seen:
+                self._seen.add(known)
+                self.terms.append(term)
+                self._columns.append(column)
+        return len(self.terms) - before
+
+    def _combine(self, weight: int) -> None:
+        stack = np.stack(self._columns) if self._columns else np.zeros((0, self.points), np.int64)
+        for operator, left in itertools.product(self.operators, range(1, weight - 1)):
+            right = weight - HEAVY[operator] - left
+            if left not in self._level or right not in self._level or (operator in COMMUTATIVE and left > right):
+                continue
+            others = [j for j in self._level[right] if (j in self._moduli if operator == "%" else j not in self._zero)]
+            for i in self._level[left]:
+                js = [j for j in others if j >= i] if operator in COMMUTATIVE and left == right else others
+                if i in self._zero or not js or len(self.terms) >= TERMS:
+                    continue
+                made = _APPLIED[operator](stack[i][None], stack[js])
+                small = (np.abs(made) <= self._largest).all(axis=1)
+                keys = self._keys(made, self._digits)
+                for keep, key, column, j in zip(small, keys, made, js, strict=True):
+                    if keep and (known := key.tobytes()) not in self._seen:
+                        self._seen.add(known)
+                        self.terms.append(IndexTerm(weight, operator, (self.terms[i], self.terms[j])))
+                        self._columns.append(column)
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+
+_COMPARED: Final[Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Expression, Expression], Expression]]]] = {
+    "==": (np.equal, equal), "!=": (np.not_equal, lambda a, b: negation(equal(a, b))),
+    "<": (np.less, less), ">=": (np.greater_equal, lambda a, b: less_equal(b, a)),
+}  # fmt: skip
+COMPARED: Final = 450
+"""At most so many terms are compared with others, the lightest."""
+AGAINST: Final = 3
+"""Terms of this weight at most are compared with."""
+FEW: Final = 600
+"""Comparisons of which two are put together."""
+FEWER: Final = 100
+"""Of which three are."""
+
+
+class Comparisons:
+    """All comparisons of a bank's terms with light ones, by weight, told apart by their values at the points."""
+
+    def __init__(self, bank: IndexTerms) -> None:
+        self._bank = bank
+        heavy = min(len(bank.terms), COMPARED)
+        light = sum(term.weight <= AGAINST for term in bank.terms[:heavy])
+        columns = bank.columns
+        weights: list[npt.NDArray[Any]] = []
+        rows: list[Mask] = []
+        made: list[tuple[str, int]] = []
+        own = np.array([term.weight for term in bank.terms[:heavy]])
+        for b in range(light):
+            twice = 3 * ((own > 1) & (bank.terms[b].weight > 1))
+            for operator, (apply, _) in _COMPARED.items():
+                rows.append(apply(columns[:heavy], columns[b][None]))
+                weights.append(own + twice + (bank.terms[b].weight + 1))
+                made.append((operator, b))
+        masks, weight = np.concatenate(rows), np.concatenate(weights)
+        order = np.argsort(weight, kind="stable")
+        packed = np.ascontiguousarray(np.packbits(masks[order], axis=1))
+        _, first = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
+        chosen = order[np.sort(first)]
+        self.masks: Mask = masks[chosen]
+        """The values of all conditions, one a row, the lightest first."""
+        self.weights = weight[chosen]
+        self._made = [(*made[each // heavy], int(each % heavy)) for each in chosen.tolist()]
+
+    def expression(self, number: int) -> Expression:
+        """Return a condition."""
+        operator, b, a = self._made[number]
+        return _COMPARED[operator][1](self._bank.terms[a].expression, self._bank.terms[b].expression)
+
+    def matching(self, where: Mask, want: Mask) -> Iterator[tuple[int, Expression, Mask]]:
+        """Yield the conditions, or two or three that hold together, that are as wanted at some points, by weight."""
+        seen, wanted = self.masks[:, where], want[where]
+        single = np.nonzero((seen == wanted).all(axis=1))[0]
+        found: list[tuple[int, tuple[int, ...]]] = [(int(self.weights[each]), (int(each),)) for each in single]
+        wider = np.nonzero((seen | ~wanted).all(axis=1))[0]
+        wider = wider[~np.isin(wider, single)][:FEW]
+        beyond = (seen[wider] & ~wanted).astype(np.float32)
+        for a, b in zip(*np.nonzero(np.triu(beyond @ beyond.T == 0)), strict=True):
+            both_weigh = int(self.weights[wider[a]] + self.weights[wider[b]]) + 1
+            found.append((both_weigh, (int(wider[a]), int(wider[b]))))
+        if not found:
+            few = wider[:FEWER]
+            a, b = np.nonzero(np.triu(np.ones((len(few), len(few)), bool), 1))
+            left = beyond[a] * beyond[b]  # what two let through
+            for pair, c in zip(*np.nonzero(left @ beyond[: len(few)].T == 0), strict=True):
+                if b[pair] < c:
+                    three = (int(few[a[pair]]), int(few[b[pair]]), int(few[c]))
+                    found.append((int(sum(self.weights[each] for each in three)) + 2, three))
+        met = set[bytes]()
+        for weight, numbers in sorted(found):
+            mask = np.logical_and.reduce(self.masks[list(numbers)])
+            if mask.tobytes() not in met:
+                met.add(mask.tobytes())
+                yield weight, both(*map(self.expression, numbers)), mask

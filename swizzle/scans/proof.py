@@ -1,0 +1,280 @@
+"""That an algorithm is a scan at every size: how far elements reach, in closed form, and the induction over the steps.
+
+Before each step of a loop, element i reaches as far as an expression over i, d and N says. It is read off a few sizes,
+as conditions and sources are, and then proved for all N up to 2^30 that leave no loop empty, and all i < N:
+
+1. *start*: in the beginning every element reaches itself.
+2. *legal*: who takes another takes an element of the array, its neighbour's.
+3. *step*: what a step does to how far elements reach is what the expression says of the next step, or round.
+4. *next loop*: so is what the last round of a loop leaves behind.
+5. *end*: the last loop leaves every element with everything.
+
+Where the base is 2, i, d and N are words of 32 bits, as in the kernel, and each of these is one question. In other
+bases they are integers, and all together are one question for each d. The few smaller sizes are run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, evaluate, sizes
+from swizzle.scans.bank import Column, IndexTerm, Mask
+from swizzle.scans.points import LoopPoints
+from symbolic.expressions.expression import (
+    BUILDERS,
+    ONE,
+    TRUE,
+    ZERO,
+    Expression,
+    add,
+    bits,
+    both,
+    constant,
+    either,
+    equal,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    multiply,
+    negation,
+    select,
+    substituted,
+    subtract,
+)
+from symbolic.expressions.formulas import INTEGER, Sort, decide
+
+LARGEST: Final = 1 << 30
+"""The size up to which an algorithm is proved."""
+SECONDS: Final = 5.0
+"""For one question."""
+PARTS: Final = 300
+"""Terms that are put together with light ones; of three times as many, two are put together by a condition."""
+LIGHT: Final = 3
+PAIRS: Final = 400
+
+
+class Proof(Struct, frozen=True):
+    """What is known of an algorithm: proved for all sizes up to `largest`, or only run at some.
+
+    `reaches` is how far elements reach before each step; `missing` says what was not proved.
+    """
+
+    proved: bool
+    largest: int
+    reaches: tuple[Expression, ...] = ()
+    questions: int = 0
+    missing: str = ""
+
+
+def prove(algorithm: Algorithm, points: Sequence[Sequence[LoopPoints]], tried: int) -> Proof:
+    """Prove an algorithm that is a scan at all sizes up to `tried`, given points for each of its loops."""
+    shapes: list[Expression] = []
+    for number, some in enumerate(points):
+        for wanted in _reached(algorithm, number, some[0]):
+            shape = next((found for each in some if (found := closed_form(each, wanted)) is not None), None)
+            if shape is None:
+                missing = f"no closed form of how far elements reach in loop {number + 1}"
+                return Proof(False, tried, tuple(shapes), missing=missing)
+            shapes.append(shape)
+    assert all(_smallest(loop) <= tried for loop in algorithm.loops)
+    asked = 0
+    for name, premises, claims, sorts in _questions(algorithm, shapes):
+        answer = decide(claims, sorts, premises, timeout=SECONDS)
+        asked += 1
+        if answer.verdict != "proved":
+            values = ", ".join(f"{each} = {value}" for each, value in answer.values.items())
+            missing = f"{name}: {answer.verdict}, {values or answer.reason}"
+            return Proof(False, tried, tuple(shapes), asked, missing)
+    return Proof(True, LARGEST, tuple(shapes), asked)
+
+
+# ---- how far elements reach ------------------------------------------------------------------------------------------
+
+
+def _reached(algorithm: Algorithm, number: int, points: LoopPoints) -> list[Column]:
+    """Return how far elements reach before each step of a loop, at its points."""
+    loop = algorithm.loops[number]
+    found = [np.zeros(len(points.element), np.int64) for _ in loop.steps]
+    for size in dict.fromkeys(size for size, _ in points.rounds):
+        places = iter(place for place, (own, _) in zip(points.slices, points.rounds, strict=True) if own == size)
+        element = np.arange(size)
+        reach = element.copy()
+        for at, each in enumerate(algorithm.loops[: number + 1]):
+            for distance in each.distances(size):
+                place = next(places) if at == number else None
+                for step, column in zip(each.steps, found if at == number else itertools.repeat(None), strict=False):
+                    if place is not None and column is not None:
+                        column[place] = reach
+                    names = {"i": element, "d": distance, "N": size}
+                    on = np.broadcast_to(evaluate(step.when, names), (size,))
+                    sources = np.broadcast_to(evaluate(step.source, names), (size,))
+                    reach = np.where(on, reach[np.where(on, sources, 0)], reach)
+    return found
+
+
+def closed_form(points: LoopPoints, want: Column) -> Expression | None:
+    """Return an expression with these values: a term, the greater or lesser of two, or one of two by a condition."""
+    bank = points.terms
+    columns, terms = bank.columns, bank.terms
+    right = columns == want
+    weights = [term.weight for term in terms]
+    builds: list[Callable[[], Expression]] = [partial(_plain, term) for term in terms]
+    rows = [right]
+    light = [each for each in range(len(terms)) if terms[each].weight <= LIGHT]
+    some = _telling(right, weights, PARTS)
+    for function, build in ((np.maximum, maximum), (np.minimum, minimum)):
+        for b in light:
+            rows.append(function(columns[some], columns[b][None]) == want)
+            weights += [terms[a].weight + terms[b].weight + 1 for a in some]
+            builds += [partial(_built, build, terms[a], terms[b]) for a in some]
+    right = np.concatenate(rows)
+    for at in sorted(np.nonzero(right.all(axis=1))[0], key=lambda at: weights[at])[:1]:
+        return builds[at]()
+    chosen = sorted(_telling(right, weights, 3 * PARTS), key=lambda at: weights[at])
+    wrong = (~right[chosen]).astype(np.float32)
+    pairs = [
+        (weights[chosen[a]] + weights[chosen[b]], a, b) for a, b in zip(*np.nonzero(wrong @ wrong.T == 0), strict=True)
+    ]
+    masks = points.conditions.masks.astype(np.float32)
+    for _, a, b in sorted(pairs)[:PAIRS]:
+        fits = np.nonzero((masks @ wrong[a] == 0) & ((1 - masks) @ wrong[b] == 0))[0]
+        if len(fits):
+            return select(points.conditions.expression(int(fits[0])), builds[chosen[a]](), builds[chosen[b]]())
+    return None
+
+
+def _plain(term: IndexTerm) -> Expression:
+    return term.expression
+
+
+def _built(build: Callable[..., Expression], a: IndexTerm, b: IndexTerm) -> Expression:
+    return build(a.expression, b.expression)
+
+
+def _telling(right: Mask, weights: Sequence[int], most: int) -> list[int]:
+    """Return the candidates that are right at the most points, of those right at the same ones the lightest."""
+    lightest: dict[bytes, int] = {}
+    for at in sorted(np.nonzero(right.any(axis=1))[0].tolist(), key=lambda at: weights[at]):
+        lightest.setdefault(right[at].tobytes(), at)
+    return sorted(lightest.values(), key=lambda at: (-int(right[at].sum()), weights[at]))[:most]
+
+
+# ---- the questions ---------------------------------------------------------------------------------------------------
+
+Question = tuple[str, list[Expression], list[tuple[Expression, Expression]], dict[str, Sort]]
+
+
+def _questions(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[Question]:
+    bounds = [less_equal(ZERO, ELEMENT), less(ELEMENT, SIZE)]
+    claims = list(_claims(algorithm, reaches))
+    if algorithm.base == 2:
+        for name, claim, premises in claims:
+            given = [*premises, *bounds, less_equal(SIZE, constant(LARGEST)), _power(SIZE), _power(DISTANCE)]
+            yield (
+                name,
+                [masked(each) for each in given],
+                [(masked(claim), TRUE)],
+                dict.fromkeys("idN", Sort("word", 32)),
+            )
+        return
+    for power in [1, *sizes(algorithm.base, LARGEST)]:
+        values = {"d": constant(power), "N": multiply(constant(power), SIZE)}  # any multiple of d will do
+        together = [either(negation(both(*premises, *bounds)), claim) for _, claim, premises in claims]
+        some = [(substituted(each, values), TRUE) for each in together]
+        yield f"d = {power}", [less(ZERO, SIZE)], some, dict.fromkeys("iN", INTEGER)
+
+
+def _power(number: Expression) -> Expression:
+    return both(less(ZERO, number), equal(bits("&", number, subtract(number, ONE)), ZERO))
+
+
+def masked(expression: Expression) -> Expression:
+    """Return an expression over words with remainders of powers of two as masks."""
+
+    def walk(node: Expression) -> Expression:
+        if not node.arguments:
+            return node
+        arguments = [walk(each) for each in node.arguments]
+        if node.operator == "//" and arguments[1].constant and _two_to(arguments[1]):
+            return bits(">>", arguments[0], constant(arguments[1].value.bit_length() - 1))
+        if node.operator == "%" and _two_to(arguments[1]):
+            return bits("&", arguments[0], subtract(arguments[1], ONE))
+        return BUILDERS[node.operator](*arguments)
+
+    return walk(expression)
+
+
+def _two_to(number: Expression) -> bool:
+    """Tell whether a number is a power of two as it stands: d, N, and their multiples by such."""
+    if number.constant:
+        return bool(number.value > 0 and number.value & (number.value - 1) == 0)
+    return number in (DISTANCE, SIZE) or (number.operator == "*" and all(map(_two_to, number.arguments)))
+
+
+def _claims(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[tuple[str, Expression, list[Expression]]]:
+    """Yield the claims of the induction: a name, the claim, its premises.
+
+    Where one loop ends and the next begins, d is a fraction of N of which all their distances are multiples.
+    """
+    whole = subtract(SIZE, ONE) if algorithm.backward else ZERO
+    towards = ONE if algorithm.backward else constant(-1)
+    places = iter(reaches)
+    shapes = [[next(places) for _ in loop.steps] for loop in algorithm.loops]
+    least = max(_smallest(loop) for loop in algorithm.loops)
+    large = less_equal(constant(least), SIZE)
+    parts = max(loop.base**loop.most for loop in algorithm.loops)
+    share = [large, equal(multiply(constant(parts), DISTANCE), SIZE), *_below(parts)]
+    before = ELEMENT
+    for number, (loop, own) in enumerate(zip(algorithm.loops, shapes, strict=True), 1):
+        first, last = _ends(loop, parts)
+        yield f"start of loop {number}", equal(before, substituted(own[0], {"d": first})), share
+        within = [less_equal(constant(loop.base**loop.least), DISTANCE)]
+        within += _below(loop.base**loop.most)
+        if loop.way == "first":
+            within = [equal(DISTANCE, first)]
+        elif loop.way == "last":
+            within += [equal(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)]
+        for step, (reach, following) in zip(loop.steps, zip(own, [*own[1:], None], strict=True), strict=True):
+            legal = both(
+                less_equal(ZERO, step.source), less(step.source, SIZE), equal(step.source, add(reach, towards))
+            )
+            yield f"legal in loop {number}", either(negation(step.when), legal), [large, *within]
+            after = select(step.when, substituted(reach, {"i": step.source}), reach)
+            if following is not None:
+                yield f"step of loop {number}", equal(after, following), [large, *within]
+        if loop.way == "up":
+            more = less(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)
+            following = substituted(own[0], {"d": multiply(constant(loop.base), DISTANCE)})
+            yield f"round of loop {number}", equal(after, following), [large, *within, more]
+        elif loop.way == "down":
+            larger = multiply(constant(loop.base), DISTANCE)
+            given = [less_equal(constant(loop.base**loop.least), DISTANCE)]
+            given += _below(loop.base ** (loop.most + 1))
+            yield f"round of loop {number}", equal(substituted(after, {"d": larger}), own[0]), [large, *given]
+        before = substituted(after, {"d": last})
+    yield "end", equal(before, whole), share
+
+
+def _smallest(loop: ScanLoop) -> int:
+    """Return the least size at which a loop has a round."""
+    return next(size for size in sizes(loop.base, LARGEST) if loop.distances(size))
+
+
+def _ends(loop: ScanLoop, parts: int) -> tuple[Expression, Expression]:
+    """Return a loop's first and last distance, where d is N divided by so many."""
+    low = constant(loop.base**loop.least)
+    high = multiply(constant(parts // loop.base**loop.most), DISTANCE)
+    return {"up": (low, high), "down": (high, low), "first": (low, low), "last": (high, high)}[loop.way]
+
+
+def _below(parts: int) -> list[Expression]:
+    """Return that d is at most N divided by a power of the base, also of words, which wrap to 0 or below."""
+    whole = multiply(constant(parts), DISTANCE)
+    return [less(ZERO, whole), less_equal(whole, SIZE)]

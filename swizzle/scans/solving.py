@@ -1,0 +1,198 @@
+"""The questions: an example, a scan sketch, or a solved scan whose loops are filled anew; and the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from types import FunctionType
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from swizzle.scans.algorithm import Algorithm, sizes
+from swizzle.scans.mistakes import mistake
+from swizzle.scans.network import Network, network
+from swizzle.scans.points import LoopPoints, Skeleton
+from swizzle.scans.proof import Proof, prove
+from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch, read
+from swizzle.scans.search import TRIED, Search
+from swizzle.scans.skeletons import BASES, base_of, sketches
+
+
+class Scan(Struct, frozen=True):
+    """A scan for every power of a base: its loops, and what is known of them.
+
+    `status` is 'proved' for all sizes up to `proof.largest`, 'tried' at all sizes up to there, 'refuted' of a scan that
+    was written out and is none, 'none' where no expressions were found. `witness` says in words what refutes it.
+    """
+
+    name: str
+    status: Literal["proved", "tried", "refuted", "none"]
+    algorithm: Algorithm | None
+    proof: Proof | None
+    seconds: float
+    witness: str = ""
+
+    @property
+    def loops(self) -> Algorithm:
+        """The algorithm; SwizzleError where there is none."""
+        if self.algorithm is None:
+            mistake(f"{self.name} has no solution", "a scan that was found")
+        return self.algorithm
+
+    @property
+    def backward(self) -> bool:
+        """Whether element i ends with everything from i on."""
+        return self.loops.backward
+
+    def network(self, size: int) -> Network:
+        """Return the network at a size, a power of the base."""
+        base = self.loops.base
+        if not isinstance(size, int) or size < base or size not in sizes(base, size):
+            mistake(f"the size is {size!r}", f"a power of {base}")
+        found = self.loops.network(size)
+        if isinstance(found, str):
+            mistake(f"{self.name} is no network: {found}", "elements that take elements")
+        return found
+
+    def __repr__(self) -> str:
+        if self.algorithm is None or self.proof is None:
+            return f"{self.name}: {self.witness}"
+        base, largest = self.algorithm.base, self.proof.largest
+        powers = ", ".join(str(base**each) for each in (1, 2, 3))
+        last = f"2^{largest.bit_length() - 1}" if base == 2 else str(sizes(base, largest)[-1])
+        known = {
+            "proved": f"a scan for N = {powers}, ..., {last}: proved, by induction over the steps",
+            "tried": f"a scan for N = {powers}, ..., {last}: run at these sizes, not proved for others",
+        }.get(self.status, f"no scan: {self.witness}")
+        return f"{self.algorithm}\n{known}"
+
+
+class ScanSketch:
+    """A scan with holes; `solve` fills them."""
+
+    def __init__(self, read: ReadScan, example: Network | None) -> None:
+        self.read, self.example = read, example
+        self.name = read.name
+
+    def __repr__(self) -> str:
+        return f"<scan sketch {self.name}: {self.read.holes} holes>"
+
+    def solve(self) -> Scan:
+        """Return the scan with the smallest expressions, or why there is none."""
+        return solve(self)
+
+
+def sketch(function: Any = None, /, *, like: Any = None) -> Any:
+    """Make a scan sketch of a function: loops over distances, with holes `when(...)` and `source(...)`.
+
+    `like` is a network, or its rows, at one size, with which the scan agrees there. Without holes, the scan is judged
+    as it stands. Raises SwizzleError with a place for what is no such sketch.
+    """
+
+    def make(given: Any) -> ScanSketch:
+        if not isinstance(given, FunctionType):
+            mistake(f"@scans.sketch was given {given!r}", "a function made by `def`")
+        found = read(given)
+        example = None if like is None else like if isinstance(like, Network) else network(like)
+        return _checked(found, example)
+
+    return make if function is None else make(function)
+
+
+def _checked(found: ReadScan, example: Network | None) -> ScanSketch:
+    if example is not None:
+        if example.backward != found.backward:
+            mistake(
+                f"{found.name} is a {'backward' if found.backward else 'forward'} scan, and its example is not",
+                "one direction: an element that is taken stands on the left in a forward scan, on the right otherwise",
+            )
+        if example.size not in sizes(found.base, example.size):
+            mistake(
+                f"the example has {example.size} elements", f"a power of {found.base}, as the sketch's distances are"
+            )
+        steps = sum(len(loop.skeleton.distances(found.base, example.size)) * len(loop.steps) for loop in found.loops)
+        if steps != example.depth:
+            mistake(
+                f"{found.name} has {steps} steps at N = {example.size}, and its example {example.depth}",
+                "as many steps: a round of a loop for each distance",
+            )
+    return ScanSketch(found, example)
+
+
+def solve(
+    given: ScanSketch | Network | None = None,
+    /,
+    *,
+    like: Any = None,
+    relaxed_from: Scan | None = None,
+    backward: bool | None = None,
+) -> Scan:
+    """Return a scan for every size: of a sketch, of an example at one size, or of a solved scan seen anew.
+
+    - `solve(sketch)` fills a sketch.
+    - `solve(like=example)` finds the loops as well; the example is a `Network`, or its rows.
+    - `solve(relaxed_from=scan, backward=True)` keeps the loops of a solved scan, and how much each step does; all
+      conditions and sources are found anew, for the other direction.
+
+    Of expressions that fit, the smallest come first. A sketch without holes is judged as it stands.
+    """
+    started = time.perf_counter()
+    name, example = "scan", None
+    if isinstance(given, ScanSketch):
+        name, example, some = given.name, given.example, iter([given.read])
+    elif relaxed_from is not None:
+        if not isinstance(relaxed_from, Scan):
+            mistake(f"relaxed_from is {relaxed_from!r}", "a solved scan")
+        name = relaxed_from.name
+        some, example = _relaxed(relaxed_from, relaxed_from.backward if backward is None else backward)
+    else:
+        example = _example(given if like is None else like)
+        base = base_of(example.size)
+        if base is None:
+            mistake(
+                f"the example has {example.size} elements",
+                f"a power of {', '.join(map(str, BASES))}",
+                "an example of 16",
+            )
+        some = sketches(example, base)
+    for each in some:
+        if not each.holes:
+            return _judged(each, started)
+        for algorithm, points in Search(each, example).found():
+            return _known(name, algorithm, points, started)
+    why = "no conditions and sources were found that make a scan of every size"
+    return Scan(name, "none", None, None, time.perf_counter() - started, why)
+
+
+def _known(name: str, algorithm: Algorithm, points: Sequence[Sequence[LoopPoints]], started: float) -> Scan:
+    """Return a scan that was run at all sizes that are tried, proved if it can be."""
+    proof = prove(algorithm, points, TRIED)
+    return Scan(name, "proved" if proof.proved else "tried", algorithm, proof, time.perf_counter() - started)
+
+
+def _judged(read: ReadScan, started: float) -> Scan:
+    """Return what is known of a scan without holes."""
+    algorithm = read.algorithm()
+    for size in sizes(read.base, TRIED):
+        wrong = algorithm.wrong(size)
+        if wrong:
+            proof = Proof(False, size)
+            return Scan(read.name, "refuted", algorithm, proof, time.perf_counter() - started, wrong)
+    search = Search(read, None)
+    return _known(read.name, algorithm, [search.points(loop) for loop in read.loops], started)
+
+
+def _example(given: Any) -> Network:
+    return given if isinstance(given, Network) else network(given)
+
+
+def _relaxed(scan: Scan, backward: bool) -> tuple[Iterator[ReadScan], Network]:
+    """Return a solved scan's loops with all expressions open, and what it does at a size, seen in a direction."""
+    base = scan.loops.base
+    example = scan.network(next(size for size in sizes(base, TRIED) if size >= 16))
+    holes = tuple(
+        LoopSketch(Skeleton.of(loop), (StepSketch(None, None),) * len(loop.steps)) for loop in scan.loops.loops
+    )
+    wanted = example if backward == scan.backward else example.mirrored()
+    return iter([ReadScan(scan.name, base, backward, holes)]), wanted
