@@ -93,14 +93,15 @@ WANTED: dict[str, Callable[..., Array]] = {
 SMALLER = {"tree": {"threads": 32}, "block_scan": {"threads": 32}}
 SOLVED = [
     *slow_unless(
-        ((target, SMALLER.get(target, {})) for target in WANTED), lambda case: case[0] not in ("tree", "wave")
+        ((target, SMALLER.get(target, {})) for target in WANTED),
+        lambda case: case[0] not in ("tree", "wave", "dot", "reduction:apart", "moving_average"),
     ),
     *(pytest.param(target, {"threads": n}, marks=pytest.mark.slow) for target in SMALLER for n in (64, 128)),
 ]
 NONE: list[Any] = [
     ("reduction:shared", {"steps": 4}),
     ("maximum", {"steps": 4}),
-    ("scan:scan", {"steps": 4}),
+    pytest.param("scan:scan", {"steps": 4}, marks=pytest.mark.slow),
     pytest.param("tree", {"threads": 32, "steps": 4}, marks=pytest.mark.slow),
     ("block_scan", {"threads": 32, "steps": 4}),
     ("fft_stage:blind", {}),
@@ -163,7 +164,9 @@ def test_what_cannot_work_is_proved(target: str, parameters: dict[str, int]) -> 
 
 @pytest.mark.parametrize(
     "session",
-    [pytest.param(s, marks=[pytest.mark.slow] * ("scan.py:blind" in s)) for s in blocks_of(PAGE, "console")],
+    slow_unless(
+        blocks_of(PAGE, "console"), lambda s: not any(name in s for name in ("scan.py:blind", "wave.py", "tree.py"))
+    ),
     ids=lambda session: session.split()[3],
 )
 def test_a_session_prints_what_the_page_says(session: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ def figures_blanked(text: str) -> str:
     return re.sub(r"\d+(\.\d+)?(e-\d+)?", "#", text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not available_tools() or disassembler() is None or not (shutil.which("g++") or shutil.which("clang++")),
     reason="needs a CUDA compiler, nvdisasm and a C++ compiler",

@@ -31,7 +31,7 @@ needs_cpp = pytest.mark.skipif(
 
 
 AT_MOST = 20  # mutants of one text, evenly spread
-QUICK = ("mult32:register", "aos_store:crc", "transpose")
+QUICK = ("mult32:register", "transpose")
 NEARLY_ALL = 42  # only Mult-64 has more, of statements that are much alike
 
 
@@ -82,7 +82,8 @@ def test_the_ptx_is_the_specification(target: str, parameters: tuple[tuple[str, 
     assert source.tiling is not None and most_ragged(sizes, source) is not None
 
 
-@pytest.mark.parametrize("name", ["register", pytest.param("shared", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["register", "shared"])
 def test_long_sums_are_validated(name: str) -> None:
     """Multiplication in GF(2^64): 4096 products for each element, in sums of up to 64, at three lengths."""
     sketch = composed(name, 64)

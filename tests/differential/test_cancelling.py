@@ -94,9 +94,9 @@ def compare(body: str, spec: str, space: Any) -> str:
     ("spec", "status"),
     [
         ("[v for v in x]", "sat"),  # what is not wanted comes in twice
-        ("[0 for v in x]", "sat"),
+        pytest.param("[0 for v in x]", "sat", marks=pytest.mark.slow),
         ("[x[0], x[1], x[1] ^ x[2], x[3]]", "unsat"),
-        ("[x[i] ^ x[3 - i] ^ x[0] for i in range(4)]", "sat"),
+        pytest.param("[x[i] ^ x[3 - i] ^ x[0] for i in range(4)]", "sat", marks=pytest.mark.slow),
         ("[x[i] + x[0] for i in range(4)]", "unsat"),
     ],
 )
@@ -113,7 +113,7 @@ def test_parities(spec: str, status: str) -> None:
             for of in ("i, 4", "i, 4, k")
             for value in ("x[i] & x[1]", "x[0] & x[3]", "x[1]")
         ),
-        lambda case: case[0] == "i, 4" and "[0]" not in case[1],
+        lambda case: case[0] == "i, 4" and "x[i]" in case[1],
     ),
 )
 def test_parities_of_conjunctions(of: str, spec: str) -> None:
@@ -164,7 +164,7 @@ HOLE = "x[?sw_xform(i, 4)]"
         (f"2 * {HOLE}", f"-{HOLE}", "[v for v in x]", "unsat"),
         pytest.param(f"2 * {HOLE}", f"-{HOLE}", "[2 * v for v in x]", "sat", marks=pytest.mark.slow),
         pytest.param(f"2 * {HOLE}", f"{HOLE}", "[4 * v for v in x]", "sat", marks=pytest.mark.slow),
-        (f"2 * {HOLE}", f"3 * {HOLE}", "[4 * v for v in x]", "sat"),
+        pytest.param(f"2 * {HOLE}", f"3 * {HOLE}", "[4 * v for v in x]", "sat", marks=pytest.mark.slow),
         pytest.param(f"({HOLE} - x[0])", f"-{HOLE}", "[0 for v in x]", "sat", marks=pytest.mark.slow),
         (f"({HOLE} + x[0])", f"-{HOLE}", "[x[0] + x[i] for i in range(4)]", "sat"),
     ],
@@ -212,7 +212,7 @@ y[i] = a.value
     ("first", "second", "spec", "status"),
     [
         (HOLE, HOLE, "[-x[i] - x[3 - i] for i in range(4)]", "sat"),
-        (f"2 * {HOLE}", HOLE, "[-3 * v for v in x]", "sat"),
+        pytest.param(f"2 * {HOLE}", HOLE, "[-3 * v for v in x]", "sat", marks=pytest.mark.slow),
         (f"2 * {HOLE}", HOLE, "[-4 * v for v in x]", "unsat"),
     ],
 )

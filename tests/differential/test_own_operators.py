@@ -109,7 +109,7 @@ def posed_by(sketch: Sketch, made: list[Template], truth: tuple[Any, ...], spoil
     return Sketch(sketch.name, sketch.program, spec, {}, sketch.place)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", slow_unless(range(12), (1, 2).__contains__))
+@pytest.mark.parametrize("seed", slow_unless(range(12), (2).__eq__))
 @pytest.mark.parametrize("name", sorted(OWN))
 def test_search_against_numbers(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether there is a filling, and the least number of accumulates, are what the function says on numbers.

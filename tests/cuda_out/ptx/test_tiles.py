@@ -178,7 +178,7 @@ needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor 
             for target in ("conv1d", "stencil2d", "conv2d", "transpose", "aos_sum:crc", "mult32:shared")
             for arch in ("sm_75", "sm_100")
         ),
-        lambda case: len(case[0]) % 2 == (case[1] == "sm_75"),
+        {("conv1d", "sm_75"), ("transpose", "sm_100")}.__contains__,
     ),
 )
 def test_printed_texts_are_proved(target: str, arch: str) -> None:
@@ -243,14 +243,19 @@ WRONG = [
 
 
 @needs_cuda
-@pytest.mark.parametrize(("target", "old", "new"), RIGHT)
+@pytest.mark.parametrize(
+    ("target", "old", "new"), slow_unless(RIGHT, lambda case: case[0] == "conv1d" or "left_y" in case[1])
+)
 def test_other_words_for_the_same_are_proved(target: str, old: str, new: str) -> None:
     found = verdict(target, old, new)
     assert (found.verdict, found.findings) == ("equal", ())
 
 
 @needs_cuda
-@pytest.mark.parametrize(("target", "old", "new", "complaint"), WRONG)
+@pytest.mark.parametrize(
+    ("target", "old", "new", "complaint"),
+    slow_unless(WRONG, lambda case: case[0] == "conv1d" or case[3].startswith(("3 left", "not moved"))),
+)
 def test_what_goes_wrong_somewhere_is_not(target: str, old: str, new: str, complaint: str) -> None:
     """At one remainder, at a huge block, at one block, in another type: none is equal."""
     found = verdict(target, old, new)

@@ -34,11 +34,12 @@ y[i] = a.value
 """
 
 
-def test_verdicts_agree_with_brute_force() -> None:
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 100), marks=pytest.mark.slow)])
+def test_verdicts_agree_with_brute_force(seeds: range) -> None:
     """On random sketches: whether there is a filling, the least cost, and that all fillings are all."""
-    outcomes = [_compare(seed, "123"[seed % 3]) for seed in range(60)]
-    assert outcomes.count("sat") >= 5
-    assert outcomes.count("unsat") >= 2
+    outcomes = [_compare(seed, "123"[seed % 3]) for seed in seeds]
+    assert outcomes.count("sat") >= 2
+    assert outcomes.count("unsat") >= 1
 
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 160), marks=pytest.mark.slow)])
