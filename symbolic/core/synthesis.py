@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
@@ -19,6 +19,7 @@ from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
 from symbolic.solve.evaluate import Value
 from symbolic.solve.floor_division import manager
+from symbolic.solve.partial import Specialised
 from symbolic.solve.solver import Solver
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def synthesize(
     claim = manager().Implies(premise, goal)
     holes = symbols(claim, *about_holes) - forall
     asked = tuple(now.made)
-    candidates = _Candidates(solver, clock, claim, minimize, list(about_holes))
+    at_example, at_holes = Specialised(claim, forall), Specialised(claim, holes)
+    candidates = _Candidates(solver, clock, minimize, at_example, list(about_holes))
     if about_inputs:
         witness = {symbol: manager().FreshSymbol(symbol.symbol_type(), "witness!%d") for symbol in forall}
         candidates.formulas.append(premise.substitute(witness))
@@ -103,9 +105,9 @@ def synthesize(
         if not isinstance(answer, Sat):
             return outcome_of(answer, asked)
         tried += 1
-        guess = {symbol: constant(symbol, answer.model.value(symbol)) for symbol in holes}
+        guess = {symbol: answer.model.value(symbol) for symbol in holes}
         clock.doing = f"checking answer {tried} for all inputs"
-        refuted = decide([manager().Not(claim.substitute(guess))], solver, clock)
+        refuted = decide([manager().Not(at_holes.at(guess))], solver, clock)
         if isinstance(refuted, Unknown):
             return outcome_of(refuted, asked)
         if isinstance(refuted, Unsat):
@@ -128,8 +130,8 @@ class _Candidates(Struct):
 
     solver: SolverName
     clock: Clock
-    claim: FNode
     minimize: Integer | BitVector | None
+    at_example: Specialised
     formulas: list[FNode]
     examples: list[dict[FNode, Value]] = field(default_factory=list)
     trying: Trying | None = None
@@ -139,7 +141,7 @@ class _Candidates(Struct):
     def learn(self, example: dict[FNode, Value]) -> None:
         """Demand of the next answer that it is right for an input, too."""
         self.examples.append(example)
-        self.formulas.append(self.claim.substitute({symbol: constant(symbol, v) for symbol, v in example.items()}))
+        self.formulas.append(self.at_example.at(example))
 
     def next(self) -> Answer:
         """Look for an answer that is right for all examples, and as cheap as can be."""
@@ -213,13 +215,3 @@ def decide(formulas: Sequence[FNode], solver: SolverName, clock: Clock) -> Answe
     with Solver(solver) as engine:
         engine.add(formulas)
         return clock.checked(engine, [], *formulas)
-
-
-def constant(symbol: FNode, value: Any) -> FNode:
-    """Return a value as a formula of a symbol's sort."""
-    kind, m = symbol.symbol_type(), manager()
-    if kind.is_bool_type():
-        return m.Bool(value)
-    if kind.is_real_type():
-        return m.Real(value)
-    return m.BV(value, kind.width) if kind.is_bv_type() else m.Int(value)

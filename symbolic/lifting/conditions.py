@@ -4,7 +4,8 @@ A guard is a literal as in `symbolic.values.guard`, a non-zero int whose negatio
 Boolean formula that is taken as a whole, or a *cube*, the conjunction of several guards; a disjunction is a negated
 cube. So paths that part at a test and meet again have the condition from before the test, without asking a solver.
 
-Invariant: no cube holds a guard with its negation, a cube itself, or a negated cube that its other parts decide.
+Invariant: no cube holds a guard with its negation, a cube itself, a negated cube that its other parts decide, or two
+atoms that say that one term is different constants.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Conditions:
         self._cubes: dict[Guard, frozenset[Guard]] = {TRUE: frozenset()}
         self._by_parts: dict[frozenset[Guard], Guard] = {frozenset(): TRUE}
         self._both: dict[tuple[Guard, Guard], Guard] = {}
+        self._equalities: dict[Guard, tuple[FNode, FNode]] = {}
+        """The atoms that say that a term is a constant: of those of one term at most one holds."""
 
     # -- guards and formulas ----------------------------------------------------------------------------------
 
@@ -65,6 +68,7 @@ class Conditions:
                 self._formulas[found] = formula
                 self._formulas[-found] = manager().Not(formula)
                 self._guards[self._formulas[-found]] = -found
+                self._note_equality(found, formula)
             self._guards[formula] = found
         return found
 
@@ -72,7 +76,7 @@ class Conditions:
         """Return the formula of a guard; asking for its guard gives this one again."""
         found = self._formulas.get(guard)
         if found is None:
-            parts = sorted(self._cubes[abs(guard)], key=abs)  # none of TRUE
+            parts = sorted(self._needed(self._cubes[abs(guard)]), key=abs)  # none of TRUE
             if guard > 0:
                 found = manager().And([self.formula(part) for part in parts])
             else:
@@ -84,6 +88,31 @@ class Conditions:
     def parts(self, guard: Guard) -> frozenset[Guard]:
         """Return the guards whose conjunction this is: itself, or those of a cube."""
         return self._cubes.get(guard) or (frozenset() if guard == TRUE else frozenset({guard}))
+
+    # -- a term that is compared with constants ---------------------------------------------------------------
+
+    def _note_equality(self, guard: Guard, formula: FNode) -> None:
+        if formula.is_equals():
+            for term, constant in (formula.args(), reversed(formula.args())):
+                if constant.is_constant():
+                    self._equalities[guard] = term, constant
+
+    def _constants(self, parts: Iterable[Guard]) -> dict[FNode, FNode] | None:
+        """Return the terms that parts say are constants, and which; None where one would be two constants."""
+        found: dict[FNode, FNode] = {}
+        for part in parts:
+            equality = self._equalities.get(part)
+            if equality is not None and found.setdefault(*equality) is not equality[1]:
+                return None
+        return found
+
+    def _needed(self, parts: frozenset[Guard]) -> Iterable[Guard]:
+        """Return a cube's parts without 'the term is not 1' beside 'the term is 2'."""
+        constants = self._constants(parts) or {}
+        for part in parts:
+            term, constant = self._equalities.get(-part, (None, None))
+            if term is None or constants.get(term, constant) is constant:
+                yield part
 
     # -- building ---------------------------------------------------------------------------------------------
 
@@ -171,6 +200,9 @@ class Conditions:
                     work.discard(guard)
                     work |= self.parts(-self._cube(unknown))
                     changed = True
+        if self._constants(work) is None:
+            self._by_parts[parts] = FALSE
+            return FALSE
         key = frozenset(work)
         if len(key) == 1:
             found = next(iter(key))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pysmt.environment import get_env
 
 from symbolic.core.outcome import evaluated
 from symbolic.core.values import bitvector, boolean, integer
@@ -66,6 +67,28 @@ def test_guards_mean_what_they_say(seed: int) -> None:
     assert worlds(table, table.all([a, b, c])) == p & q & r
     assert worlds(table, table.any([a, b, c])) == p | q | r
     assert worlds(table, table.guard(table.formula(a))) == p
+
+
+def test_a_term_is_one_constant() -> None:
+    """Random guards over `x == 0 ... 3`, also written the other way round, mean what they say; two at once are FALSE,
+    and the formula of one does not say that the others do not hold."""
+    table, x = conditions(), bitvector("merging_test_digit", 2)
+    m = get_env().formula_manager
+    digits = [table.guard((x == each).formula) for each in range(4)]
+    digits += [table.guard(m.Equals(m.BV(each, 2), x.formula)) for each in range(4)]
+    models = [Model({x.formula: each}.get) for each in range(4)]
+
+    def holds(guard: Guard) -> list[bool]:
+        return [bool(model.value(table.formula(guard))) for model in models]
+
+    rng = random.Random(4)
+    for _ in range(300):
+        parts = [rng.choice(digits) * rng.choice([1, -1, -1]) for _ in range(rng.randrange(1, 6))]
+        found = table.all(parts)
+        assert holds(found) == [all(each) for each in zip(*map(holds, parts), strict=True)]
+        assert holds(-found) == [not each for each in holds(found)]
+    assert table.both(digits[1], digits[2]) == FALSE
+    assert table.formula(table.all([-digits[0], -digits[1], digits[2]])) is (x == 2).formula
 
 
 def test_what_parts_meets_again() -> None:
