@@ -1,7 +1,8 @@
 """An evident 'no': outputs that are wrong whatever values the holes have, so that no space holds an answer.
 
 Each hole is a free table here: at each point any value in its range. A few outputs are looked at, each by itself, and
-the solver gives up after some conflicts: what takes longer is not evident.
+the solver gives up after some conflicts: what takes longer is not evident. Where outputs are asked item by item, it is
+counted how many items they hold at most.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def hopeless(problem: Problem, solver: SatName) -> Hopeless | None:
     """Return an output that is wrong whatever the holes are; None where none was found, which says nothing."""
     from symbolic.solve.sat import SatSolver
 
-    if problem.by_items:  # how many items there are at most is looked at by the search itself
-        return None
+    if problem.by_items:
+        short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
+        return None if short is None else Hopeless(short, len(problem.outputs), 0)
     clauses = 0
     for looked_at, number in enumerate(_some_outputs(problem), 1):
         guards = Guards()

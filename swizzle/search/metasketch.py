@@ -146,6 +146,8 @@ class _Search(SearchState):
             self.problem.on_request = False
         if self.plan.tries_lightest() and self._found_from_light_to_heavy(space):
             return not self.goal.counted or self.is_settled()
+        if self.problem.by_items and self._is_hopeless(space):  # counted in a moment
+            return True
         for part in self.plan.light_parts(space):
             self.tell(space, "light constants: building the space")
             with closing(self._engine(part, light=True)) as light:

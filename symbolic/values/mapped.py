@@ -187,6 +187,8 @@ class Mapped(Data):
         multiples = {"+", SCALED} if size.by_coefficients else set()
         if self.op == "*" and size.op == "+" and made_of is not None and not made_of & {"const", *multiples}:
             return 1, 1  # a product of sums is one item, unless it is a multiple of one
+        if self.op == "*" and size.op == "+" and not size.by_coefficients:
+            return 0, max(1, *(most for _, most in some))  # one item, or a multiple of one of them
         return 0, MANY
 
     def _needs(self, encoding: Encoding, t: int, size: Size) -> Iterator[tuple[Guard, ...]]:
@@ -194,6 +196,8 @@ class Mapped(Data):
             limits = [sizes(self.terms, operand, t, size)[size.at_least] for operand in self.operands]
             for operand, own in zip(self.operands, limits, strict=True):
                 yield (sized(operand, encoding, t, size.less(sum(limits) - own)),)
+        elif self._is_multiple(t) and size.op == "+" and size.at_least and size.number > 1:
+            yield tuple(sized(o, encoding, t, size) for o in self.operands if self._numbers(o, t) is None)
 
     def reduced_by(self, t: int) -> frozenset[str]:
         return frozenset(("+" if self._is_multiple(t) else self.op,))

@@ -22,6 +22,7 @@ from templates.registry import template
 from templates.template import Template
 from tests.differential.random_sketches import RandomSketch
 from tests.differential.test_explain_random import Table, functions, random_sketch, right_sets, specification_of, within
+from tests.sketches import kernel
 from tests.slow_cases import slow_unless
 
 MOST = 150  # tables of all holes together
@@ -88,3 +89,25 @@ def test_random_sketches(part: int) -> None:
     seeds = range(20) if part == 0 else range(80 * part - 60, 80 * part + 20)
     said = Counter(check(seed).partition(":")[0] for seed in seeds)
     assert said["evident"] and said["all right"] + said["not evident"], said
+
+
+@pytest.mark.parametrize(("steps", "asked"), [("2, 1", "unsat"), ("4, 2, 1", "sat")])
+def test_items_of_differences_and_multiples_are_counted(steps: str, asked: str) -> None:
+    """A butterfly of sums and differences, which may cancel: two steps put four elements together, three eight."""
+    text = f"""
+i = cuda.laneid
+v = x[i]
+for m in ({steps}):
+    o = cuda.shfl_sync(cuda.FULL_MASK, v, ?sw_xform(i, 8, m))
+    v = v + o if i % (2 * m) < m else 3 * (o - v)
+y[i] = v
+"""
+    bits = "({0} % 2 + {0} // 2 % 2 + {0} // 4)"
+    spec = (
+        f"[sum((-1) ** {bits.format('(i & j)')} * 3 ** {bits.format('i')} * x[j] for j in range(8)) for i in range(8)]"
+    )
+    posed = kernel(text, spec=spec, arguments="x=i32[8], y=i32.out[8]", block=8, warp_size=8)
+    found = hopeless(Problem.of(posed.program, posed.spec), "glucose")
+    assert (found is not None) is (asked == "unsat")
+    if found is not None:
+        assert solve(posed).certificate["evident"] == found.output
