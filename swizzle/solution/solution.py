@@ -42,9 +42,11 @@ class Limits(Struct, frozen=True):
 
     - `space`: None goes through the spaces from small to large and stops at the first with an answer; 'all' goes on to
       the last space and proves the optimum there.
+    - `all_solutions`: list every solution of that space, too.
     - `timeout`: seconds of wall time, or None.
     - `memory`: the bytes that the process may hold; None is three quarters of what is free.
     - `solver`: 'auto' is Glucose.
+    - `certify`: check the answer by an independent route (docs/solving.md).
     - `light`: try simple constants (0, 1, -1, the sizes) first, if a space has many.
     - `template`: what a `?sw_xform` becomes, the paper's equation 5, or equation 1 to a depth of 1 or 2.
     - `canonical`: if False, a solver decides whether data is equal (docs/solving.md, 'The paper's comparison').
