@@ -218,7 +218,9 @@ class ExpressionPrinter(Struct):
             return self._gathered(expr, facts)
         if not row.compares:
             arguments = ", ".join(self.text(operand, facts) for operand in expr.operands)
-            return CText(f"{row.cuda[dtype]}({arguments})", PRIMARY)
+            return CText(
+                f"{function_name(expr.function, dtype) if row.external else row.cuda[dtype]}({arguments})", PRIMARY
+            )
         self.helpers.add("chosen")
         a, b, *values = expr.operands
         level = PRECEDENCE[row.compares]
@@ -345,7 +347,7 @@ def function_name(op: str, dtype: DType) -> str:
     >>> function_name("min", DType.F32), function_name("min", DType.I32)
     ('fminf', 'min')
     """
-    if isinstance(op, ir.OperatorName):
+    if isinstance(op, ir.OperatorName | ir.FunctionName):
         return c_name(f"{op}_{dtype.value}")
     return {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
 

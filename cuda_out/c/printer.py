@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import function_name
-from cuda_out.c.helpers import helper_text, operator_text
+from cuda_out.c.helpers import external_text, helper_text, operator_text
 from cuda_out.c.identifiers import kernel_name
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE
@@ -27,7 +27,7 @@ from cuda_out.tiling.tiling import AXES, Tiling
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.program import Axis, DType, Parameter, Program
-from symbolic.ir.walk import operators_of, own_expressions, statements, subexpressions
+from symbolic.ir.walk import functions_of, operators_of, own_expressions, statements, subexpressions
 from symbolic.machine.launch_shape import require_hardware_warp
 
 Form: TypeAlias = Literal["cu", "header"]
@@ -94,6 +94,7 @@ class _File:
         self.program, self.tiling, self.form = program, tiling, form
         self.entry = kernel_name(program.name)
         self.operators = operators_of(program)
+        self.externals = [function for function, _ in functions_of(program) if function.row.external]
         self.body, self.statements = self._statements(whole=True)
         if not self.statements.expressions.guarded:
             self.body, self.statements = self._statements(whole=False)
@@ -102,7 +103,8 @@ class _File:
 
     def _statements(self, *, whole: bool) -> tuple[Emitter, StatementPrinter]:
         """Print the kernel's body; with `whole`, as a lambda that is told whether its block is whole."""
-        functions = (function_name(*operator) for operator in self.operators)
+        functions = [function_name(*operator) for operator in self.operators]
+        functions += [function_name(function, function.row.external.gives) for function in self.externals]
         body = Emitter(depth=2 if whole else 1)
         taken = (self.entry, f"launch_{self.entry}", "known", *functions)
         printer = StatementPrinter(self.program, body, taken, self.tiling, whole=whole)
@@ -129,6 +131,7 @@ class _File:
         out.line(f"namespace {space} {{")
         out.line()
         own = [operator_text(op, dtype, program) for op, dtype in self.operators]
+        own += map(external_text, self.externals)
         for helper in (*helper_text(frozenset(self.statements.expressions.helpers)), *own):
             for line in helper.splitlines():
                 out.line(line)

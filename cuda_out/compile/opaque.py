@@ -3,7 +3,8 @@
 A compiler puts `expf` in place, as a dozen instructions that nothing can be said of. So the text that is validated
 calls a declared function instead, `swizzle_opaque_expf`, which its PTX still calls: everything else in it is the
 compiler's work on the printed text. What is trusted beyond other validations: that the compiler puts CUDA's function
-where the call stands (docs/checking.md).
+where the call stands (docs/checking.md). A function of the user's own (`cuda.external`) loses its body for the same
+reason.
 """
 
 from __future__ import annotations
@@ -23,8 +24,17 @@ SPELLED: Final[dict[str, tuple[FunctionRow, DType]]] = {
 _CALL: Final = re.compile(rf"(?<![\w.>:])(?:::\s*)?({'|'.join(sorted(SPELLED, key=len, reverse=True))})(?=\s*\()")
 
 
+_EXTERNAL: Final = re.compile(
+    r"(?<=\n)/// The function \w+, with its text in the sketch\.\n"
+    r"__device__ __forceinline__ ([^\n]*?(\w+)\([^\n]*\)) \{\n.*?\n\}  // \2\n",
+    re.DOTALL,
+)
+
+
 def with_opaque_calls(text: str) -> str:
-    """Return CUDA C++ text in which functions of mathematics are declared only; the same text where it calls none."""
+    """Return CUDA C++ text in which functions of mathematics and the user's own are declared only; the same text where
+    it calls none."""
+    text = _EXTERNAL.sub(r'extern "C" __device__ \1;\n', text)
     used: dict[str, None] = {}
 
     def called(match: re.Match[str]) -> str:
@@ -38,3 +48,15 @@ def with_opaque_calls(text: str) -> str:
         of = ", ".join([_TYPE[dtype]] * len(row.operands))
         declared.append(f'extern "C" __device__ {_TYPE[dtype]} {PREFIX}{name}({of});\n')
     return "".join(declared) + changed
+
+
+def own_function_at(log: str, text: str) -> str:
+    """Return the user's own function in whose body a compiler found the first mistake, '' where it is elsewhere."""
+    found = re.search(r"kernel\.cu:(\d+):(?:\d+:)? (?:fatal )?error", log)
+    if found is None:
+        return ""
+    place = sum(map(len, text.splitlines(keepends=True)[: int(found[1]) - 1]))
+    for each in _EXTERNAL.finditer(text):
+        if each.start() <= place < each.end():
+            return each[0].split()[3].rstrip(",")
+    return ""

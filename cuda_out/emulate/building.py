@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from cuda_out.compile.children import refused
+from cuda_out.compile.opaque import own_function_at
 from cuda_out.compile.toolchain import CompileError, run_compiler
 from symbolic.errors import SwizzleError
 
@@ -21,7 +22,17 @@ def compile_with(command: list[str], text: str, made: Path, reads: Sequence[Path
     """Run the compiler in the folder of what it makes; raise CompileError with its words, without the folder's name."""
     done = run_compiler(command, made, reads)
     if done.status:
-        raise CompileError(done.log.replace(f"{made.parent}/", ""), text)
+        log = done.log.replace(f"{made.parent}/", "")
+        if name := own_function_at(log, text):
+            complaint = (
+                next((line for line in log.splitlines() if "error:" in line), log).partition("error:")[2].strip()
+            )
+            raise SwizzleError(
+                f"the C++ text of {name} does not compile: {complaint}",
+                expected="the body of a function in CUDA C++ that the host's compiler takes, too",
+                fix=f"mend the text in @cuda.external(...) above {name}",
+            )
+        raise CompileError(log, text)
 
 
 @lru_cache

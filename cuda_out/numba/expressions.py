@@ -155,6 +155,13 @@ class NumbaExpressions(Struct):
             whole = [o.operand if isinstance(o, ir.Cast) and not o.operand.dtype.is_data else o for o in expr.operands]
             indices = ", ".join(self.text(each, facts) for each in whole)
             return CText(f"{self.names[row.array]}[{indices}]", PRIMARY)
+        if row.external:
+            raise SwizzleError(
+                f"numba.cuda has no text of the function {expr.function}",
+                place=expr.place,
+                expected="functions of the language: cuda.external gives a text in CUDA C++",
+                fix="print it as CUDA C++, or write it with math and @cuda.jit(device=True)",
+            )
         if not row.compares:
             call = ", ".join(self.text(operand, facts) for operand in expr.operands)
             name = row.numba

@@ -47,6 +47,9 @@ class Expected:
             return self._chosen(kind, op.row.compares, args)
         if isinstance(op, FunctionName) and op.row.array:
             return self._gathered(op.row.array, args[0])
+        if isinstance(op, FunctionName) and op.row.external:
+            kinds = [KIND_OF[each] for each in op.row.external.kinds]
+            return terms.apply(term_name(op.row), tuple(map(self.written_out, kinds, args)))
         parts = [self.written_out(kind, arg) for arg in args]
         match op:
             case "+":
@@ -137,6 +140,8 @@ class Expected:
             return KIND_OF[DType(op.rpartition("_")[2])]
         if isinstance(op, FunctionName) and op.row.array:
             return KIND_OF[self.arrays[op.row.array]]
+        if isinstance(op, FunctionName) and op.row.external:
+            return KIND_OF[op.row.external.gives]
         args = args[2:] if isinstance(op, FunctionName) and op.row.compares else args
         kinds = [self._own_kind(arg, "") for arg in args] if op != "const" else []
         found = [kind for kind in kinds if kind]

@@ -14,6 +14,9 @@ from symbolic.algebra.functions import FunctionRow
 
 def term_name(row: FunctionRow) -> str:
     """Return the operator of a function in written-out terms. Floats are real numbers, so it is one for all types."""
+    if row.external is not None:
+        own = row.external.gives
+        return f"external {row.symbol}:{'f64' if own.is_float else KIND_OF[own]}"
     return f"{row.symbol}:f64"
 
 

@@ -15,14 +15,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation
-from cuda_out.ptx.kinds import KIND_OF, is_float, typed, untyped, width
+from cuda_out.ptx.kinds import KIND_OF, KINDS, is_float, typed, untyped, width
 from cuda_out.ptx.machine import call_results, results_of_function
+from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.polynomials import signed
 from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
 from symbolic.algebra.counterexample import first_difference, tried_columns
 from symbolic.algebra.operator_laws import Law
-from symbolic.ir.program import DType, OperatorName
+from symbolic.ir.program import DType, FunctionName, OperatorName
 
 
 @lru_cache(maxsize=256)
@@ -39,8 +40,12 @@ def of_kind(op: OperatorName, kind: str) -> OperatorName:
     return name
 
 
-def recognised(kernel: Kernel, operators: Sequence[tuple[OperatorName, DType]]) -> dict[str, Operation]:
-    """Return the functions that a kernel calls which are operators, by what the module calls them.
+def recognised(
+    kernel: Kernel,
+    operators: Sequence[tuple[OperatorName, DType]],
+    functions: Sequence[tuple[FunctionName, DType]] = (),
+) -> dict[str, Operation]:
+    """Return the functions that a kernel calls which are operators, or the user's own, by what the module calls them.
 
     Raises Broken for one that is called as an operator is and computes something else, NotInterpreted where that cannot
     be said.
@@ -52,7 +57,24 @@ def recognised(kernel: Kernel, operators: Sequence[tuple[OperatorName, DType]]) 
         for op, dtype in operators:
             if name in called and _is_called(name, f"{op}_{dtype.value}"):
                 found[name] = _checked(function, op, dtype)
+        for each, dtype in functions:
+            if each.row.external and name in called and name == f"{each}_{dtype.value}":
+                found[name] = _declared(function, each)
     return found
+
+
+def _declared(function: Kernel, name: FunctionName) -> Operation:
+    """Return a function of the user's own, of which the module knows nothing but its types."""
+    own = name.row.external
+    kinds, gives = tuple(KIND_OF[kind] for kind in own.kinds), KIND_OF[own.gives]
+    given = [kind for _, kind in (*function.parameters, *([function.result] if function.result else []))]
+    if not function.declared or list(map(width, given)) != [*map(width, kinds), width(gives)]:
+        raise NotInterpreted(f"{function.name} is no function that is declared with the types of {name}")
+
+    def numbers(*values: Any) -> Any:
+        return own.on_numbers(list(values)).astype(KINDS[gives])
+
+    return Operation(term_name(name.row), kinds, gives, numbers)
 
 
 def _is_called(symbol: str, name: str) -> bool:

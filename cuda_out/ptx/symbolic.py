@@ -80,6 +80,8 @@ def _result(normal: Normal, kind: str, term: Term) -> Value:
 def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     if isinstance(operation.name, OperatorName):
         return normal.terms.apply(operation.name, v)
+    if operation.name.startswith("external "):
+        return normal.terms.apply(operation.name, v)
     head, _, rest = operation.name.partition(".")
     kind = operation.result
     match head:

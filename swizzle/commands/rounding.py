@@ -184,6 +184,8 @@ def _combined(
             value, magnitude = abs(v[0].value), v[0].magnitude
         case FunctionName() if op.row.array:
             return _exact(float(given[op.row.array][int(v[0].value)]))
+        case FunctionName() if op.row.external:
+            raise _Unknown
         case FunctionName():
             value, errors, magnitude = _function(op.row, [(n.value, n.error) for n in v], u, tiny, dtype)
         case _:

@@ -131,7 +131,7 @@ def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[st
     if solution.holes:
         lines += ["", "Solution:"]
         lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in solution.holes]
-    claims = [*claims, *(f"Assumed of every call: {each}." for each in assumed(solution.program))]
+    claims = [*claims, *(f"Assumed: {each}." for each in assumed(solution.program))]
     return [*lines, "", *claims, *_about_division(solution.program)]
 
 

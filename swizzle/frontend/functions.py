@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
-from symbolic.algebra.functions import FunctionRow, where
+from symbolic.algebra.functions import External, FunctionRow, where
 from symbolic.errors import Place
 from symbolic.ir.program import Apply, Const, DType, Expr
 from symbolic.ir.spelling import COMPARE_OPS
@@ -22,6 +22,8 @@ _BITS: Final = {ast.BitAnd: ast.And, ast.BitOr: ast.Or}
 def read_function(reader: ExpressionReader, row: FunctionRow, nodes: Sequence[ast.expr], place: Place) -> Value:
     """Read a call of a function; its operands and its result have one type. Of numbers it is a number."""
     values = [reader.value(node) for node in nodes]
+    if row.external is not None:
+        return _external(row, row.external, values, place)
     name = row.text(["..."])
     if all(isinstance(v, FloatLiteral) or (isinstance(v, Const) and v.dtype is INDEX) for v in values):
         found = float(row.on_numbers([float(v.value) for v in values if isinstance(v, Const | FloatLiteral)]))
@@ -35,6 +37,19 @@ def read_function(reader: ExpressionReader, row: FunctionRow, nodes: Sequence[as
         takes = " or ".join(each.value for each in DType if row.takes(each))
         operators.fail(place, f"`{name}` of {kind}", f"{takes} data", "convert it: f32(...)")
     return Apply(row.name, tuple(operators.coerce(v, dtype, f"an operand of `{name}`") for v in values), dtype, place)
+
+
+def _external(row: FunctionRow, own: External, values: Sequence[Value], place: Place) -> Value:
+    """Return a call of a function of the user's own, whose operands have types of their own."""
+    name = f"`{row.symbol}(...)`"
+    if all(isinstance(v, FloatLiteral) or (isinstance(v, Const) and v.dtype is INDEX) for v in values):
+        found = own.on_numbers([v.value for v in values if isinstance(v, Const | FloatLiteral)])
+        return FloatLiteral(float(found), place) if own.gives.is_float else Const(int(found), own.gives, place)
+    operands = [
+        operators.coerce(value, kind, f"the argument {operand} of {name}")
+        for value, kind, operand in zip(values, own.kinds, row.operands, strict=True)
+    ]
+    return Apply(row.name, tuple(operands), own.gives, place)
 
 
 def read_where(reader: ExpressionReader, nodes: Sequence[ast.expr], place: Place) -> Value:

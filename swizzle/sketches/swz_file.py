@@ -163,6 +163,13 @@ class SwzReader:
                 self._sketch(node, decorator)
             case [ast.Call(func=ast.Attribute(value=ast.Name(id="cuda"), attr="jit")) as decorator]:
                 self._device(node, decorator)
+            case [ast.Call(func=ast.Attribute(value=ast.Name(id="cuda"), attr="external")) as decorator]:
+                self._fail(
+                    decorator,
+                    "@cuda.external in a .swz file",
+                    "a text of which nothing is run: what cuda.external names is compiled and run",
+                    "write the sketch in a .py file, or the function in the language's own: @cuda.jit(device=True)",
+                )
             case [ast.Name(id="sketch") as bare]:
                 self._fail(bare, "@sketch without its arguments", "@sketch(spec=..., block=..., y=f32.out[128])")
             case [first, *_]:

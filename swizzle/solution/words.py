@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from swizzle.solution.solution import Result
 from symbolic.ir.program import Program
+from symbolic.ir.walk import functions_of
 
 
 def count(number: int, noun: str) -> str:
@@ -32,8 +33,10 @@ def cost_text(cost: Mapping[str, int]) -> str:
 
 
 def assumed(program: Program) -> list[str]:
-    """Return what is assumed of every call, a sentence for each array of index data."""
-    return [f"each element of {p.name} is from 0 to {p.below - 1}" for p in program.parameters if p.below]
+    """Return what is assumed: of every call for each array of index data, and of the texts of `cuda.external`."""
+    ranges = [f"each element of {p.name} is from 0 to {p.below - 1}" for p in program.parameters if p.below]
+    own = dict.fromkeys(str(function) for function, _ in functions_of(program) if function.row.external)
+    return [*ranges, *(f"the C++ text of {name} computes what its Python function does" for name in own)]
 
 
 def proved_by_name(result: Result) -> dict[str, bool]:

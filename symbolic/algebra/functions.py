@@ -24,6 +24,52 @@ Build = Callable[..., Any]
 """Makes a value of an operator (`"+"`), or of a function, and of its operands."""
 
 
+class External(Struct, frozen=True, eq=False):
+    """A function of the user's own: the types of its operands and of its result, all floats or all integers, the body
+    of a function in CUDA C++, and what it is on numbers, one at a time. Equal texts are one function."""
+
+    kinds: tuple[DType, ...]
+    gives: DType
+    text: str
+    function: Callable[..., Any]
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return *(kind.value for kind in self.kinds), self.gives.value, self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, External) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def on_numbers(self, arguments: list[Any]) -> Any:
+        """Return the function of NumPy's numbers or arrays; floats are in double precision, what fails is no number."""
+        import numpy as np
+
+        given = [np.asarray(a).astype(_numpy_name(kind)) for a, kind in zip(arguments, self.kinds, strict=True)]
+        rows = np.broadcast_arrays(*given)
+        found = [self._one(row) for row in zip(*(column.reshape(-1) for column in rows), strict=True)]
+        with np.errstate(all="ignore"):
+            return np.array(found).astype(_numpy_name(self.gives)).reshape(rows[0].shape)[()]
+
+    def _one(self, row: tuple[Any, ...]) -> Any:
+        try:
+            return self.function(*row)
+        except (ArithmeticError, ValueError):
+            if self.gives.is_float:
+                return math.nan
+            raise
+
+
+def _numpy_name(dtype: DType) -> str:
+    """Return NumPy's name of a type, in which floats have double precision."""
+    if dtype.is_float:
+        return "float64"
+    return f"{'int' if dtype.value[0] == 'i' else 'uint'}{dtype.value[1:]}"
+
+
 class FunctionRow(Struct, frozen=True):
     """A function on data. All arguments of a function of mathematics have the type of the result.
 
@@ -31,7 +77,7 @@ class FunctionRow(Struct, frozen=True):
     type, `numba` that for numba.cuda. `ulp` are the largest errors of `cuda` in units of the last place, from the CUDA
     C++ Programming Guide (Mathematical Functions). `lipschitz` bounds the slope; None where the function is monotone in
     each argument. `compares` is the comparison of a `where`, `array` what a `gather` reads, which has the extents
-    `shape`. `shown` is how texts write a call, '' for `math.name(a, b)`.
+    `shape`, `external` a function of the user's own. `shown` is how texts write a call, '' for `math.name(a, b)`.
     """
 
     symbol: str
@@ -45,18 +91,19 @@ class FunctionRow(Struct, frozen=True):
     compares: str = ""
     array: str = ""
     shape: tuple[int, ...] = ()
+    external: External | None = None
     shown: str = ""
     types: frozenset[DType] = FLOATS
 
     @property
     def name(self) -> FunctionName:
         """The function as programs and terms hold it."""
-        return FunctionName(self.symbol, self) if self.array else _name(self.symbol)
+        return FunctionName(self.symbol, self) if self.array or self.external else _name(self.symbol)
 
     @property
     def row(self) -> tuple[Any, ...]:
         """What terms, and so answers, depend on."""
-        return "function", self.symbol, *self.shape
+        return "function", self.symbol, *self.shape, *(self.external.identity if self.external else ())
 
     def takes(self, dtype: DType) -> bool:
         """Say whether the function has a meaning for data of this type."""
@@ -72,6 +119,8 @@ class FunctionRow(Struct, frozen=True):
         """Return the function of NumPy numbers or arrays, computed in double precision unless it only chooses."""
         import numpy as np
 
+        if self.external is not None:
+            return self.external.on_numbers(arguments)
         if self.compares:
             condition = COMPARE[self.compares](*arguments[:2])
             if np.ndim(condition):

@@ -1,0 +1,114 @@
+"""`cuda.external`: a function of the user's own on data, with its CUDA C++ text and what it is on numbers.
+
+To the proof it is a function like `math.exp`: equal arguments give equal values, and nothing else is known of it. Its
+text is printed as it stands; that the text computes the function is tried on random data (`swizzle run`), not proved.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import types
+from collections.abc import Callable
+from textwrap import dedent
+from typing import Any, Final
+
+from swizzle.language.element_types import ElementType, caller_place
+from swizzle.language.mathematics import DataFunction
+from symbolic.algebra.functions import External, FunctionRow
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import DType
+
+EXPECTED: Final = "def silu(x: f32) -> f32: and what it is on numbers"
+
+
+class ExternalFunction(DataFunction):
+    """A function that `cuda.external` made. Call it in a kernel, or in a specification on numbers or data."""
+
+    def __init__(self, row: FunctionRow, function: Callable[..., Any]) -> None:
+        super().__init__(row)
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __repr__(self) -> str:
+        return f"cuda.external {self.row.symbol}"
+
+
+def external(text: Any = None, **other: Any) -> Callable[[Callable[..., Any]], ExternalFunction]:
+    """Make a function on data from its text in CUDA C++: write it above a `def` that says what it is on numbers.
+
+    `text` is the body of a C++ function, with the `def`'s parameters. These and the result have element types,
+    `def silu(x: f32) -> f32:`: all floats (f32, f64) or all integers. The `def` is called on NumPy's numbers, floats in
+    double precision. The proof knows only that equal arguments give equal values. Not in `.swz` files.
+    """
+    place = caller_place()
+    if other or not isinstance(text, str) or not text.strip():
+        found = f"cuda.external with {min(other)}=" if other else "cuda.external without its text"
+        fix = 'write @cuda.external("return x / (1.0f + expf(-x));") above def silu(x: f32) -> f32:'
+        raise SwizzleError(found, place=place, expected="one text: the body of the function in CUDA C++", fix=fix)
+
+    def make(function: Callable[..., Any]) -> ExternalFunction:
+        if not isinstance(function, types.FunctionType):
+            what = type(function).__name__
+            raise SwizzleError(f"cuda.external on a {what}", place=place, expected=EXPECTED)
+        kinds, gives = _types(function, place)
+        if _is_empty(function):
+            raise SwizzleError(
+                f"{function.__name__} says nothing of numbers",
+                place=place,
+                expected=EXPECTED,
+                fix="return what the function is on numbers: specifications and `swizzle run` compute with it",
+            )
+        names = tuple(inspect.signature(function).parameters)
+        shown = f"{function.__name__}({', '.join(['{}'] * len(names))})"
+        own = External(kinds, gives, dedent(text).strip("\n"), function)
+        return ExternalFunction(FunctionRow(function.__name__, names, external=own, shown=shown), function)
+
+    return make
+
+
+def _types(function: types.FunctionType, place: Place) -> tuple[tuple[DType, ...], DType]:
+    """Return the types of a function's parameters and of its result, or raise what is wrong with them."""
+    signature, name = inspect.signature(function), function.__name__
+    parameters = signature.parameters.values()
+    if not signature.parameters or any(
+        p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is not p.empty for p in parameters
+    ):
+        raise SwizzleError(
+            f"the parameters of {name}", place=place, expected="one or more plain names, each with its type",
+            fix=f"write def {name}(x: f32, y: f32) -> f32:",
+        )  # fmt: skip
+    found = []
+    annotations = {p.name: p.annotation for p in parameters} | {"the result": signature.return_annotation}
+    for what, annotation in annotations.items():
+        if isinstance(annotation, str):
+            annotation = {**vars(builtins), **function.__globals__}.get(annotation)
+        if not isinstance(annotation, ElementType) or annotation.dtype is DType.F16:
+            said = "halves" if isinstance(annotation, ElementType) else "no element type"
+            who = what if what == "the result" else f"the parameter {what}"
+            raise SwizzleError(
+                f"{who} of {name} has {said}",
+                place=place, expected="f32, f64, or an integer type, for each parameter and the result",
+                fix=f"write def {name}({', '.join(f'{p.name}: f32' for p in parameters)}) -> f32:",
+            )  # fmt: skip
+        found.append(annotation.dtype)
+    if len({dtype.is_float for dtype in found}) > 1:
+        raise SwizzleError(
+            f"{name} takes or gives floats and integers", place=place, expected="all floats, or all integers",
+            fix="convert before or behind the call: f32(...), i32(...)",
+        )  # fmt: skip
+    return tuple(found[:-1]), found[-1]
+
+
+def _is_empty(function: types.FunctionType) -> bool:
+    """Say whether a function's text has nothing but `...`, `pass` and documentation."""
+    try:
+        tree = ast.parse(dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):
+        return False
+    body = next(node.body for node in tree.body if isinstance(node, ast.FunctionDef))
+    return all(
+        isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+        for each in body
+    )
