@@ -52,6 +52,7 @@ ROOMS: dict[str, str] = {
     "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",
     "swizzle.layouts": "",
     "swizzle.scans": "swizzle.source swizzle.language",
+    "swizzle.doctor": "swizzle.layouts",
     "swizzle.audit": "swizzle.specs swizzle.problem swizzle.solution",
     "swizzle.audit.paper": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs",
     "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.audit "
@@ -64,7 +65,8 @@ ROOMS: dict[str, str] = {
     "swizzle.show": "swizzle.specs swizzle.solution swizzle.emit",
     "swizzle.operators": "swizzle.language",
     "swizzle.commands": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.costs swizzle.solution "
-    "swizzle.operators swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length swizzle.explain swizzle.show",
+    "swizzle.operators swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length swizzle.explain swizzle.show "
+    "swizzle.layouts swizzle.doctor",
 }
 """The rooms of its own package that each room may import. The public faces know all rooms."""
 

@@ -18,6 +18,7 @@ from cuda_out.ptx.syntax import (
     NotInterpreted,
     Operand,
     PtxVariable,
+    SourceLines,
 )
 from cuda_out.ptx.token_reader import TokenReader
 
@@ -54,6 +55,7 @@ class BodyReader:
         self.registers: dict[str, str] = {}
         self.scopes = [_Scope("")]
         self.count = 0
+        self.source: SourceLines = ()
         self.passed = dict(kernel.parameters)
         self.spaces = {array.name: array.space for array in variables}
         self.checker = Checker(self.registers, self.spaces, self.passed)
@@ -114,7 +116,7 @@ class BodyReader:
             case ".pragma":
                 reader.pragma()
             case ".loc":
-                reader.location()
+                self.source = reader.location()
             case _:
                 raise reader.refused(begin)
 
@@ -175,7 +177,7 @@ class BodyReader:
             operands.append(self._operand())
         end = reader.expect(";")
         text = " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", reader.ptx[begin.begin : end.begin], flags=re.S).split())
-        found = Instruction(tuple(op), tuple(operands), guard, begin.line, text)
+        found = Instruction(tuple(op), tuple(operands), guard, begin.line, text, self.source)
         if guard is not None and self.registers.get(guard.text) != "pred":
             raise NotInterpreted(f"{found} ({guard.text} is no predicate)")
         if bar != (op[0] == "shfl" and len(operands) == 6):

@@ -29,7 +29,7 @@ class Operation(Struct, frozen=True):
     compute: Compute
 
 
-_ROUNDING: Final = frozenset(("rn", "rni", "rz", "rzi", "rm", "rmi", "rp", "rpi"))
+_ROUNDING: Final = frozenset(("sat", "rn", "rni", "rz", "rzi", "rm", "rmi", "rp", "rpi"))
 _IGNORED: Final = frozenset(("ftz", "approx", "full", "lo", "rn", "noftz"))
 _COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
@@ -38,6 +38,10 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 _PLAIN: Final[dict[str, Callable[..., Any]]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs,
+}  # fmt: skip
+_APPROXIMATED: Final[dict[str, Callable[[Any], Any]]] = {
+    "ex2": np.exp2, "lg2": np.log2, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
+    "rsqrt": lambda a: np.float32(1) / np.sqrt(a),
 }  # fmt: skip
 _ARITY: Final = {"not": 1, "neg": 1, "abs": 1, "mad": 3, "fma": 3, "rcp": 1, "sqrt": 1, "popc": 1, "clz": 1, "brev": 1}
 
@@ -61,6 +65,10 @@ def decode(op: tuple[str, ...]) -> Operation:
             found = _long_product(head, extra[0], kind)
         case "fma" | "add" | "sub" | "mul" if extra == ["rz"] and kind == "f32":
             found = Operation(f"{head}.rz", (kind,) * _ARITY.get(head, 2), kind, _toward_zero(head))
+        case "fma" if extra in (["rm"], ["rp"]) and kind == "f32":
+            found = Operation(f"fma.{extra[0]}", (kind,) * 3, kind, _to_one_side(extra[0]))
+        case _ if head in _APPROXIMATED and not extra and kind == "f32":
+            found = Operation(f"{head}.{kind}", (kind,), kind, _APPROXIMATED[head])
         case "mad" | "fma" if not extra:
             found = Operation("mad", (kind,) * 3, kind, _fused(kind))
         case "shl" | "shr" if not extra:
@@ -139,6 +147,8 @@ def _conversion(op: tuple[str, ...]) -> Operation | None:
     mode = modes[0] if modes else ""
     rounders: dict[str, Callable[..., Any]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
     name = f"cvt.{target}.{source}"
+    if mode == "sat" and target == source == "f32":
+        return Operation("cvt.sat.f32.f32", (source,), target, _saturated)
     if is_float(source) and mode in rounders:
         name = f"cvt.{mode}.{target}.{source}"
     elif mode not in ("", "rn"):
@@ -198,6 +208,26 @@ def _toward_zero(head: str) -> Compute:
         return found
 
     return compute
+
+
+def _to_one_side(mode: str) -> Compute:
+    """Round a product and sum down (rm) or up (rp)."""
+    lowest = np.float32(-np.inf if mode == "rm" else np.inf)
+
+    def compute(a: Typed, b: Typed, c: Typed) -> Typed:
+        exact = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+        near = exact.astype(np.float32)
+        beyond = near > exact if mode == "rm" else near < exact
+        found: Typed = np.where(beyond, np.nextafter(near, lowest), near)
+        return found
+
+    return compute
+
+
+def _saturated(a: Typed) -> Typed:
+    """Return a number between 0 and 1; what is no number is 0."""
+    found: Typed = np.nan_to_num(np.clip(a, np.float32(0), np.float32(1)), nan=0.0)
+    return found
 
 
 def _shift(head: str, kind: str) -> Compute:

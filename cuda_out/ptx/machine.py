@@ -58,7 +58,10 @@ class LaunchScalar(Struct, frozen=True):
 
 
 class PtxMachine:
-    """One launch of one kernel; `operators` are the functions of its module that are known by what they compute."""
+    """One launch of one kernel; `operators` are the functions of its module that are known by what they compute.
+
+    `dynamic` is how many bytes of shared memory the launch gives an array without a size.
+    """
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class PtxMachine:
         arguments: Sequence[LaunchArray | LaunchScalar | int | np.generic],
         deferred: Notes,
         operators: Mapping[str, Operation] | None = None,
+        dynamic: int = 0,
     ) -> None:
         assert shape.warp_size == HARDWARE_WARP
         _check_block(kernel, shape)
@@ -90,7 +94,10 @@ class PtxMachine:
                 raise NotInterpreted(f"the parameter {name} is .{kind}: {size} bits are passed")
             self.parameters[name] = self._given(argument)
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
-        for array in kernel.arrays:
+        arrays = [array if array.size else replace(array, size=dynamic) for array in kernel.arrays]
+        if sum(array.size == 0 for array in kernel.arrays) > 1:
+            raise NotInterpreted("two arrays whose size the launch gives, which are one place")
+        for array in arrays:
             size = cell[array.space]
             data = None if array.data is None else np.frombuffer(array.data, f"u{size}").astype(np.uint64)
             if array.size % size:

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from cuda_out.ptx.forms import InstructionForm
 from cuda_out.ptx.kinds import Bits, width
@@ -36,6 +37,23 @@ WINDOWS: Final = {"global": 0, "const": 1 << 58, "shared": 1 << 60, "local": 1 <
 
 class Broken(Exception):
     """A kernel that does what CUDA leaves undefined: which instruction, which thread, what."""
+
+
+class Seen(Struct, frozen=True):
+    """One execution of a load or store: which threads moved `size` bytes, how many bytes into the array.
+
+    `block_epoch` and `warp_epoch` count, for each thread, its barriers before it.
+    """
+
+    region: str
+    space: str
+    instruction: Instruction
+    writes: bool
+    threads: Lanes
+    offsets: Lanes
+    size: int
+    block_epoch: Lanes
+    warp_epoch: Lanes
 
 
 @dataclass(slots=True)
@@ -71,10 +89,11 @@ class Region:
 
 
 class PtxMemory:
-    """All regions of one launch."""
+    """All regions of one launch; `seen` keeps every access to shared and global memory, if it is a list."""
 
     def __init__(self, shape: LaunchShape) -> None:
         self.shape = shape
+        self.seen: list[Seen] | None = None
         self.regions: list[Region] = []
         self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
         self.unwritten_reads: list[str] = []
@@ -120,8 +139,9 @@ class PtxMemory:
         if form.space is None:
             addresses, spaces = _out_of_windows(addresses)
         number = np.searchsorted(self._starts, addresses, side="right") - 1
-        for one in np.unique(number):
-            at = np.flatnonzero(number == one)
+        alone = (number == number[:1]).all()
+        for one in number[:1] if alone else np.unique(number):
+            at = np.arange(len(number)) if alone else np.flatnonzero(number == one)
             if one < 0 or not 0 <= one < len(self.regions):
                 raise Broken(f"{instruction}: {self._who(threads, at)} uses {int(addresses[at[0]]):#x}, no address")
             region = self.regions[one]
@@ -151,6 +171,11 @@ class PtxMemory:
                 raise Broken(f"{instruction}: {self._who(threads, at)} writes {region.name}, which is read-only")
             if item < region.cell:
                 raise NotInterpreted(f"{instruction}, an access to a part of an element of {region.name}")
+            if self.seen is not None and region.space in ("shared", "global"):
+                epochs = self.block_epoch[threads[at]], self.warp_epoch[threads[at]]
+                self.seen.append(
+                    Seen(region.name, region.space, instruction, writes, threads[at], offset, item * count, *epochs)
+                )
             found.append((region, at, region.instance[threads[at]] + offset // region.cell))
         return found
 

@@ -24,6 +24,8 @@ from symbolic.algebra.terms import Term
 
 FIRST: Final = 1 << 40
 """The term of the first note; smaller ones are written out."""
+_COMMUTATIVE: Final = frozenset(("add", "mul", "mad", "and", "or", "xor", "min", "max"))
+"""The instructions whose first two operands may be exchanged."""
 Operands: TypeAlias = tuple[int, ...]
 """A term for each operand, or the complement of a number's place in the table of numbers."""
 
@@ -38,6 +40,8 @@ class Notes:
         self._numbers: list[int] = []
         self._number: dict[int, int] = {}
         self._written: dict[Term, Value] = {}
+        self._alike: list[Term] = []
+        self._first_alike: dict[tuple[str, tuple[str, ...], str, Operands], Term] = {}
 
     def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
@@ -81,6 +85,19 @@ class Notes:
         values = [self._written[term] for term in asked]
         bits[at], terms[at] = [b for b, _ in values], [t for _, t in values]
         return bits, terms
+
+    def computed_alike(self, terms: Lanes) -> Lanes:
+        """Return a number for each term: the same for notes of the same instructions on the same operands, in any order
+        where the order makes no difference. So what has one number is the same to the bit."""
+        for operation, _, row in self._notes[len(self._alike) :]:
+            operands = [self._alike[code - FIRST] if code >= FIRST else code for code in row]
+            head = operation.name.partition(".")[0]
+            if head in _COMMUTATIVE:
+                operands[:2] = sorted(operands[:2])
+            key = operation.name, operation.sources, operation.result, tuple(operands)
+            self._alike.append(self._first_alike.setdefault(key, FIRST + len(self._alike)))
+        found = [self._alike[term - FIRST] if term >= FIRST else term for term in terms.tolist()]
+        return np.array(found, np.int64)
 
     def _write_out(self, asked: Iterable[Term]) -> None:
         notes, written = self._notes, self._written

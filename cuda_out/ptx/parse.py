@@ -44,11 +44,12 @@ class _Module(TokenReader):
         functions: dict[str, Kernel] = {}
         variables: list[PtxVariable] = []
         names: set[str] = set()
+        files: dict[int, str] = {}
         while self.next.kind != END:
             begin = self.next
             if self.found(".file"):
-                self.integer()
-                self._string()
+                number = self.integer()
+                files[number] = self._string()
                 if self.found(","):
                     self.integer()
                     self.expect(",")
@@ -78,12 +79,15 @@ class _Module(TokenReader):
                 variable = self.variable(self.take().text[1:])
                 variables.append(replace(variable, data=None) if linking == ".common" else variable)
                 self._declare(begin, variables[-1].name, names)
+            elif linking == ".extern" and self.found(".shared"):
+                variables.append(self.variable("shared", external=True))
+                self._declare(begin, variables[-1].name, names)
             else:
                 raise self.refused(begin)
         called: dict[str, Kernel] = {}
         for name, function in functions.items():
             called[name] = replace(function, functions=called)
-        return {name: replace(kernel, functions=called) for name, kernel in kernels.items()}
+        return {name: replace(kernel, functions=called, files=files) for name, kernel in kernels.items()}
 
     def _header(self) -> None:
         self.expect(".version")
@@ -99,10 +103,10 @@ class _Module(TokenReader):
         if self.integer() != 64:
             raise self.refused(self.tokens[self.at - 1], "addresses of 64 bits were expected")
 
-    def _string(self) -> None:
+    def _string(self) -> str:
         if self.next.kind != "string":
             raise self.unexpected("a string")
-        self.take()
+        return self.take().text[1:-1]
 
     def _declare(self, begin: Token, name: str, names: set[str]) -> None:
         if name in names:

@@ -41,23 +41,29 @@ class Group(Struct, frozen=True):
 
 
 Operand: TypeAlias = Name | Immediate | Address | Group
+SourceLines: TypeAlias = "tuple[tuple[int, int], ...]"
+"""A place in the source, as `.loc` has it: number of the file and line; behind it that of the call, if inlined."""
 
 
 class Instruction(Struct, frozen=True):
-    """`@guard op operands`, with the line of the PTX that it stands on."""
+    """`@guard op operands`, with the line of the PTX that it stands on, and its place in the source, where known."""
 
     op: tuple[str, ...]
     operands: tuple[Operand, ...]
     guard: Name | None
     line: int
     text: str
+    source: SourceLines = ()
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.text}"
 
 
 class PtxVariable(Struct, frozen=True):
-    """A variable in a state space; `data` holds the bytes that it starts with, if any."""
+    """A variable in a state space; `data` holds the bytes that it starts with, if any.
+
+    An array in shared memory whose size the launch gives has the size 0.
+    """
 
     name: str
     space: str
@@ -75,7 +81,7 @@ class Kernel(Struct, frozen=True):
     `registers` are the types of all registers that instructions use. A block has at most `most_threads` (.maxntid), and
     the shape `block` (.reqntid), where those are not None. `functions` are those of the module, which it may call. A
     function (`.func`) is read as a kernel is; `result` is the name and type of what it returns. `refused` says what in
-    its body is not understood, '' for nothing: such a kernel is not run.
+    its body is not understood, '' for nothing: such a kernel is not run. `files` are the source's, by number.
     """
 
     name: str
@@ -89,6 +95,7 @@ class Kernel(Struct, frozen=True):
     functions: Mapping[str, Kernel] = field(default_factory=dict)
     result: tuple[str, str] | None = None
     refused: str = ""
+    files: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def declared(self) -> bool:

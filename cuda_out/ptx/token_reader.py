@@ -12,6 +12,7 @@ from cuda_out.ptx.syntax import (
     Immediate,
     NotInterpreted,
     PtxVariable,
+    SourceLines,
 )
 
 _PRAGMAS: Final = re.compile(r'"(nounroll|enable_smem_spilling|frequency \d+|used_bytes_mask (0x[0-9a-f]+|\d+))"')
@@ -91,8 +92,8 @@ class TokenReader:
         self.take()
         return name
 
-    def variable(self, space: str) -> PtxVariable:
-        """Read a variable behind its state space, up to its semicolon."""
+    def variable(self, space: str, *, external: bool = False) -> PtxVariable:
+        """Read a variable behind its state space, up to its semicolon; one that is `external` may have no size yet."""
         begin = self.next
         align = self._alignment()
         kind = self.kind()
@@ -103,6 +104,10 @@ class TokenReader:
             raise self.refused(begin)
         count = 1
         if self.found("["):
+            if self.next.text == "]" and external:
+                self.take()
+                self.expect(";")
+                return PtxVariable(name, space, align or item, 0, None)
             if self.next.text == "]":
                 raise NotInterpreted(f"line {begin.line}: {name}, an array whose size the launch gives")
             count = self.integer()
@@ -178,10 +183,10 @@ class TokenReader:
         self.take()
         self.expect(";")
 
-    def location(self) -> None:
+    def location(self) -> SourceLines:
         """Read the place in a source file behind `.loc`, which ends with its last number."""
-        for _ in range(3):
-            self.integer()
+        file, line, _ = (self.integer() for _ in range(3))
+        found: SourceLines = ((file, line),)
         if self.next.text == ",":
             self.take()
             if self.word() != "function_name":
@@ -192,5 +197,6 @@ class TokenReader:
             self.expect(",")
             if self.word() != "inlined_at":
                 raise self.unexpected("`inlined_at`")
-            for _ in range(3):
-                self.integer()
+            file, line, _ = (self.integer() for _ in range(3))
+            found = (*found, (file, line))
+        return found

@@ -26,7 +26,7 @@ from swizzle.commands.completion import (
     script,
 )
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
-from swizzle.commands.help import CACHE, CHECK, OPERATOR, RUN, SOLVE, START
+from swizzle.commands.help import CACHE, CHECK, DOCTOR, OPERATOR, RUN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.startup import work_begins
 from swizzle.solution.version import __version__
@@ -356,6 +356,45 @@ def operator(context: click.Context, /, **options: Any) -> int:
 
     work_begins()
     return command.operator(command.OperatorArguments(**options), *context.obj)
+
+
+@cli.command("doctor", epilog=DOCTOR, short_help="Find and mend bank conflicts in a CUDA kernel.")
+@click.argument("target", metavar="FILE", shell_complete=complete_target)
+@click.option("--kernel", metavar="NAME", help="Which kernel of the file; of a template, 'NAME<32, float>'.")
+@click.option(
+    "--launch",
+    metavar="GRID,BLOCK",
+    help="How it is launched, such as 2x2,32x8; a third number is bytes of dynamic shared memory.",
+)
+@click.option(
+    "--args",
+    metavar="ARGS",
+    help="What it is given, such as 'f32[64,64],f32.out[64,64],i32=64': arrays, then how large, and numbers.",
+)
+@click.option(
+    "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write the mended file into DIR, and pictures."
+)
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@_trust
+@_limits
+@click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; this shows no progress.")
+@click.pass_context
+def doctor(context: click.Context, /, **options: Any) -> int:
+    """Say what a kernel's accesses to memory cost, line by line; mend its bank conflicts, and prove the mend.
+
+    FILE is a CUDA file of anybody's, or a sketch without open holes. Nothing of a CUDA file is run: its PTX is
+    interpreted.
+    """
+    from swizzle.commands import doctor as command
+
+    work_begins()
+
+    def printed(target: str, trust: bool) -> Any:
+        from swizzle.commands.printed import printed
+
+        return printed(target, trust)
+
+    return command.doctor(command.DoctorArguments(**options), printed, *context.obj)
 
 
 @cli.command("cache", epilog=CACHE, short_help="Show or clear the cache of earlier answers.")

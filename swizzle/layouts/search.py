@@ -58,7 +58,19 @@ def best(
         mistake(f"the families are {families!r}", f"some of {', '.join(map(repr, FAMILIES))}", 'families=["pad"]')
     if at_most is not None and not is_int(at_most):
         mistake(f"at_most is {at_most!r}", "how many bytes the tile may take")
-    return _Search(requests, tuple(families), at_most, tma).answer()
+    return search(requests, families, at_most, tma=tma)
+
+
+def search(
+    requests: Requests,
+    families: Sequence[Family] = FAMILIES,
+    at_most: int | None = None,
+    *,
+    tma: bool = False,
+    row_major: bool = False,
+) -> FoundLayout:
+    """Return the best layout for requests that are made already; with `row_major`, axes stay in their order."""
+    return _Search(requests, tuple(families), at_most, tma, row_major).answer()
 
 
 def count(layout: Layout, accesses: Sequence[Any], *, banks: int = BANKS, word: int = WORD) -> Counted:
@@ -116,8 +128,12 @@ def _preferred(found: _Found) -> tuple[Any, ...]:
 
 
 class _Search:
-    def __init__(self, requests: Requests, families: tuple[Family, ...], at_most: int | None, tma: bool) -> None:
+    def __init__(
+        self, requests: Requests, families: tuple[Family, ...], at_most: int | None, tma: bool, row_major: bool
+    ) -> None:
         self.requests, self.families, self.at_most, self.tma = requests, families, at_most, tma
+        axes = range(len(requests.shape))
+        self.orders = [tuple(axes)] if row_major else sorted(permutations(axes))
         self.tried = 0
         self.notes: list[str] = []
         self._instructions: dict[tuple[Any, ...], int] = {}
@@ -146,8 +162,7 @@ class _Search:
     # -- the stages, by bytes and instructions -----------------------------------------------------------------------
 
     def _all(self) -> _Found | None:
-        orders = sorted(permutations(range(len(self.requests.shape))), key=lambda order: order)
-        some = bases(self.requests, orders)
+        some = bases(self.requests, self.orders)
         plain = [found for base in some if (found := self._counted(base, base.steps, ("plain",))) is not None]
         reached = self._reached(plain)
         if reached is not None and reached.bytes == self._tight:
@@ -347,7 +362,7 @@ class _Search:
 
     def _tma(self) -> _Found | None:
         requests, found = self.requests, []
-        for base in bases(requests, list(permutations(range(len(requests.shape))))):
+        for base in bases(requests, self.orders):
             row = base.pitch * requests.bits // 8
             if base.steps or row % 16:
                 continue

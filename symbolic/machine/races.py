@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
@@ -76,6 +77,8 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
     starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
     ends = np.r_[starts[1:], len(address)]
     shared = (thread[starts] != thread[ends - 1]) & np.logical_or.reduceat(writes[order], starts)
+    if not between_blocks and all(a.known is None for a in accesses):
+        shared &= ~_kept_apart(accesses, shape, address, thread, which, row, writes[order], starts)
     for start, end in zip(starts[shared].tolist(), ends[shared].tolist(), strict=True):
         here = slice(start, end)
         found = _conflict(accesses, shape, thread[here], which[here], row[here], block_epoch[here])
@@ -88,6 +91,27 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
                 int(thread[start + j]),
                 int(address[start]) // epochs,
             )
+
+
+def _kept_apart(
+    accesses: list[Touched[K]], shape: LaunchShape, address: Lanes, thread: Lanes, which: Lanes, row: Lanes,
+    writes: npt.NDArray[np.bool_], starts: Lanes,
+) -> npt.NDArray[np.bool_]:  # fmt: skip
+    """Say of each cell of one block, between two of its barriers, whether one warp's own barriers order all that
+    touches it: the accesses come in the order of cells and threads, and each cell begins at one of `starts`."""
+    warp = shape.warp_base[thread]
+    one_warp = np.minimum.reduceat(warp, starts) == np.maximum.reduceat(warp, starts)
+    first = np.cumsum([0, *(len(a.warp_epoch) for a in accesses)])[:-1]
+    epoch = np.concatenate([a.warp_epoch for a in accesses])[first[which] + row]
+    cell = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(thread)]))
+    order = np.lexsort((thread, epoch, cell))
+    cell, epoch, thread = cell[order], epoch[order], thread[order]
+    begins = np.flatnonzero(np.r_[True, (cell[1:] != cell[:-1]) | (epoch[1:] != epoch[:-1])])
+    ends = np.r_[begins[1:], len(cell)]
+    wrong = (thread[begins] != thread[ends - 1]) & np.logical_or.reduceat(writes[order], begins)
+    found: npt.NDArray[np.bool_] = one_warp.copy()
+    found[cell[begins[wrong]]] = False
+    return found
 
 
 def _conflict(

@@ -95,6 +95,14 @@ def bits(value: Any, kind: str) -> int:
         ("cvt.rmi.f32.f32", (-0.5,), -1.0),
         ("add.rz.f32", (1.0, 2.0**-24 + 2.0**-40), 1.0),
         ("copysign.f32", (-1.0, 3.0), -3.0),
+        ("fma.rm.f32", (1 + 2.0**-23, 1 + 2.0**-23, 0.0), 1 + 2.0**-22),
+        ("fma.rp.f32", (1 + 2.0**-23, 1 + 2.0**-23, 0.0), 1 + 2.0**-22 + 2.0**-23),
+        ("fma.rm.f32", (1 - 2.0**-24, 1 + 2.0**-23, 0.0), 1.0),
+        ("ex2.approx.ftz.f32", (-3.0,), 0.125),
+        ("lg2.approx.f32", (8.0,), 3.0),
+        ("rsqrt.approx.f32", (16.0,), 0.25),
+        ("cvt.sat.f32.f32", (1.5,), 1.0),
+        ("cvt.sat.f32.f32", (np.nan,), 0.0),
     ],
 )
 def test_floats(instruction: str, operands: tuple[float, ...], result: float) -> None:
@@ -150,7 +158,7 @@ def test_fields_comparisons_and_products(instruction: str, operands: tuple[int, 
 
 
 @pytest.mark.parametrize(
-    "instruction", ["add.sat.s32", "fma.rm.f32", "sin.approx.f32", "dp4a.s32.s32", "cvt.rp.f32.f64", "add.cc.u32"]
+    "instruction", ["add.sat.s32", "fma.rm.f64", "sin.rz.f32", "dp4a.s32.s32", "cvt.rp.f32.f64", "add.cc.u32"]
 )
 def test_what_is_not_known_is_refused(instruction: str) -> None:
     """Another rounding, saturation, carries, special functions."""

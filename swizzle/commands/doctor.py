@@ -1,0 +1,267 @@
+"""`swizzle doctor`: bank conflicts in a kernel of somebody's own, the layout that mends them, and its proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, Final, TextIO, TypeAlias
+
+from msgspec import Struct
+
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.children import confined
+from swizzle.commands.bounds import Bounds
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.doctor.accesses import LineAccess
+from swizzle.doctor.diagnosis import ArrayFindings, Diagnosis, Doctor
+from swizzle.doctor.mends import Mend
+from swizzle.doctor.patch import difference
+from swizzle.doctor.text import CudaText
+from swizzle.emit.files import check_folder, write_all
+from swizzle.layouts.layout import Layout
+from swizzle.layouts.picture import side_by_side
+from swizzle.solution.words import count
+from symbolic.errors import Place, SwizzleError, printable
+from symbolic.machine.accesses import BANKS
+
+STATUSES: Final = {"clean": DONE, "mended": DONE, "none": NO, "undecided": UNDECIDED}
+MOST_BYTES: Final = 1 << 20
+_SKETCHES: Final = (".py", ".swz", ".json")
+
+
+class DoctorArguments(Struct, frozen=True):
+    """`swizzle doctor`."""
+
+    target: str
+    kernel: str | None = None
+    launch: str | None = None
+    args: str | None = None
+    output: Path | None = None
+    json_object: bool = False
+    trust: bool = False
+    quiet: bool = False
+    timeout: float | None = None
+    memory: int | None = None
+
+
+class _Given(Struct, frozen=True):
+    """A text to look at: under which name it is written, its flags, and for a sketch the place of each line."""
+
+    text: CudaText
+    name: str
+    kernel: str | None
+    launch: str | None
+    args: str | None
+    origins: tuple[Place | None, ...] = ()
+
+    def place(self, line: int) -> str:
+        """Return where a line of the text comes from: `FILE:LINE`."""
+        origin = self.origins[line - 1] if 0 < line <= len(self.origins) else None
+        return f"{origin.file}:{origin.line}" if origin is not None else f"{self.text.path}:{line or '?'}"
+
+
+Printed: TypeAlias = Callable[[str, bool], tuple[CudaSource, str]]
+"""Prints a kernel without open holes (`printed.py`): that is handed in, as it is slow to load."""
+
+
+def doctor(arguments: DoctorArguments, printed: Printed, out: TextIO, err: TextIO) -> int:
+    """Say what a kernel's accesses to memory cost, line by line, and mend its bank conflicts."""
+    if arguments.output is not None:
+        check_folder(arguments.output)
+    with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
+        given = _given(arguments, printed)
+        with confined(not arguments.trust):
+            examined = Doctor(given.text, given.kernel, given.launch, given.args)
+            found = examined.diagnose()
+        files = _written(found, given, arguments.output)
+    if arguments.json_object:
+        out.write(json.dumps({**as_json(found, given), "files": files}, indent=2) + "\n")
+    else:
+        out.write("".join(f"{line}\n" for line in report(found, given)))
+        out.write("".join(f"  written   {file}\n" for file in files))
+    return STATUSES[found.verdict]
+
+
+# ---- what is looked at -------------------------------------------------------------------------------------------
+
+
+def _given(arguments: DoctorArguments, printed: Printed) -> _Given:
+    path = Path(arguments.target)
+    if Path(arguments.target.rpartition(":")[0] or arguments.target).suffix in _SKETCHES or path.suffix in _SKETCHES:
+        flags = (("--kernel", arguments.kernel), ("--launch", arguments.launch), ("--args", arguments.args))
+        if more := [name for name, value in flags if value is not None]:
+            raise SwizzleError(
+                f"{more[0]} for a sketch, which says this itself", expected="no such flag",
+                fix=f"swizzle doctor {arguments.target}",
+            )  # fmt: skip
+        source, args = printed(arguments.target, arguments.trust)
+        name = f"{source.name}.cu"
+        launch = ",".join("x".join(map(str, shape)) for shape in (source.grid, source.block))
+        return _Given(CudaText(name, source.text), name, source.entry, launch, args, source.origins)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise SwizzleError(f"{path} has more than {MOST_BYTES} bytes", expected="the text of a kernel")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise SwizzleError(
+            f"{path} cannot be read: {why}", expected="a CUDA file, or a sketch without open holes",
+            fix="swizzle doctor kernel.cu --launch 2x2,32x8 --args 'f32[64,64],f32.out[64,64]'",
+        ) from None  # fmt: skip
+    return _Given(CudaText(str(path), text), path.name, arguments.kernel, arguments.launch, arguments.args)
+
+
+# ---- what is said ------------------------------------------------------------------------------------------------
+
+
+def as_json(found: Diagnosis, given: _Given) -> dict[str, Any]:
+    """Return what was found as JSON has it."""
+    shared = [each for each in found.accesses if each.space == "shared"]
+    names = {each.region: each for each in found.arrays}
+    return {
+        "kernel": found.kernel,
+        "launch": found.launch and str(found.launch),
+        "accesses": [
+            {
+                "array": names[each.array].name,
+                "place": given.place(each.line),
+                "kind": each.kind,
+                "bits": each.bits,
+                "passes": each.passes(),
+                "least": names[each.array].asked.least_of(each),
+            }
+            for each in shared
+        ],
+        "sectors": [
+            {
+                "array": each.array,
+                "place": given.place(each.line),
+                "kind": each.kind,
+                "bits": each.bits,
+                "sectors": each.sectors,
+                "least": each.least_sectors,
+            }
+            for each in found.accesses
+            if each.space == "global"
+        ],
+        "mends": [_mend_as_json(array, mend) for array in found.arrays for mend in array.mends],
+        "verdict": "none" if found.verdict == "undecided" else found.verdict,
+        "why": found.why or "; ".join(f"{each.name}: {each.why}" for each in found.arrays if each.why) or None,
+        "patch": difference(given.text, found.patched, given.name) if found.patched else None,
+    }
+
+
+def _mend_as_json(array: ArrayFindings, mend: Mend) -> dict[str, Any]:
+    return {
+        "array": array.name,
+        "kind": mend.kind,
+        "formula": mend.layout.formula,
+        "passes": array.proved.get(mend.kind, mend.passes),
+        "bytes": mend.bytes,
+        "operations": mend.operations,
+        "proved": {"same": mend.kind in array.proved, "least": mend.least},
+        "chosen": mend is array.chosen,
+    }
+
+
+def report(found: Diagnosis, given: _Given) -> list[str]:
+    """Return what was found as lines of text."""
+    lines = [f"{found.kernel}: {_verdict(found)}"]
+    if found.launch is not None:
+        lines.append(f"  launch    {found.launch}" + (f", from {found.launch.said}" if found.launch.said else ""))
+    names = {each.region: each for each in found.arrays}
+    rows = []
+    for each in found.accesses:
+        name = names[each.array].name if each.space == "shared" else each.array
+        cost = _turns(each, names[each.array]) if each.space == "shared" else _sectors(each)
+        rows.append((given.place(each.line), f"{each.kind} {each.bits} bits", name, cost))
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    lines += [
+        "    " + "  ".join((*(f"{part:{w}}" for part, w in zip(row, widths, strict=False)), row[3])) for row in rows
+    ]
+    for array in found.arrays:
+        if array.mends:
+            lines.append(f"  mends of {array.name}, which takes {count(array.passes, 'turn')}")
+            lines += [f"    {_mend(array, mend)}" for mend in array.mends]
+        if array.why:
+            lines.append(f"  {array.name} is not mended: {array.why}")
+    if found.patched:
+        lines += [f"  proved    {PROOF[0]}", f"            {PROOF[1]}"]
+        lines.append("  patch")
+        lines += difference(given.text, found.patched, given.name).splitlines()
+    return [printable(line) for line in lines]
+
+
+PROOF: Final = (
+    "compiled and run again, for all inputs of this launch: every access is the one that it was, at the place",
+    "that the layout gives; vectors are whole, no two cells share a place, the outputs are the same, no race",
+)
+
+
+def _verdict(found: Diagnosis) -> str:
+    now, least = (sum(getattr(each, part) for each in found.arrays) for part in ("passes", "least"))
+    match found.verdict:
+        case "clean":
+            return "no bank conflicts" if found.arrays else "no shared memory"
+        case "mended":
+            after = sum(each.mended_passes for each in found.arrays)
+            fewest = all(each.chosen.least if each.chosen else each.passes == each.least for each in found.arrays)
+            best = "and no layout takes fewer" if fewest else f"at least {least} are needed"
+            return f"bank conflicts: {now} turns become {after}, {best}"
+        case "none":
+            return f"bank conflicts: {count(now, 'turn')}, which no layout that was tried makes fewer"
+        case _ if not found.accesses:
+            return f"undecided: {found.why}"
+        case _:
+            why = f": {found.why}" if found.why else ""
+            return f"{count(now, 'turn')}, at least {least} are needed; nothing is changed{why}"
+
+
+def _turns(access: LineAccess, array: ArrayFindings) -> str:
+    passes, phases, least = access.passes(), len(access.phases()), array.asked.least_of(access)
+    if passes == phases:
+        return f"{count(passes, 'turn')}, no conflict"
+    best = "as few as any layout takes" if passes == least else f"at best {least}"
+    return f"{count(passes, 'turn')} of {count(phases, 'phase')}, {best}"
+
+
+def _sectors(access: LineAccess) -> str:
+    sectors, least = access.sectors, access.least_sectors
+    return f"{count(sectors, 'sector')} of 32 bytes, {'as few as possible' if sectors == least else f'at best {least}'}"
+
+
+def _mend(array: ArrayFindings, mend: Mend) -> str:
+    fewest = "the fewest of any layout" if mend.least else f"at least {array.least} are needed"
+    more = f"{count(mend.bytes, 'byte')} more" if mend.bytes >= 0 else f"{count(-mend.bytes, 'byte')} less"
+    state = "proved" if mend.kind in array.proved else "not tried" if array.chosen else "not proved"
+    if (again := array.proved.get(mend.kind, 0) - mend.passes) > 0:
+        state += f"; {count(again, 'turn')} more for what the compiler loads once more"
+    what = f"{mend.kind:7}{mend.layout.formula}: {count(mend.passes, 'turn')}, {fewest}"
+    table = ", in a table that lanes wait for" if mend.layout.table_bytes else ""
+    return f"{what}; {more}{table}, {count(mend.operations, 'operation')}; {state}"
+
+
+# ---- files -------------------------------------------------------------------------------------------------------
+
+
+def _written(found: Diagnosis, given: _Given, output: Path | None) -> list[str]:
+    """Write the mended file, and a picture of each array that was mended."""
+    if output is None or not found.patched:
+        return []
+    mended = output / given.name
+    if mended.exists() and Path(given.text.path).exists() and mended.samefile(given.text.path):
+        raise SwizzleError(
+            f"{mended} is the file itself", expected="another folder for the mended file", fix="-o mended"
+        )
+    contents = {mended: found.patched}
+    for array in found.arrays:
+        if array.chosen is not None:
+            layout = array.chosen.layout
+            plain = Layout(layout.shape, layout.bits, layout.order)
+            tiles = [("before", plain.banks()), (f"after, {array.chosen.kind}", layout.banks())]
+            title = f"the banks of {array.name} in {found.kernel}"
+            contents[output / f"{mended.stem}.{array.name}.svg"] = side_by_side(tiles, title, BANKS)
+    write_all(contents)
+    return [str(path) for path in contents]

@@ -1,0 +1,29 @@
+"""A kernel without open holes as `swizzle doctor` looks at it: the printed text, and what its launch is given."""
+
+from __future__ import annotations
+
+from cuda_out.c.printer import CudaSource
+from swizzle.commands.target import load_kernel
+from swizzle.emit.emitters import cuda_source
+from swizzle.sketches.sketch import Sketch
+from symbolic.errors import SwizzleError
+from symbolic.machine.launch_shape import require_hardware_warp
+
+
+def printed(target: str, trust: bool) -> tuple[CudaSource, str]:
+    """Return the text of a kernel without open holes, for its own sizes, and `--args` for it."""
+    filled = load_kernel(target, {}, trust=trust)
+    if isinstance(filled, Sketch):
+        raise SwizzleError(
+            f"{filled.name} has open holes: {', '.join(hole.name for hole in filled.program.holes)}",
+            place=filled.program.place,
+            expected="a kernel without holes, or a saved solution",
+            fix=f"swizzle solve {target} -o out, then swizzle doctor out/{filled.name}.json",
+        )
+    require_hardware_warp(filled.program)
+    source = cuda_source(filled.program, filled.head)
+    words = {}
+    for each in filled.program.parameters:
+        kind = each.dtype.value + ("" if each.role == "in" else f".{each.role}")
+        words[each.name] = f"{kind}[{','.join(map(str, each.shape))}]" if each.shape else kind
+    return source, ",".join(words[each] for each in (*source.arguments, *source.scalars) if each in words)

@@ -1,0 +1,272 @@
+"""The doctor: what is wrong with a kernel's shared memory, what mends it, and the proof that the mend is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct, field
+
+from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.syntax import NotInterpreted
+from swizzle.doctor.accesses import LineAccess, by_line, of_array
+from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
+from swizzle.doctor.mends import Asking, Mend, Tile, asking, mends
+from swizzle.doctor.patch import patched, tiles_of
+from swizzle.doctor.proof import why_not
+from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of
+from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, named
+from swizzle.layouts.search import Family
+from symbolic.errors import SwizzleError
+from symbolic.suggest import near
+
+SHORT = 40_000
+"""Of a run whose threads touch memory no more often than that, all mends are proved."""
+Verdict = Literal["clean", "mended", "none", "undecided"]
+
+
+class ArrayFindings(Struct):
+    """What was found out about one shared array: `name` is the program's, `region` that of PTX.
+
+    `passes` is what its accesses take together, `least` what they take in any layout. `why` says why it was not mended,
+    where it has conflicts; `open` that this is no proof. Of the mends, those in `proved` were tried as a patch; it says
+    how many turns the patched kernel takes, which may load once more what was loaded before.
+    """
+
+    name: str
+    region: str
+    asked: Asking
+    array: SharedArray | None
+    passes: int
+    phases: int
+    least: int
+    mends: list[Mend] = field(default_factory=list)
+    proved: dict[Family, int] = field(default_factory=dict)
+    chosen: Mend | None = None
+    why: str = ""
+    open: bool = False
+
+    @property
+    def mended_passes(self) -> int:
+        """The turns that are left."""
+        return self.proved[self.chosen.kind] if self.chosen is not None else self.passes
+
+
+class Diagnosis(Struct):
+    """What the doctor says of one kernel; `patched` is the mended file, '' where nothing was mended."""
+
+    kernel: str
+    launch: KernelLaunch | None = None
+    accesses: list[LineAccess] = field(default_factory=list)
+    arrays: list[ArrayFindings] = field(default_factory=list)
+    verdict: Verdict = "clean"
+    why: str = ""
+    patched: str = ""
+
+
+def chosen_kernel(text: CudaText, name: str | None) -> tuple[CudaKernel, str]:
+    """Return a kernel by its name, or the only one, and the arguments of a template as they are spelled."""
+    kernels = text.kernels()
+    if not kernels:
+        raise SwizzleError(
+            f"{text.path} has no kernel",
+            expected="a function with __global__ and a body",
+            fix="name the file that has it",
+        )
+    name = name if name is not None else said_kernel(text)
+    bare, instance = base_name(name or ""), "".join((name or "").partition("<")[1:])
+    names = [each.name for each in kernels]
+    if name is None and len(kernels) > 1:
+        raise SwizzleError(
+            f"{text.path} has {len(kernels)} kernels: {', '.join(names)}", place=text.place(kernels[1].begin),
+            expected="one of them", fix=f"--kernel {names[0]}",
+        )  # fmt: skip
+    found = [each for each in kernels if name is None or each.name == bare]
+    if not found:
+        raise SwizzleError(
+            f"{text.path} has no kernel {bare}", expected=f"one of {', '.join(names)}",
+            fix=near(bare, names) or f"--kernel {names[0]}",
+        )  # fmt: skip
+    if len(found) > 1:
+        raise SwizzleError(
+            f"{text.path} has {len(found)} kernels with the name {bare}", place=text.place(found[1].begin),
+            expected="one", fix="give the other one another name",
+        )  # fmt: skip
+    return found[0], instance
+
+
+class Doctor:
+    """Examines one kernel of one file."""
+
+    def __init__(
+        self, text: CudaText, kernel: str | None = None, launch: str | None = None, args: str | None = None
+    ) -> None:
+        self.text = text
+        self.kernel, self.instance = chosen_kernel(text, kernel)
+        launch, args, said = flags_of(text, self.kernel, launch, args)
+        self.arguments = arguments_of(text, self.kernel, args)
+        self.flags = launch, said
+
+    def _source(self, text: CudaText) -> str:
+        """Return what is compiled of a text: this kernel and what is for the GPU, with an instance of a template."""
+        kernel, _ = chosen_kernel(text, self.kernel.name)
+        source = text.for_device(kernel)
+        if self.instance:
+            name = f"{kernel.name}{self.instance}"
+            source = f"{source[: kernel.end]} template __global__ decltype({name}) {name};{source[kernel.end :]}"
+        return source
+
+    def diagnose(self) -> Diagnosis:
+        """Run the kernel, look for conflicts, and mend them. Raises SwizzleError where the launch does not fit."""
+        found = Diagnosis(self.kernel.name)
+        try:
+            ran = self.ran = self._first_run()
+        except Undecided as error:
+            found.verdict, found.why = "undecided", str(error)
+            return found
+        found.launch, found.accesses = self.launch, by_line(ran)
+        found.arrays = arrays = self._arrays(ran, found.accesses)
+        wrong = [each for each in arrays if each.passes > each.phases]
+        if not wrong:
+            return found
+        if ran.races:
+            race = ran.races[0]
+            for each in arrays:
+                race = race.replace(each.region, each.name)
+            found.verdict, found.why = "undecided", f"it has a {race}"
+            return found
+        for each in wrong:
+            self._look_for_mends(each)
+        self._mend(ran, found, [each for each in wrong if each.mends])
+        if any(each.chosen for each in wrong):
+            found.verdict = "mended"
+        else:
+            found.verdict = "undecided" if any(each.open for each in wrong) else "none"
+        return found
+
+    def _first_run(self) -> Ran:
+        entry = entry_of(compiled(self.text, self._source(self.text)), self.kernel)
+        words, said = self.flags
+        self.launch = launch_of(self.text, self.kernel, words, said, entry.most_threads)
+        self.inputs = Inputs(self.arguments, self.launch)
+        try:
+            return self.inputs.run(entry)
+        except NotInterpreted as error:
+            raise Undecided(f"not interpreted: {error}") from None
+        except Broken as error:
+            raise SwizzleError(
+                f"{self.kernel.name} cannot run like this: {error}", place=self.text.place(self.kernel.begin),
+                expected=f"a launch that it is made for; it was {self.launch}", fix="look at --launch and --args",
+            ) from None  # fmt: skip
+
+    def _arrays(self, ran: Ran, accesses: Sequence[LineAccess]) -> list[ArrayFindings]:
+        regions = list(dict.fromkeys(each.array for each in accesses if each.space == "shared"))
+        declared = [array for array in self.text.shared_arrays() if array.dims]
+        tiles: dict[SharedArray, Tile] = {}
+        if any(sum(a.passes() - len(a.phases()) for a in of_array(accesses, region)) for region in regions):
+            tiles = tiles_of(self.text, self._source(self.text), declared, self.launch.dynamic)
+        sizes = {region.name: region.size for region in ran.machine.memory.regions}
+        found = []
+        for region in regions:
+            mine, own = of_array(accesses, region), [array for array in declared if named(region, array)]
+            array = own[0] if len(own) == 1 else None
+            tile = tiles.get(array) if array is not None else None
+            if tile is None or tile.bytes != sizes[region]:
+                array = None if tile is not None else array
+                size = min(each.size for each in mine)
+                tile = Tile((max(1, sizes[region] // size),), size, fixed=True)
+                known = False
+            else:
+                known = True
+            asked = asking(tile, mine)
+            passes, phases = sum(each.passes() for each in mine), sum(len(each.phases()) for each in mine)
+            least = sum(asked.least_of(each) for each in mine)
+            name = array.name if array is not None else _short(region)
+            each = ArrayFindings(name, region, asked, array if known else None, passes, phases, least)
+            if len(own) > 1:
+                each.why = f"there are {len(own)} arrays with the name {own[0].name}"
+            found.append(each)
+        return found
+
+    def _look_for_mends(self, each: ArrayFindings) -> None:
+        """Say of an array with conflicts what would mend it, and where nothing does, whether that is proved."""
+        if each.array is None or each.asked.requests is None:
+            each.open = True
+            each.why = each.why or each.asked.why or "its declaration is not understood"
+            return
+        each.mends = mends(each.asked)
+        if not each.mends:
+            least = each.asked.requests.forced if each.passes == each.least else ""
+            each.why = f"no layout takes fewer turns: {least}" if least else "none of the families takes fewer turns"
+
+    # -- mending -----------------------------------------------------------------------------------------------------
+
+    def _mend(self, ran: Ran, found: Diagnosis, wrong: list[ArrayFindings]) -> None:
+        """Patch all arrays by their best mends that can be proved, together.
+
+        Where a run is short, the other mends are proved as well; nothing rests on them.
+        """
+        all_of_them = sum(len(each.threads) for each in ran.seen) <= SHORT
+        texts: dict[str, str] = {}
+        for each in wrong:
+            for mend in each.mends:
+                if each.chosen is not None and not all_of_them:
+                    break
+                why, new, turns = self._refused(ran, {each.region: (each, mend)})
+                if not why and turns[each.region] >= each.passes:
+                    why = f"the compiler makes {turns[each.region]} turns of it"
+                if not why:
+                    each.proved[mend.kind] = turns[each.region]
+                    texts.setdefault(each.region, new)
+                    each.chosen = each.chosen or mend
+                else:
+                    each.why = each.why or why
+            each.open = each.chosen is None
+            each.why = "" if each.chosen else each.why
+        mended = {each.region: (each, each.chosen) for each in wrong if each.chosen is not None}
+        if not mended:
+            return
+        if len(mended) == 1:
+            found.patched = texts[next(iter(mended))]
+            return
+        why, new, turns = self._refused(ran, mended)
+        if why:
+            for each, _ in mended.values():
+                each.chosen, each.proved, each.open, each.why = None, {}, True, f"together with the others: {why}"
+            return
+        for each, mend in mended.values():
+            each.proved[mend.kind] = turns[each.region]
+        found.patched = new
+
+    def _refused(self, ran: Ran, mended: dict[str, tuple[ArrayFindings, Mend]]) -> tuple[str, str, dict[str, int]]:
+        """Return why a patch is not proved, '' where it is; the patched text, and the turns of each array in it."""
+        try:
+            new = patched(self.text, {each.array: mend for each, mend in mended.values() if each.array is not None})
+        except SwizzleError as error:
+            return (f"line {error.place.line}: " if error.place else "") + error.found, "", {}
+        why, turns = self.proved(ran, new, {name: (each.asked.tile, mend) for name, (each, mend) in mended.items()})
+        return why, new, turns
+
+    def proved(self, before: Ran, new: str, mended: Mapping[str, tuple[Tile, Mend]]) -> tuple[str, dict[str, int]]:
+        """Compile and run a patched text again; return why it is not the kernel that it was, '' where it is, and the
+        turns that each array takes then."""
+        text = CudaText(self.text.path, new)
+        try:
+            after = self.inputs.run(entry_of(compiled(text, self._source(text)), self.kernel))
+        except (Undecided, NotInterpreted, Broken, SwizzleError) as error:
+            return f"the patched kernel: {error.found if isinstance(error, SwizzleError) else error}", {}
+        turns = {name: sum(each.passes() for each in of_array(by_line(after), name)) for name in mended}
+        why = why_not(before, after, mended)
+        for symbol in mended:
+            why = why.replace(symbol, _short(symbol))
+        return why, turns
+
+
+def _short(symbol: str) -> str:
+    """Return the last name in a mangled one."""
+    for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
+        name = symbol[match.end() : match.end() + int(match[1])]
+        if re.fullmatch(r"E?(?:_\d+)?", symbol[match.end() + int(match[1]) :]):
+            return name
+    return symbol

@@ -1,0 +1,106 @@
+"""The patch of a mend: what a file's text becomes, and the difference as `diff -u` shows it.
+
+A longer pitch changes the declaration only. Every other layout becomes a device function before the kernel, an
+array with one axis, and `tile[tile_cell(r, c)]` wherever the text says `tile[r][c]`: so subscripts are evaluated once,
+and no operator's precedence matters.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+
+from cuda_out.compile.toolchain import CompileError, compile_to_ptx
+from swizzle.doctor.mends import Mend, Tile, elements_of, is_pitch
+from swizzle.doctor.run import ARCHITECTURES
+from swizzle.doctor.text import CudaText, SharedArray, replaced
+from swizzle.layouts.steps import Pad
+
+
+def patched(text: CudaText, mends: Mapping[SharedArray, Mend]) -> str:
+    """Return a file's text with arrays mended. Raises SwizzleError where one of them is used as a pointer."""
+    changes: list[tuple[int, int, str]] = []
+    helpers: dict[int, str] = {}
+    for array, mend in mends.items():
+        uses = text.uses(array)
+        layout = mend.layout
+        if is_pitch(layout):
+            (pad,) = layout.steps
+            assert isinstance(pad, Pad)
+            begin, end = array.dims[-1]
+            said = text.text[begin:end].strip()
+            longer = str(int(said) + pad.by) if said.isdigit() else f"{said} + {pad.by}"
+            changes.append((begin, end, longer if re.fullmatch(r"\w+", said) else f"({said}) + {pad.by}"))
+            continue
+        name = _new_name(text, f"{array.name}_cell")
+        helpers[array.outside] = helpers.get(array.outside, "") + layout.cuda(name)
+        if not array.dynamic:
+            sizes = [
+                (text.text[begin:end].strip(), n) for (begin, end), n in zip(array.dims, layout.shape, strict=True)
+            ]
+            if named := [f"({said}) == {n}" for said, n in sizes if not said.isdigit()]:  # the formula is for no other
+                margin = re.search(r"[ \t]*$", text.text[: array.statement[0]])
+                check = f'static_assert({" && ".join(dict.fromkeys(named))}, "{name} is made for this size");'
+                behind = array.statement[1]
+                changes.append((behind, behind, f"\n{margin[0] if margin else ''}{check}"))
+            changes.append((array.dims[0][0] - 1, array.dims[-1][1] + 1, f"[{elements_of(layout)}]"))
+        for use in uses:
+            # From the inside out: a subscript may hold another use, whose brackets are changed by themselves.
+            first, last = use.subscripts[0][0], use.subscripts[-1][1]
+            changes.append((first - 1, first, f"[{name}("))
+            for (_, end), (begin, _) in zip(use.subscripts, use.subscripts[1:], strict=False):
+                changes.append((end, begin, ", "))
+            changes.append((last, last + 1, ")]"))
+    for at, helper in helpers.items():
+        changes.append((at, at, helper + "\n"))
+    return replaced(text.text, changes)
+
+
+def _new_name(text: CudaText, name: str) -> str:
+    found, number = name, 1
+    while re.search(rf"\b{found}\b", text.plain):
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def difference(text: CudaText, new: str, name: str) -> str:
+    """Return the patch as `diff -u` prints it, for `patch -p1`."""
+    lines = difflib.unified_diff(
+        text.text.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def tiles_of(text: CudaText, source: str, arrays: list[SharedArray], dynamic: int) -> dict[SharedArray, Tile]:
+    """Return the extents of arrays and the bytes of their elements, as the compiler has them.
+
+    They are asked for in a text of its own, which is not run. Arrays that it does not answer for are left out.
+    """
+    asked = []
+    for number, array in enumerate(arrays):
+        inside = array.statement[1] if array.owner else text.code.find("{", text.code.find(")", array.scope[0])) + 1
+        parts = [f"sizeof({array.name}{'[0]' * k})" for k in range(array.dynamic, len(array.dims) + 1)]
+        operands = ", ".join(f'"n"((int){each})' for each in parts)
+        words = " ".join(f"%{k}" for k in range(len(parts)))
+        asked.append((inside, inside, f' asm volatile("// swizzle {number} {words}" :: {operands});'))
+    ptx = ""
+    for architecture in ARCHITECTURES:
+        try:
+            ptx = compile_to_ptx(replaced(source, asked), architecture)
+            break
+        except CompileError:
+            continue
+    found: dict[SharedArray, Tile] = {}
+    for line in re.findall(r"// swizzle ([\d ]+)", ptx):
+        number, *sizes = (int(word) for word in line.split())
+        array = arrays[number]
+        element = sizes[-1]
+        if element == 0 or (array.dynamic and dynamic % element):
+            continue
+        if array.dynamic:
+            found[array] = Tile((dynamic // element,), element, fixed=True)
+        elif array.dims:
+            found[array] = Tile(tuple(a // b for a, b in pairwise(sizes)), element)
+    return found

@@ -1,0 +1,450 @@
+"""The text of somebody's CUDA file: its kernels, its shared arrays, and where each of them is used.
+
+The text is read by its brackets and words, not by C++'s grammar: what is not recognised is left as it is, and refused
+where it would have to be changed. What a compiler made of the text has the last word on everything (`proof.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from symbolic.errors import Place, SwizzleError
+
+_HIDDEN: Final = re.compile(
+    r"\.?\b\d(?:\'?\w|\.|(?<=[eEpP])[+-])*|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+    r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    re.S,
+)
+_DIRECTIVE: Final = re.compile(r"^[ \t]*(?:\#|%:|\?\?=)(?:[^\n\\]|\\(?:[ \t\r]*\n)?)*", re.M)
+_READ: Final = frozenset(
+    ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "mma.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h")
+)
+"""The headers of CUDA that are read; they are the compiler's own."""
+_INTEGERS: Final = (
+    "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t; "
+    "typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; "
+    "typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t;"
+)
+_KEPT: Final = re.compile(
+    r"\b(?:__device__|__constant__|__shared__|__global__|__managed__|typedef|using|struct|class|union|enum|template"
+    r"|constexpr|const|static_assert|extern)\b"
+)
+_TYPE: Final = re.compile(r"\s*(?:template\s*<[^{}]*>\s*)?(?:typedef\s+)?(?:struct|class|union|enum)\b")
+_BRACKET: Final = re.compile(r"[()\[\]{}]")
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+class SpelledParameter(Struct, frozen=True):
+    """A parameter of a kernel as it is spelled: its type without the name, and the name."""
+
+    type: str
+    name: str
+
+
+class CudaKernel(Struct, frozen=True):
+    """A kernel: from where to where it stands, and its parameters. `template` says that it is one of many."""
+
+    name: str
+    begin: int
+    end: int
+    line: int
+    parameters: tuple[SpelledParameter, ...]
+    template: bool
+
+
+class SharedArray(Struct, frozen=True):
+    """A shared array as it is declared.
+
+    `dims` are from where to where the text of each extent stands, between its brackets; `statement` is the declaration,
+    up to its semicolon; `scope` where the name is known; `owner` the function around it, '' for none, which begins at
+    `outside`.
+    """
+
+    name: str
+    at: int
+    dims: tuple[tuple[int, int], ...]
+    statement: tuple[int, int]
+    scope: tuple[int, int]
+    owner: str
+    outside: int
+    line: int
+    dynamic: bool
+
+
+class ArrayUse(Struct, frozen=True):
+    """A use of an array in all its subscripts: from the name to the last bracket, and each subscript's inside."""
+
+    begin: int
+    end: int
+    subscripts: tuple[tuple[int, int], ...]
+
+
+class _Entity(Struct, frozen=True):
+    """What stands at the top level: from where to where, and where its body begins, -1 for none."""
+
+    kind: Literal["function", "statement"]
+    begin: int
+    body: int
+    end: int
+
+
+class CudaText:
+    """A file's text; `code` is the text with comments, strings and directives as blanks, each in its place."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        plain = _HIDDEN.sub(_blank, text)
+        if raw := re.search(r"\b(?:u8|[uUL])?R(?=\")", plain):
+            raise SwizzleError(
+                "a raw string", place=self.place(raw.start(), raw.end()),
+                expected="a kernel's own text", fix="leave out what the kernel does not need",
+            )  # fmt: skip
+        self.directives = [(match.start(), match.end()) for match in _DIRECTIVE.finditer(plain)]
+        self.plain = plain
+        self.code = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), plain)
+        self.entities = list(self._entities())
+        self.left_out: list[str] = []
+
+    def place(self, begin: int, end: int = 0) -> Place:
+        """Return where an offset stands in the file."""
+        line = self.text.count("\n", 0, begin)
+        column = begin - self.text.rfind("\n", 0, begin)
+        return Place(self.path, line + 1, column, column + max(1, end - begin))
+
+    def line(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+    # -- the top level -----------------------------------------------------------------------------------------------
+
+    def _entities(self) -> Iterator[_Entity]:
+        """Yield functions and statements of the top level, of namespaces and of `extern "C"` blocks."""
+        code, at, begin = self.code, 0, 0
+        while at < len(code):
+            mark = code[at]
+            if mark in "([":
+                at = self.closing(at) + 1
+            elif mark == ";":
+                yield _Entity("statement", begin, -1, at + 1)
+                at = begin = at + 1
+            elif mark == "}":
+                at = begin = at + 1
+            elif mark == "{":
+                head = code[begin:at]
+                if re.fullmatch(r'\s*(?:extern\s*"[^"]*"|(?:inline\s+)?namespace\b[\w\s:]*)\s*', head):
+                    at = begin = at + 1
+                    continue
+                end = self.closing(at) + 1
+                if "(" in head and not re.search(r"=\s*$", head) and not _TYPE.match(head):
+                    yield _Entity("function", begin, at, end)
+                    begin = end
+                at = end
+            else:
+                at += 1
+
+    def closing(self, opening: int) -> int:
+        """Return where the bracket closes that opens at an offset, or the end of the text."""
+        pairs = {"(": ")", "[": "]", "{": "}"}
+        waiting = [opening]
+        for match in _BRACKET.finditer(self.code, opening + 1):
+            if match[0] in pairs:
+                waiting.append(match.start())
+            elif pairs[self.code[waiting[-1]]] != match[0]:
+                break
+            else:
+                waiting.pop()
+                if not waiting:
+                    return match.start()
+        opening = waiting[-1]
+        raise SwizzleError(
+            f"`{self.code[opening]}` is not closed", place=self.place(opening), expected="CUDA C++",
+            fix="close it; a bracket that a macro closes is not seen",
+        )  # fmt: skip
+
+    def _head(self, entity: _Entity) -> str:
+        return self.code[entity.begin : entity.body if entity.body >= 0 else entity.end]
+
+    def _annotated(self, head: str) -> bool:
+        """Say whether a function is one for the GPU, or for both."""
+        names = {"__global__", "__device__", "constexpr"} | self._annotations
+        return any(word in names for word in _WORD.findall(head))
+
+    @property
+    def _annotations(self) -> set[str]:
+        """The macros that stand for `__device__` or `__global__`."""
+        found = set()
+        for begin, end in self.directives:
+            define = re.match(r"\s*#\s*define\s+(\w+)(.*)", self.plain[begin:end], re.S)
+            if define and re.search(r"\b__(?:device|global)__\b", define[2]):
+                found.add(define[1])
+        return found
+
+    def kernels(self) -> list[CudaKernel]:
+        """Return the kernels that have a body, in order."""
+        found = []
+        for entity in self.entities:
+            head = self._head(entity)
+            if entity.kind != "function" or not re.search(r"\b__global__\b", head):
+                continue
+            bare = re.sub(
+                r"\b(?:__launch_bounds__|__cluster_dims__|__block_size__|__align__|alignas)\s*\(", _same, head
+            )
+            opening = self._parameters_at(entity, bare)
+            if opening is None:
+                continue
+            name = re.search(r"([A-Za-z_]\w*)\s*$", self.code[entity.begin : opening])
+            if name is not None:
+                at, inside = entity.begin + name.start(), (opening + 1, self.closing(opening))
+                begin = entity.begin + len(head) - len(head.lstrip())
+                template = re.match(r"\s*template\b", head) is not None
+                found.append(CudaKernel(name[1], begin, entity.end, self.line(at), self._parameters(*inside), template))
+        return found
+
+    def _parameters_at(self, entity: _Entity, bare: str) -> int | None:
+        """Return where the parameters begin: the last bracket that opens at the top of a function's head."""
+        at, found = entity.begin, None
+        while at < entity.begin + len(bare):
+            if bare[at - entity.begin] == "(":
+                found = at
+                at = self.closing(at)
+            elif self.code[at] in "([":
+                at = self.closing(at)
+            at += 1
+        return found
+
+    def _parameters(self, begin: int, end: int) -> tuple[SpelledParameter, ...]:
+        found = []
+        for first, last in self.split(begin, end):
+            text = self.text[first:last].split("=")[0]
+            bare = re.sub(r"\b(?:__restrict__|__restrict|__grid_constant__|volatile)\b", " ", text)
+            name = re.search(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)?$", bare)
+            if name is None or not bare[: name.start()].strip():
+                found.append(SpelledParameter(" ".join(bare.split()), ""))
+            else:
+                star = "*" if "[" in bare[name.start() :] else ""
+                found.append(SpelledParameter(" ".join((bare[: name.start()] + star).split()), name[1]))
+        return tuple(found) if self.code[begin:end].strip() not in ("", "void") else ()
+
+    def split(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """Return the parts between commas that stand in no bracket, those of templates included."""
+        found, at, first, angles = [], begin, begin, 0
+        while at < end:
+            mark = self.code[at]
+            if mark in "([{":
+                at = self.closing(at)
+            elif mark == "<":
+                angles += 1
+            elif mark == ">" and angles:
+                angles -= 1
+            elif mark == "," and not angles:
+                found.append((first, at))
+                first = at + 1
+            at += 1
+        return [*found, (first, end)]
+
+    # -- what is compiled --------------------------------------------------------------------------------------------
+
+    def for_device(self, kernel: CudaKernel) -> str:
+        """Return the text without host functions, other kernels and other headers than CUDA's; lines stay in place."""
+        out = list(self.text)
+
+        def blank(begin: int, end: int) -> None:
+            out[begin:end] = [c if c == "\n" else " " for c in out[begin:end]]
+
+        for entity in self.entities:
+            head = self._head(entity)
+            begin = entity.begin + len(head) - len(head.lstrip())
+            if entity.kind == "function":
+                other = re.search(r"\b__global__\b", head) and not entity.begin <= kernel.begin < entity.end
+                if other or not self._annotated(head):
+                    blank(begin, entity.end)
+            elif not _KEPT.search(head) and not self._annotations.intersection(_WORD.findall(head)):
+                blank(begin, entity.end)
+        self.left_out = []
+        for begin, end in self.directives:
+            self._directive(begin, end, out, blank)
+        return "".join(out)
+
+    def _directive(self, begin: int, end: int, out: list[str], blank: object) -> None:
+        said = re.sub(r"\\[ \t\r]*\n", "", self.plain[begin:end])
+        words = re.match(r"\s*(?:#|%:|\?\?=)\s*(\w*)", said)
+        assert words is not None
+        if words[1] in ("import", "embed", "include_next"):
+            raise SwizzleError(
+                f"#{words[1]}", place=self.place(begin + len(said) - len(said.lstrip())),
+                expected="a kernel's own text", fix="put what the kernel needs into this file",
+            )  # fmt: skip
+        if words[1] != "include":
+            return
+        named = re.search(r"<[^>\n]*>|\"[^\"\n]*\"", self.text[begin:end])
+        name = named[0] if named else "a header"
+        if name[:1] == "<" and name[1:-1] in _READ:
+            return
+        for at in range(begin, end):
+            if out[at] != "\n":
+                out[at] = " "
+        if name[1:-1] in ("stdint.h", "cstdint", "inttypes.h", "cinttypes"):
+            out[begin] = _INTEGERS if _INTEGERS not in self.left_out else " "
+            self.left_out.append(_INTEGERS)
+        else:
+            self.left_out.append(name)
+
+    @property
+    def headers_left_out(self) -> list[str]:
+        return [name for name in self.left_out if name != _INTEGERS]
+
+    # -- shared arrays -----------------------------------------------------------------------------------------------
+
+    def shared_arrays(self) -> list[SharedArray]:
+        """Return the shared arrays, in order. Raises nothing: what cannot be read is not among them."""
+        found: list[SharedArray] = []
+        for match in re.finditer(r"\b__shared__\b", self.code):
+            end = self.code.find(";", match.end())
+            if end < 0:
+                continue
+            begin = max(self.code.rfind(mark, 0, match.start()) for mark in ";{}") + 1
+            begin += len(self.code[begin:]) - len(self.code[begin:].lstrip())
+            parts = self.split(match.end(), end)
+            dynamic = re.search(r"\bextern\b", self.code[begin : match.start()]) is not None
+            for first, last in parts:
+                each = self._declarator(first, last)
+                if each is not None:
+                    name, at, dims = each
+                    owner, outside = self._owner(at)
+                    scope = (last, self._scope_end(at))
+                    line = self.line(at)
+                    array = SharedArray(name, at, dims, (begin, end + 1), scope, owner, outside, line, dynamic)
+                    found.append(array)
+        return found
+
+    def _declarator(self, begin: int, end: int) -> tuple[str, int, tuple[tuple[int, int], ...]] | None:
+        dims: list[tuple[int, int]] = []
+        last = end
+        while self.code[begin:last].rstrip().endswith("]"):
+            close = begin + len(self.code[begin:last].rstrip()) - 1
+            opening = next(
+                (at for at in range(close, begin, -1) if self.code[at] == "[" and self.closing(at) == close), -1
+            )
+            if opening < 0:
+                return None
+            dims.insert(0, (opening + 1, close))
+            last = opening
+        name = re.search(r"([A-Za-z_]\w*)\s*$", self.code[begin:last])
+        return None if name is None else (name[1], begin + name.start(), tuple(dims))
+
+    def _owner(self, at: int) -> tuple[str, int]:
+        for entity in self.entities:
+            if entity.begin <= at < entity.end:
+                head = self._head(entity)
+                start = entity.begin + len(head) - len(head.lstrip())
+                if entity.kind == "function" and at >= entity.body:
+                    opening = self._parameters_at(entity, re.sub(r"\b__launch_bounds__\s*\(", _same, head))
+                    name = opening and re.search(r"([A-Za-z_]\w*)\s*$", self.code[entity.begin : opening])
+                    return (name[1] if name else ""), start
+                return "", start
+        return "", 0
+
+    def _scope_end(self, at: int) -> int:
+        """Return where the innermost braces around an offset close, or the end of the text."""
+        depth = 0
+        for match in re.compile(r"[{}]").finditer(self.code, at):
+            depth += 1 if match[0] == "{" else -1
+            if depth < 0:
+                return match.start()
+        return len(self.code)
+
+    def uses(self, array: SharedArray) -> list[ArrayUse]:
+        """Return every use of an array; raises SwizzleError, at its place, for one that is more than an element.
+
+        An element's address may be taken where it is used at once: for one access of another width, by a cast that is
+        dereferenced, or by a copy or a matrix instruction (`__cvta_generic_to_shared`, `__pipeline_memcpy_async`).
+        """
+        found = []
+        word = re.compile(rf"\b{re.escape(array.name)}\b")
+        for begin, end in self.directives:
+            if begin >= array.outside and (match := word.search(self.plain, begin, end)):
+                raise self._escapes(array, match.start(), "is used in a macro, or hidden by a condition")
+        for match in word.finditer(self.code, *array.scope):
+            before = self.code[: match.start()].rstrip()
+            if before.endswith((".", "->", "::")):
+                continue
+            subscripts, at = [], match.end()
+            while self.code[at:].lstrip()[:1] == "[":
+                opening = at + len(self.code[at:]) - len(self.code[at:].lstrip())
+                close = self.closing(opening)
+                subscripts.append((opening + 1, close))
+                at = close + 1
+            if len(subscripts) != len(array.dims) or not subscripts:
+                raise self._escapes(array, match.start(), "is used as a pointer")
+            if _takes_address(before) and not self._used_at_once(before, at):
+                raise self._escapes(
+                    array, match.start(), "has the address of an element taken, which may lead elsewhere"
+                )
+            found.append(ArrayUse(match.start(), at, tuple(subscripts)))
+        return found
+
+    def _escapes(self, array: SharedArray, at: int, why: str) -> SwizzleError:
+        return SwizzleError(
+            f"{array.name} {why}", place=self.place(at, at + len(array.name)),
+            expected=f"uses of {array.name} with all its subscripts: nothing else is sure to follow the new layout",
+            fix="write the subscripts out there",
+        )  # fmt: skip
+
+    def _used_at_once(self, before: str, end: int) -> bool:
+        """Say whether the address of an element is used for one access, where it stands."""
+        head = before.rstrip()[:-1].rstrip()
+        after = self.code[end:].lstrip()
+        if re.search(r"\b(?:__cvta_generic_to_shared|__pipeline_memcpy_async)\s*\(\s*$", head):
+            return True
+        if re.search(r"\*\s*\(\s*(?:const\s+)?[\w:]+(?:\s+const)?\s*\*\s*\)\s*\(?\s*$", head):
+            return True
+        cast = re.search(r"(\*?)\s*\breinterpret_cast\s*<\s*(?:const\s+)?[\w:]+(?:\s+const)?\s*\*\s*>\s*\(\s*$", head)
+        if cast is not None:
+            return bool(cast[1]) or re.match(r"\)\s*\[\s*0\s*\]", after) is not None
+        c_cast = re.search(r"\(\s*\(\s*(?:const\s+)?[\w:]+(?:\s+const)?\s*\*\s*\)\s*$", head)
+        return c_cast is not None and re.match(r"\)\s*\[\s*0\s*\]", after) is not None
+
+
+def _takes_address(before: str) -> bool:
+    """Say whether what stands before an element is the operator that takes its address, and not `a & b`."""
+    if not before.endswith("&") or before.endswith("&&"):
+        return False
+    left = before[:-1].rstrip()
+    if not left or re.search(r"\b(?:return|case|else)$", left) or re.search(r"\*\s*\)$", left):
+        return True
+    return not (left[-1].isalnum() or left[-1] in "_)]")
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return as many blanks as a comment or string is long; numbers stay, and the quotes of strings."""
+    text = match[0]
+    if text.lstrip(".")[:1].isdigit():
+        return text
+    if text[0] in "\"'":
+        return text[0] + " " * (len(text) - 2) + text[0]
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _same(match: re.Match[str]) -> str:
+    """Return as many characters, without a bracket that opens parameters."""
+    return re.sub(r"\(", "[", match[0])
+
+
+def named(symbol: str, array: SharedArray) -> bool:
+    """Say whether a variable of PTX is an array of this name, mangled or not."""
+    name = array.name
+    if symbol == name:
+        return True
+    if re.search(rf"(?<!\d){len(name)}{re.escape(name)}E?(?:_\d+)?$", symbol) is None:
+        return False
+    return not array.owner or f"{len(array.owner)}{array.owner}" in symbol
+
+
+def replaced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
+    """Return a text with some parts, which do not overlap, replaced."""
+    for begin, end, new in sorted(changes, reverse=True):
+        text = text[:begin] + new + text[end:]
+    return text

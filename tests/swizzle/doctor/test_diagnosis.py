@@ -1,0 +1,192 @@
+"""The doctor as a whole: the kernels that it is made for, those that are well, and those that it leaves alone."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+
+from cuda_out.compile.toolchain import available_tools
+from swizzle.doctor.mends import passes_under
+from symbolic.errors import SwizzleError
+from symbolic.machine.accesses import WarpAccess
+from tests.swizzle.doctor.examined import COLUMNS_OUT, KERNELS, ROWS_IN, TRANSPOSE, diagnosed, one_warp
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+CASES = {
+    # name: turns before, after, and the formula of the mend of each array that was mended
+    "transpose": (4224, 256, {"tile": "r * 32 + (c ^ r)"}),
+    "rows": (288, 64, {"tile": "r * 8 + (c ^ (r & 7))"}),
+    "scan": (2810, 673, {"tree": "x ^ ((x >> 5) & 31) ^ (x >> 10)"}),
+    "product": (9344, 2176, {"columns": "r * 16 + (c ^ (r & 14))"}),
+    "attention": (34912, 3168, {"keys": "r * 32 + (c ^ r)"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_is_mended_and_then_well(name: str) -> None:
+    """Turns before and after, no extra bytes, fewest of all layouts; and the patched file is clean by itself."""
+    text = (KERNELS / f"{name}.cu").read_text()
+    before, after, formulas = CASES[name]
+    found = diagnosed(text)
+    assert found.verdict == "mended" and sum(each.passes for each in found.arrays) == before
+    mended = {each.name: each.chosen for each in found.arrays if each.chosen is not None}
+    assert {name: mend.layout.formula for name, mend in mended.items()} == formulas
+    assert all(mend.least and mend.bytes == 0 and mend.kind == "xor" for mend in mended.values())
+    again = diagnosed(found.patched)
+    assert again.verdict == "clean" and not again.patched
+    assert sum(each.passes for each in again.arrays) == after == sum(each.mended_passes for each in found.arrays)
+
+
+def test_no_words_beat_padding_in_the_scan() -> None:
+    """Blelloch's scan: a map of bits in place has fewer turns than the best padding, which is what everybody writes."""
+    (tree,) = diagnosed((KERNELS / "scan.cu").read_text()).arrays
+    kinds = {mend.kind: mend for mend in tree.mends}
+    assert kinds["xor"].passes == 605 < kinds["pad"].passes == 640 and kinds["pad"].bytes > kinds["xor"].bytes == 0
+
+
+def test_turns_are_those_of_the_reference() -> None:
+    """Each line's turns, before and under each mend, agree with `WarpAccess`, access by access."""
+    for name in ("transpose", "rows"):
+        found = diagnosed((KERNELS / f"{name}.cu").read_text())
+        (array,) = found.arrays
+        tile = array.asked.tile
+        for access in array.asked.accesses:
+            for layout in [None, *(mend.layout for mend in array.mends)]:
+                table = np.arange(prod(tile.shape)) if layout is None else layout.table().reshape(-1)
+                places = np.where(access.offsets < 0, -1, table[np.maximum(access.offsets, 0) // tile.element])
+                rows = [tuple(row) for row in places.tolist()]
+                warps = [WarpAccess("tile", "shared", False, (table.size,), tile.element, row) for row in rows]
+                found_turns = access.passes() if layout is None else passes_under(layout, tile, access)
+                assert found_turns == sum(warp.passes for warp in warps)
+
+
+def test_mends_are_ordered_and_all_proved_where_that_is_quick() -> None:
+    """By turns, bytes and operations; a pitch of 33 is among them."""
+    (tile,) = diagnosed(TRANSPOSE).arrays
+    assert [mend.kind for mend in tile.mends] == ["xor", "rotate", "pad", "table"]
+    assert [mend.bytes for mend in tile.mends] == [0, 0, 128, 2048] and set(tile.proved.values()) == {256}
+    assert len(tile.proved) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRANSPOSE.replace("tile[TILE][TILE]", "tile[TILE][TILE + 1]"),
+        one_warp("tile[t][0] = x[t]; y[t] = tile[t][0];", "__shared__ float tile[32][33];"),
+        one_warp("y[t] = x[t];", ""),
+        one_warp("tile[0][t] = x[t]; __syncwarp(); y[t] = tile[0][0];"),
+    ],
+)
+def test_nothing_wrong_is_said(text: str) -> None:
+    """A pitch of 33 has no conflicts; neither has a kernel without shared memory, nor a broadcast."""
+    found = diagnosed(text)
+    assert found.verdict == "clean" and not found.patched and not any(each.mends for each in found.arrays)
+
+
+def test_conflicts_that_nothing_removes() -> None:
+    """Rows of float4 and columns of float: four turns a column in every layout that keeps the vectors whole."""
+    text = one_warp(
+        "for (int k = t; k < 256; k += 32) *reinterpret_cast<float4*>(&tile[k / 8][4 * (k % 8)]) = "
+        "reinterpret_cast<const float4*>(x)[k]; __syncwarp();\n#pragma unroll 1\n" + COLUMNS_OUT,
+        "__shared__ alignas(16) float tile[32][32];",
+    )
+    found = diagnosed(text)
+    (tile,) = found.arrays
+    assert found.verdict == "mended" and tile.chosen is not None and tile.chosen.least
+    assert tile.chosen.passes == tile.least > tile.phases
+    again = diagnosed(found.patched)
+    assert again.verdict == "none" and "no layout takes fewer turns" in again.arrays[0].why
+
+
+@pytest.mark.parametrize(
+    "before, read, why",
+    [
+        ("float* p = &tile[t][0];", "p[r]", "address"),
+        ("float* p = tile[t];", "p[r]", "pointer"),
+        ("", "(*tile)[32 * t + r]", "pointer"),
+        ("", "(&tile[0][0])[32 * t + r]", "address"),
+        ("const float& first = *(&tile[0][0] + 32 * t);", "(&first)[r]", "address"),
+        ("\n#define AT(r, c) tile[r][c]\n", "AT(t, r)", "macro"),
+    ],
+)
+def test_what_cannot_be_proved_is_not_patched(before: str, read: str, why: str) -> None:
+    """Pointers into the array, and macros: conflicts are reported, and nothing is changed."""
+    found = diagnosed(one_warp(f"{before} {ROWS_IN} __syncwarp(); {COLUMNS_OUT.replace('tile[t][r]', read)}"))
+    (tile,) = found.arrays
+    assert found.verdict == "undecided" and not found.patched and tile.passes > tile.least
+    assert tile.mends and not tile.proved and why in tile.why
+
+
+def test_subscripts_beyond_a_row() -> None:
+    """Formulas of the row and the column mean other cells then: they are refused, and a table is taken."""
+    text = one_warp(f"{ROWS_IN} __syncwarp(); {COLUMNS_OUT.replace('tile[t][r]', 'tile[0][32 * t + r]')}")
+    (tile,) = diagnosed(text).arrays
+    assert list(tile.proved) == ["table"] and {"xor", "pad"} < {mend.kind for mend in tile.mends}
+
+
+def test_a_race_is_said_and_nothing_is_patched() -> None:
+    """Without its barrier a kernel has no meaning that a patch could keep."""
+    found = diagnosed(TRANSPOSE.replace("__syncthreads();", ""))
+    assert found.verdict == "undecided" and "race" in found.why and not found.patched and found.accesses
+
+
+def test_what_is_not_interpreted_is_undecided() -> None:
+    """Atomic operations."""
+    found = diagnosed(one_warp("atomicAdd(&y[0], x[t]);", ""))
+    assert found.verdict == "undecided" and "not interpreted" in found.why and "global.add" in found.why
+
+
+def test_two_arrays_at_once_and_a_device_function() -> None:
+    """Both are mended in one patch; one of them is declared, and used, in a function that is inlined."""
+    text = """
+// swizzle doctor: --launch 1,32 --args f32[32,32],f32.out[32,32]
+__device__ float turned(const float* x, int t, int k) {
+  __shared__ float own[32][32];
+  own[k][t] = x[32 * k + t];
+  __syncwarp();
+  float sum = 0;
+  if (k == 31) for (int r = 0; r < 32; ++r) sum += own[t][r];
+  return sum;
+}
+__global__ void k(const float* x, float* y) {
+  __shared__ float tile[32][32];
+  int t = threadIdx.x;
+  float sum = 0;
+  for (int r = 0; r < 32; ++r) { tile[r][t] = x[32 * r + t]; sum += turned(x, t, r); }
+  __syncwarp();
+  for (int r = 0; r < 32; ++r) y[32 * r + t] = tile[t][r] + sum;
+}
+"""
+    found = diagnosed(text)
+    assert found.verdict == "mended" and {each.name: each.chosen is not None for each in found.arrays} == {
+        "own": True, "tile": True,
+    }  # fmt: skip
+    assert diagnosed(found.patched).verdict == "clean"
+    places = [found.patched.index(each) for each in ("unsigned own_cell", "float turned", "unsigned tile_cell")]
+    assert places == sorted(places)
+
+
+def test_dynamic_shared_memory() -> None:
+    """Its size is the launch's third number; it cannot grow, so that no padding is offered."""
+    text = one_warp(
+        "for (int r = 0; r < 32; ++r) s[32 * r + t] = x[32 * r + t]; __syncwarp(); "
+        "for (int r = 0; r < 32; ++r) y[32 * r + t] = s[32 * t + r];",
+        "extern __shared__ float s[];",
+    )
+    found = diagnosed(text, launch="1,32,4096")
+    (array,) = found.arrays
+    assert found.verdict == "mended" and array.chosen is not None and array.chosen.layout.bytes == 4096
+    assert "pad" not in {mend.kind for mend in array.mends} and "s[s_cell(32 * r + t)]" in found.patched
+    with pytest.raises(SwizzleError, match="out of bounds: s has 0 elements"):
+        diagnosed(text)
+
+
+def test_the_size_that_a_formula_is_for_is_asserted() -> None:
+    """Extents that are names may change; the patched file then does not compile."""
+    found = diagnosed(TRANSPOSE)
+    assert 'static_assert((TILE) == 32, "tile_cell is made for this size");' in found.patched
+    with pytest.raises(SwizzleError, match="static assertion failed"):
+        diagnosed(found.patched.replace("TILE = 32", "TILE = 16"))
