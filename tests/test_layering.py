@@ -51,7 +51,7 @@ ROOMS: dict[str, str] = {
     "swizzle.costs": "swizzle.problem",
     "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",
     "swizzle.layouts": "",
-    "swizzle.scans": "swizzle.source swizzle.language",
+    "swizzle.scans": "swizzle.source swizzle.language swizzle.sketches swizzle.layouts",
     "swizzle.doctor": "swizzle.layouts",
     "swizzle.audit": "swizzle.specs swizzle.problem swizzle.solution",
     "swizzle.audit.paper": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs",

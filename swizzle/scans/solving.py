@@ -9,7 +9,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from swizzle.language.element_types import ElementType, f32
+from swizzle.language.operators import Operator
+from swizzle.layouts import Access, Layout
 from swizzle.scans.algorithm import Algorithm, sizes
+from swizzle.scans.kernel import ScanKernel, block_scan, kernel
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.network import Network, network
 from swizzle.scans.points import LoopPoints, Skeleton
@@ -54,6 +58,31 @@ class Scan(Struct, frozen=True):
         if isinstance(found, str):
             mistake(f"{self.name} is no network: {found}", "elements that take elements")
         return found
+
+    def kernel(
+        self,
+        size: int,
+        *,
+        operator: str | Operator = "+",
+        dtype: ElementType = f32,
+        threads: int | None = None,
+        place: Layout | bool = True,
+    ) -> ScanKernel:
+        """Return the scan of one block of so many elements, as a sketch without holes that any command takes.
+
+        `operator` is "+", "*", "min", "max", of integers also "&", "|" and "^", or an operator of your own. Steps with
+        gaps are done by `threads` threads, half as many as there are elements unless given. `place` is where elements
+        are kept in shared memory: the layout with the fewest bank conflicts, then bytes, then instructions; a layout
+        of your own; or, if False, in order.
+        """
+        return kernel(self.name, self.loops, size, operator, dtype, threads, place)
+
+    def accesses(self, size: int, threads: int | None = None) -> list[Access]:
+        """Return what the warps of `kernel(size, threads=...)` ask of shared memory, for `swizzle.layouts`.
+
+        What an element changes counts twice: it is read, and written.
+        """
+        return block_scan(self.loops, size, threads).accesses()
 
     def __repr__(self) -> str:
         if self.algorithm is None or self.proof is None:

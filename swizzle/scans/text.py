@@ -77,7 +77,8 @@ def _sum(node: Expression) -> str:
     found = ""
     for coefficient, what in sorted(terms(node), key=lambda term: (term[0] < 0, term[1] is ONE, _rank(term[1]))):
         size = abs(coefficient)
-        shown_term = str(size) if what is ONE else _inner(what, _PRODUCT if size == 1 else _ATOM)
+        least = _PRODUCT if size == 1 or what.operator == "*" else _ATOM
+        shown_term = str(size) if what is ONE else _inner(what, least)
         if what is not ONE and size != 1:
             shown_term = f"{size} * {shown_term}"
         found += (
