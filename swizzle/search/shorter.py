@@ -12,15 +12,18 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from swizzle.costs.cost import BoundedCost
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.many import Many, Values
+from swizzle.problem.problem import Problem
 from swizzle.search.reading import Reading
 from symbolic.machine.launch_shape import LaunchShape
 from templates.chooser import Choice
 from templates.formula import length_of
 from templates.holes import kind_of
+from templates.registry import template
 from templates.template import Template
 
 SHORT: Final = 5  # terms, as `(lane + k) % 32` has them: nothing is tried for a formula that has no more
@@ -32,16 +35,16 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
     """Return a filling that costs no more, with shorter formulas where a few tries find some."""
     problem = reading.problem
     many, fits = Many(problem), min(FUNCTIONS, THREADS // LaunchShape.of(problem.program).count)
-    light = problem.light("1")
     for number, hole in enumerate(problem.program.holes):
         length = length_of(reading.formulas(best)[number])
         if not kind_of(hole).moves or length <= SHORT:
             continue
+        light = _light(problem, number)
         values = many.chosen(problem.templates(best.space), best.choices)
         arguments = list(many.points[number].table.T)
         others: dict[bytes, Values] = {}
-        for choice in itertools.islice(_plainest(light[number]), fits):
-            some = np.broadcast_to(np.asarray(light[number].apply(choice, arguments)), len(values[number]))
+        for choice in itertools.islice(_plainest(light), fits):
+            some = np.broadcast_to(np.asarray(light.apply(choice, arguments)), len(values[number]))
             others.setdefault(some.astype(np.int64).tobytes(), (*values[:number], some, *values[number + 1 :]))
         costs = many.costs(list(others.values()), cost.of_copies)
         for other, costing in zip(others.values(), costs, strict=True):
@@ -52,6 +55,12 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
                 if length_of(reading.formulas(candidate)[number]) < length:
                     best, length = candidate, length_of(reading.formulas(candidate)[number])
     return best
+
+
+def _light(problem: Problem, number: int) -> Template:
+    """Return the light functions of Space 1 at a hole's points, of which one that names its families may have some."""
+    hole = replace(problem.program.holes[number], kind="xform", families=())
+    return template(hole, problem.points[number], "1").restricted(strides=bool(problem.reductions))
 
 
 def _plainest(template: Template) -> Iterator[Choice]:

@@ -119,3 +119,29 @@ def test_light_functions_are_functions_of_the_family(made: Template) -> None:
     wrong = list(tables[0])
     wrong[9] = (wrong[9] + 1) % 8
     assert made.recognised(POINTS, wrong) is None
+
+
+@pytest.mark.parametrize(
+    ("families", "index", "formula"),
+    [
+        ("rotate", "(i + 1 - k) % 4", "(lane + 1 - k) % 4"),
+        ("xor", "i ^ 2 * k ^ 1", "lane ^ 2 * k ^ 1"),
+        ("rotate, xor", "i ^ 2 * k ^ 1", "lane ^ 2 * k ^ 1"),
+    ],
+)
+def test_a_long_formula_of_named_families(tmp_path: Path, families: str, index: str, formula: str) -> None:
+    """Shorter functions are tried in its place, and none of them fits."""
+    path = tmp_path / "rows.swz"
+    path.write_text(f"""
+@spec
+def rows_spec(x):
+    return [[x[{index}] for k in range(2)] for i in range(4)]
+
+@sketch(spec=rows_spec, block=4, warp_size=4, x=f32[4], y=f32.out[4, 2])
+def rows(x, y):
+    lane = cuda.laneid
+    for k in range(2):
+        y[lane, k] = x[?sw_index(lane, 4, k, families="{families}")]
+""")
+    (hole,) = solve(load(path)[0]).best.holes
+    assert hole.formula == formula
