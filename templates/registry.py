@@ -179,11 +179,12 @@ def _checked(family: Any) -> TemplateFamily:
         raise SwizzleError(
             f"a family is called {family.name!r}", expected="a name of its own, without spaces", fix="rename it"
         )
-    if family.kind not in HOLE_KINDS:
+    kinds = [name for name, kind in HOLE_KINDS.items() if kind.like is None]  # another names its families itself
+    if family.kind not in kinds:
         raise SwizzleError(
             f"the family {family.name} is for holes of the kind {family.kind!r}",
-            expected=f"one of {', '.join(HOLE_KINDS)}",
-            fix=near(family.kind, HOLE_KINDS),
+            expected=f"one of {', '.join(kinds)}",
+            fix=near(family.kind, kinds),
         )
     return family
 

@@ -240,6 +240,7 @@ def test_a_family_of_ones_own(tmp_path: Path) -> None:
         ([family("xor")], "a family is called 'xor'"),
         ([family("a b")], "a family is called 'a b'"),
         ([family(kind="zform")], "the family flip is for holes of the kind 'zform'"),
+        ([family(kind="index")], "the family flip is for holes of the kind 'index'"),
         ([family(), family()], "two families of the same name"),
         ([3], "3 is not a family of templates"),
         (["flop"], "there is no family 'flop'"),
