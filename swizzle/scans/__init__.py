@@ -1,6 +1,9 @@
 """Scan networks: from an example at one size to loops that are a scan at every size, with proofs (docs/scans.md)."""
 
 from swizzle.scans.algorithm import Algorithm
+from swizzle.scans.discovery import discover
+from swizzle.scans.kernel import ScanKernel
+from swizzle.scans.modules import Module, Recursion, modules, recursions
 from swizzle.scans.network import Network, network
 from swizzle.scans.proof import Proof
 from swizzle.scans.reading import down, source, up, when
@@ -8,12 +11,18 @@ from swizzle.scans.solving import Scan, ScanSketch, sketch, solve
 
 __all__ = [
     "Algorithm",
+    "Module",
     "Network",
     "Proof",
+    "Recursion",
     "Scan",
+    "ScanKernel",
     "ScanSketch",
+    "discover",
     "down",
+    "modules",
     "network",
+    "recursions",
     "sketch",
     "solve",
     "source",

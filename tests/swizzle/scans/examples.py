@@ -26,6 +26,18 @@ def _powers(base: int, below: int) -> list[int]:
     return [each for each in found if each < below]
 
 
+def is_scan(network: Network, backward: bool) -> bool:
+    """Run a network on words: each element is a tuple of the inputs that it holds, in order."""
+    held = [(i,) for i in range(network.size)]
+    for step in network.steps:
+        before = list(held)
+        for i, source in enumerate(step):
+            if source != IDLE:
+                held[i] = before[i] + before[source] if backward else before[source] + before[i]
+    whole = tuple(range(network.size))
+    return held == [whole[i:] if backward else whole[: i + 1] for i in range(network.size)]
+
+
 def kogge_stone(size: int) -> Network:
     return _network(size, ([(i, i - d) for i in range(d, size)] for d in _powers(2, size)))
 

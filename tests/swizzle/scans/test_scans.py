@@ -15,19 +15,7 @@ from swizzle.scans.network import IDLE
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import LARGEST, prove
 from symbolic.expressions.expression import Expression, add, constant, less, select
-from tests.swizzle.scans.examples import FAMILIES, brent_kung, kogge_stone, odd_places, sklansky
-
-
-def is_scan(network: Network, backward: bool) -> bool:
-    """Run a network on words: each element is a tuple of the inputs that it holds, in order."""
-    held = [(i,) for i in range(network.size)]
-    for step in network.steps:
-        before = list(held)
-        for i, source in enumerate(step):
-            if source != IDLE:
-                held[i] = before[i] + before[source] if backward else before[source] + before[i]
-    whole = tuple(range(network.size))
-    return held == [whole[i:] if backward else whole[: i + 1] for i in range(network.size)]
+from tests.swizzle.scans.examples import FAMILIES, brent_kung, is_scan, kogge_stone, odd_places, sklansky
 
 
 @pytest.mark.parametrize("name", FAMILIES)
