@@ -2,7 +2,7 @@
 
 A template says one thing several times: `apply` is the oracle of `at`, and `expression` and the constants that `parse`
 reads back must agree with both. A few choices are compared at a few points, so that what does not fit together is said
-before a search runs into it.
+before a search runs into it; and a choice whose formula is asked for is compared at many points.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ T = TypeVar("T")
 _NOWHERE: Final = Place("", 0, 0)
 CHOICES: Final = 16  # that are compared
 POINTS: Final = 16
+PRINTED: Final = 256  # points at which a choice is compared whose formula is asked for
 REQUIRED: Final = ("at", "apply", "expression", "constants", "parse", "words")
 
 
@@ -89,6 +90,9 @@ class UsersTemplate(Template):
 
     def __init__(self, family: str, own: Template) -> None:
         self.family, self.own, self.components = family, own, own.components
+        self._points: Sequence[Point] = ()
+        self._values = 0
+        self._printed: set[Choice] = set()
 
     def _in(self, name: str) -> AbstractContextManager[None]:
         title = f"`{name}` of {type(self.own).__name__}, of the family {self.family},"
@@ -104,7 +108,11 @@ class UsersTemplate(Template):
 
     def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
         with self._in("expression"):
-            return self.own.expression(choice, arguments, place)
+            found = self.own.expression(choice, arguments, place)
+        if choice not in self._printed:
+            self._compare_choice(choice, PRINTED)
+            self._printed.add(choice)
+        return found
 
     def constants(self, choice: Choice) -> Mapping[str, int]:
         with self._in("constants"):
@@ -143,37 +151,42 @@ class UsersTemplate(Template):
 
     def compare(self, points: Sequence[Point], values: int) -> None:
         """Compare what the methods say of a few choices at a few points; `values` is how many the hole may give."""
-        some = list(points[:: -(-len(points) // POINTS)]) if points else []
+        self._points, self._values = points, values
+        for choice in self._some_choices():
+            self._compare_choice(choice, POINTS)
+
+    def _compare_choice(self, choice: Choice, most: int) -> None:
+        """Compare what the methods say of one choice, at so many points."""
+        some = list(self._points[:: -(-len(self._points) // most)]) if self._points else []
         if not some or not some[0]:
             return
         lanes = [np.array(column, np.int64) for column in zip(*some, strict=True)]
-        for choice in self._some_choices():
-            wanted = [self.at(OneChoice(choice), point) for point in some]
-            for point, value in zip(some, wanted, strict=True):
-                if not isinstance(value, int | np.integer | np.bool_) or not 0 <= value < values:
-                    within, fix = f"a value of the hole: 0 to {values - 1}", "correct `at`, or offer fewer constants"
-                    self._refuse("at", choice, f"{value!r} at {point}", within, fix)
-            try:
-                again = self.parse(self.constants(choice))
-            except ValueError as error:
-                expected = "the choice that `constants` was asked for"
-                self._refuse("parse", choice, f"{error}", expected, "correct `constants` or `parse`")
-            said: dict[str, Callable[[], Any]] = {
-                "apply": partial(self.apply, choice, lanes),
-                "expression": partial(self._printed, choice, lanes),
-                "parse": partial(self.apply, again, lanes),
-            }
-            for name, says in said.items():
-                with self._in(name):
-                    found = np.broadcast_to(np.asarray(says()), len(some)).tolist()
-                for point, value, other in zip(some, wanted, found, strict=True):
-                    if value != other:
-                        both = f"{other!r} at {point}, and `at` {value!r}"
-                        fix = f"correct {'`constants` or `parse`' if name == 'parse' else f'`{name}` or `at`'}"
-                        self._refuse(name, choice, both, "one function, however it is said", fix)
+        wanted = [self.at(OneChoice(choice), point) for point in some]
+        for point, value in zip(some, wanted, strict=True):
+            if not isinstance(value, int | np.integer | np.bool_) or not 0 <= value < self._values:
+                within, fix = f"a value of the hole: 0 to {self._values - 1}", "correct `at`, or offer fewer constants"
+                self._refuse("at", choice, f"{value!r} at {point}", within, fix)
+        try:
+            again = self.parse(self.constants(choice))
+        except ValueError as error:
+            expected = "the choice that `constants` was asked for"
+            self._refuse("parse", choice, f"{error}", expected, "correct `constants` or `parse`")
+        said: dict[str, Callable[[], Any]] = {
+            "apply": partial(self.apply, choice, lanes),
+            "expression": partial(self._values_of_expression, choice, lanes),
+            "parse": partial(self.apply, again, lanes),
+        }
+        for name, says in said.items():
+            with self._in(name):
+                found = np.broadcast_to(np.asarray(says()), len(some)).tolist()
+            for point, value, other in zip(some, wanted, found, strict=True):
+                if value != other:
+                    both = f"{other!r} at {point}, and `at` {value!r}"
+                    fix = f"correct {'`constants` or `parse`' if name == 'parse' else f'`{name}` or `at`'}"
+                    self._refuse(name, choice, both, "one function, however it is said", fix)
 
-    def _printed(self, choice: Choice, lanes: Sequence[Any]) -> Any:
-        found = self.expression(choice, parameters([""] * len(lanes)), _NOWHERE)
+    def _values_of_expression(self, choice: Choice, lanes: Sequence[Any]) -> Any:
+        found = self.own.expression(choice, parameters([""] * len(lanes)), _NOWHERE)
         if not isinstance(found, get_args(Expr)):
             expected, fix = "an index expression, or a condition", "build it with the functions of templates/formula.py"
             self._refuse("expression", choice, repr(found), expected, fix)

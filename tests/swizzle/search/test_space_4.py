@@ -333,6 +333,25 @@ class TextExpression(Flipped):
         return "lane"
 
 
+class LateExpression(Flipped):
+    """What it says is right but of one choice, which is not among the few that are compared first, and is printed."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.components = n, ((0, 1), tuple(range(40)))
+
+    def weight(self, choice: Any) -> Any:
+        return (choice[1] != 38,)
+
+    def expression(self, choice: Any, arguments: Any, place: Any) -> Any:
+        return arguments[0] if choice[1] == 38 else super().expression(choice, arguments, place)
+
+    def constants(self, choice: Any) -> Any:
+        return {"first": choice[0], "second": choice[1]}
+
+    def parse(self, constants: Any) -> Any:
+        return tuple(integers(constants, ["first", "second"]))
+
+
 class OtherParse(Flipped):
     def parse(self, constants: Any) -> Any:
         return (0,)
@@ -361,6 +380,7 @@ WRONG = "of the family flip, says of the choice"
         (OutOfRange, f"`at` of OutOfRange, {WRONG} (0,): 6 at (0, 0)", "def at"),
         (OtherApply, f"`apply` of OtherApply, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def apply"),
         (OtherExpression, f"`expression` of OtherExpression, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def expression"),
+        (LateExpression, f"`expression` of LateExpression, {WRONG} (1, 38): 0 at (0, 0), and `at` 1", "def expression"),
         (TextExpression, f"`expression` of TextExpression, {WRONG} (0,): 'lane'", "def expression"),
         (OtherParse, f"`parse` of OtherParse, {WRONG} (1,): 0 at (0, 0), and `at` 1", "def parse"),
         (Empty, "the components of Empty of the family flip are ((),)", "flip = TemplateFamily"),
