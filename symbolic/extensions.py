@@ -12,10 +12,14 @@ is used that the tree does not have.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from symbolic.errors import SwizzleError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ExtensionKind: TypeAlias = Literal["families", "costs", "operators"]
 
@@ -30,16 +34,26 @@ def extension(group: ExtensionKind, name: str) -> Any | None:
 
 def extension_names(group: ExtensionKind) -> tuple[str, ...]:
     """Return every name that installed packages have in a group, in order: for messages and completion."""
+    return tuple(sorted({point.name for point in _points(group)}))
+
+
+def _points(group: ExtensionKind) -> Sequence[EntryPoint]:
+    """Return what installed packages declare in a group; SwizzleError where the metadata of one is no such list."""
     from importlib.metadata import entry_points
 
-    return tuple(sorted({point.name for point in entry_points(group=f"swizzle.{group}")}))
+    try:
+        return tuple(entry_points(group=f"swizzle.{group}"))
+    except Exception as error:  # Python says nothing better of a line without `=`
+        raise SwizzleError(
+            f"the entry points of an installed package cannot be read: {type(error).__name__}: {error}",
+            expected="lines such as `name = module:object` in its entry_points.txt",
+            fix="correct the metadata of the package that was installed last, and install it again",
+        ) from error
 
 
 @lru_cache(maxsize=256)
 def _found(group: ExtensionKind, name: str) -> Any | None:
-    from importlib.metadata import entry_points
-
-    points = {point.value: point for point in entry_points(group=f"swizzle.{group}", name=name)}
+    points = {point.value: point for point in _points(group) if point.name == name}
     if len(points) > 1:
         raise SwizzleError(
             f"two packages have {name!r} in swizzle.{group}: {' and '.join(sorted(points))}",

@@ -65,3 +65,10 @@ def test_a_mistake_with_a_place_of_its_own(package):
     with pytest.raises(SwizzleError, match=r"^(?!.*cannot be loaded).*the operator minus") as caught:
         extension("operators", "minus")
     assert caught.value.place is not None and caught.value.place.line == 2
+
+
+def test_metadata_that_is_no_list(package):
+    """A line without `=`, of whatever package, is a mistake and no bug of ours."""
+    package("extending_six", "", "[swizzle.operators]\nminus\n")
+    with pytest.raises(SwizzleError, match="entry points of an installed package cannot be read: TypeError"):
+        extension("operators", "minus")
