@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import pysmt.operators as op
-from pysmt.environment import get_env
 
 from symbolic.solve.evaluate import Value, meaning
 from symbolic.solve.floor_division import manager
@@ -47,7 +46,7 @@ class Specialised:
 
 def literal(node: FNode, value: Value) -> FNode:
     """Return a value as a formula of a node's sort."""
-    kind, m = get_env().stc.get_type(node), manager()
+    kind, m = manager().env.stc.get_type(node), manager()
     found: FNode
     if kind.is_bool_type():
         found = m.Bool(value)
