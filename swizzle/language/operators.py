@@ -182,7 +182,7 @@ def _check_name(name: str, place: Place) -> None:
         raise SwizzleError(
             f"an operator is called {name!r}",
             place=place,
-            expected="a name of its own: letters, digits and _",
+            expected="a name of letters, digits and _ that is not a word of the language",
             fix='write @operator(name="...")',
         )
 
