@@ -43,16 +43,17 @@ class Found(Struct, frozen=True):
 
     @property
     def status(self) -> Verdict:
-        """'refuted' also where no operator was found."""
+        """Whether the operator is proved; 'unknown' where none was found, as there may be one of other words."""
         if self.proofs is None:
-            return "unknown" if self.undecided else "refuted"
+            return "unknown"
         if self.ranges is None or self.proofs.status == "proved":
             return self.proofs.status
         return "refuted" if self.proofs.status == "refuted" else self.ranges.verdict
 
     @property
     def witness(self) -> str:
-        """What refutes it: numbers; '' where nothing does."""
+        """What refutes it: numbers; '' where nothing does. Where no operator was found, two inputs that show that the
+        loop's own words are not enough."""
         if self.status == "proved":
             return ""
         overflow = self.ranges.reason if self.ranges is not None and self.ranges.verdict == "refuted" else ""

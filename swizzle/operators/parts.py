@@ -78,7 +78,9 @@ class _Cut:
                 "one loop that does both",
             )
         if node.orelse:
-            self._fail(node.orelse[0], "`else` of a serial loop", "statements behind the loop", "move it down")
+            leaves = any(isinstance(each, ast.Break) for each in own_statements(node.body))
+            fix = "left = True; break, and behind the loop: if not left: ..." if leaves else "move it down"
+            self._fail(node.orelse[0], "`else` of a serial loop", "statements behind the loop", fix)
         for each in own_statements(node.body):
             if isinstance(each, ast.Return):
                 self._fail(each, "`return` inside a serial loop", "a flag, and `break`", "found = True; break")

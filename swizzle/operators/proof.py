@@ -250,7 +250,7 @@ class Prover:
 
     def identity(self, said: Values | None = None) -> tuple[Values | None, LawProof, LawProof]:
         """Find the words of no element, or take those that are said, and prove that they change nothing."""
-        none = LawProof("refuted", reason="no words change nothing")
+        none = LawProof("unknown", reason="each of the words that were tried changes some part")
         best: tuple[Values | None, LawProof, LawProof] = (None, none, none)
         for candidate in [said] if said is not None else itertools.islice(self._identities(), 6):
             left = self._neutral(candidate, first=True)

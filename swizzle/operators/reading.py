@@ -16,12 +16,14 @@ from typing import Any, Final, NoReturn
 from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType
+from swizzle.language.mathematics import where
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer, real
+from symbolic.core.values import select as symbolic_select
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
 from symbolic.expressions.reading import Unreadable, expression_of
@@ -80,7 +82,8 @@ class _ExactNames:
         return self._names.budget()
 
     def find(self, name: str) -> Any:
-        return _exact(self._names.find(name))
+        found = self._names.find(name)
+        return symbolic_select if found is where else _exact(found)
 
     def names(self) -> list[str]:
         return self._names.names()

@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL, Loop
-from symbolic.expressions.expression import Expression, subexpressions
-from symbolic.expressions.text import compiled
+from symbolic.errors import SwizzleError
+from symbolic.expressions.expression import FALSE, Expression, subexpressions
+from symbolic.expressions.formulas import decide
+from symbolic.expressions.text import compiled, text_of
+
+SECONDS: Final = 2.0
+"""For an element that meets a promise."""
 
 
 def random_rows(loop: Loop, rng: random.Random, count: int) -> list[tuple[Any, ...]]:
@@ -24,7 +29,22 @@ def random_rows(loop: Loop, rng: random.Random, count: int) -> list[tuple[Any, .
             found.append(row)
         if len(found) == count:
             return found
-    return found or [tuple(some[0] for some in choices)]
+    return found or [_meeting(loop)]
+
+
+@lru_cache(maxsize=64)
+def _meeting(loop: Loop) -> tuple[Any, ...]:
+    """Return an element that meets what is promised of each, by a solver: one in a million may be."""
+    for domain in ("words", "integers"):
+        answer = decide([(loop.range.where, FALSE)], loop.sorts(domain), timeout=SECONDS)
+        if answer.verdict == "refuted":
+            return tuple(answer.values[name] for name in loop.elements)
+    raise SwizzleError(
+        f"no element was found that meets the promise of {loop.name}: {text_of(loop.range.where)}",
+        place=loop.place,
+        expected="a condition for which it is easy to find some",
+        fix="a simpler where=",
+    )
 
 
 @lru_cache(maxsize=64)

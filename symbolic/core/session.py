@@ -134,12 +134,14 @@ def unsat_core(
                 case Unsat(found):
                     return [switch for switch in some if switch in found]
                 case Unknown(reason):
-                    raise SwizzleError(reason, expected="an answer", fix="a longer timeout")
+                    raise SwizzleError(reason, expected=expected, fix="a longer timeout")
 
+        expected = "an answer"
         found = core(switches)
         if found is None:
             return None
         for switch in list(found):
+            expected = f"an answer; conditions {', '.join(str(place[each]) for each in found)} contradict each other"
             fewer = core([each for each in found if each is not switch]) if switch in found else None
             if fewer is not None:
                 found = fewer

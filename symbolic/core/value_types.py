@@ -62,7 +62,9 @@ class Boolean(Refusals):
         refuse("a symbolic Boolean is no number: it has no arithmetic and no order", "select(p, 1, 0), or sum of such")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _number
-    __mod__ = __rmod__ = __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _number
+    __divmod__ = __rdivmod__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = (
+        __rrshift__
+    ) = _number
     __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pos__ = __abs__ = _number
 
 
@@ -132,6 +134,22 @@ class IntegerLike(Refusals):
 
     def __rmod__(self: N, other: object) -> N:
         return self._operate("%", other, swap=True, exact=True)
+
+    def __divmod__(self: N, other: object) -> tuple[N, N]:
+        return self // other, self % other
+
+    def __rdivmod__(self: N, other: object) -> tuple[N, N]:
+        return other // self, other % self
+
+    def __round__(self: N, digits: object = None) -> N:
+        if digits is not None:
+            refuse("a whole number is rounded to digits", "round(x) is x")
+        return self
+
+    def __trunc__(self: N) -> N:
+        return self
+
+    __floor__ = __ceil__ = __trunc__
 
     def __neg__(self: N) -> N:
         return 0 - self
@@ -289,6 +307,11 @@ class Real(IntegerLike):
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _bits
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _bits
+
+    def __round__(self, digits: object = None) -> NoReturn:
+        refuse("a Real is rounded", "an Integer q with q <= x and x < q + 1 is the floor of x")
+
+    __trunc__ = __floor__ = __ceil__ = __round__
 
 
 @dataclass(frozen=True, slots=True, eq=False)

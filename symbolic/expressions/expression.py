@@ -377,6 +377,10 @@ def select(condition: Expression, yes: Expression, no: Expression) -> Expression
             return maximum(a, b)
         if (yes, no) == (a, b):
             return minimum(a, b)
+        if (yes is b and _is_bounded("min", no, a, b)) or (no is a and _is_bounded("min", yes, b, a)):
+            return maximum(yes, no)
+        if (yes is a and _is_bounded("max", no, b, a)) or (no is b and _is_bounded("max", yes, a, b)):
+            return minimum(yes, no)
     if yes.operator == "select" and yes.arguments[0] is condition:
         yes = yes.arguments[1]
     if no.operator == "select" and no.arguments[0] is condition:
@@ -388,6 +392,15 @@ def select(condition: Expression, yes: Expression, no: Expression) -> Expression
     if yes.operator == "select" and yes.arguments[2] is no:
         return select(both(condition, yes.arguments[0]), yes.arguments[1], no)
     return _make("select", (condition, yes, no), truth=yes.truth)
+
+
+def _is_bounded(operator: str, expression: Expression, number: Expression, edge: Expression) -> bool:
+    """Tell whether an expression is the `min` of a number and of bounds that are all at least `edge`; or the `max`, of
+    bounds that are all at most that."""
+    if expression.operator != operator or number not in expression.arguments:
+        return False
+    bounds = (each for each in expression.arguments if each is not number)
+    return all((less_equal(edge, b) if operator == "min" else less_equal(b, edge)) is TRUE for b in bounds)
 
 
 def expanded(expression: Expression) -> Expression:

@@ -265,20 +265,36 @@ def _reduce(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]
     return spread(site, folded, sequence)
 
 
-@_fixed(1, 1)
-def _sorted(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+@_fixed(1, 1, ("key", "reverse"))
+def _sorted(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    key, backward = keywords.get("key"), keywords.get("reverse", False)
+    if not isinstance(backward, bool):
+        raise SwizzleError(
+            f"sorted with reverse={said(backward)}",
+            place=site.where(),
+            expected="True or False",
+            fix="two calls, each under an `if`",
+        )
+
     def ordered(at: PathSite, given: Any) -> Any:
         items = list(_known(machine, at, given))
         site.budget.spend(len(items) * len(items).bit_length(), site.where)
         site.budget.measure(tuple(items), parts_inside, site.where)
-        if is_plain(outward(Items.new(items))):
-            return operations.attempt(at, lambda: tuple(sorted(map(outward, items))))
-        for last in range(len(items) - 1, 0, -1):  # neighbours change places, the greatest goes up
+        keys = items if key is None else [machine.call(at, node, key, each) for each in items]
+        if is_plain(outward(Items.new(keys))):
+            shown = [outward(each) for each in keys]
+            places = operations.attempt(
+                at, lambda: tuple(sorted(range(len(items)), key=shown.__getitem__, reverse=backward))
+            )
+            return tuple(items[place] for place in outward(places))
+        pairs = list(zip(keys, items, strict=True))
+        for last in range(len(pairs) - 1, 0, -1):  # neighbours change places, the greatest goes up
             for place in range(last):
-                a, b = items[place], items[place + 1]
-                swap = operations.compare(at, "<", b, a)
-                items[place], items[place + 1] = merge([(swap, b), (-swap, a)]), merge([(swap, a), (-swap, b)])
-        return tuple(items)
+                a, b = pairs[place], pairs[place + 1]
+                swap = operations.compare(at, "<", a[0], b[0]) if backward else operations.compare(at, "<", b[0], a[0])
+                pairs[place] = (merge([(swap, b[0]), (-swap, a[0])]), merge([(swap, b[1]), (-swap, a[1])]))
+                pairs[place + 1] = (merge([(swap, a[0]), (-swap, b[0])]), merge([(swap, a[1]), (-swap, b[1])]))
+        return tuple(item for _, item in pairs)
 
     return spread(site, lambda at, xs: Items.new(ordered(at, xs)), *arguments)
 
@@ -483,6 +499,6 @@ FORBIDDEN: Final = frozenset({
     builtins.eval, builtins.exec, builtins.compile, builtins.open, builtins.input, builtins.__import__,
     builtins.globals, builtins.locals, builtins.vars, builtins.setattr, builtins.delattr, builtins.getattr,
     builtins.iter, builtins.next, builtins.set, builtins.dict, builtins.frozenset, builtins.str, builtins.repr,
-    builtins.float, builtins.hash, builtins.id, builtins.filter, builtins.round, builtins.print,
+    builtins.float, builtins.hash, builtins.id, builtins.filter, builtins.print,
 })  # fmt: skip
 """What a lifted function has no use for."""

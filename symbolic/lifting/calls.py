@@ -36,6 +36,8 @@ from symbolic.lifting.values import (
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 DEEPEST_GRAMMAR: Final = 12
+MOST_RECURSIONS: Final = 5_000
+"""Of functions that call themselves more than once, as Fibonacci's numbers do, each call doubles the paths."""
 CHANGING: Final = ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort")
 
 
@@ -45,7 +47,8 @@ class FunctionCalls(Expressions):
     def closure(self, node: ast.Lambda | ast.FunctionDef, state: State) -> Closure:
         """Return the function that a `lambda` or a `def` makes."""
         code = code_of(node, self.code.text)
-        free = {each.id: each for each in ast.walk(node) if isinstance(each, ast.Name)}
+        body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
+        free = {each.id: each for part in body for each in ast.walk(part) if isinstance(each, ast.Name)}
         captured = dict(self.function.captured)
         for name in free.keys() & self.code.local - code.local:
             if self.code.bindings[name] > 1 and name != code.name:
@@ -211,6 +214,13 @@ class FunctionCalls(Expressions):
                 )
             site.require(FALSE, f"beyond the bound: {what}", demanded=function.beyond == "assert")
             raise Dead
+        self.outermost.recursions += depth > 0
+        if self.outermost.recursions > MOST_RECURSIONS:
+            raise SwizzleError(
+                f"{function.code.name} is called within itself more than {MOST_RECURSIONS:,} times: its end depends on "
+                "symbolic values", place=site.where(), expected="fewer paths",
+                fix=f"@lifted(bound={max(1, function.bound // 4)}), or a loop",
+            )  # fmt: skip
         inner.plain = {name: value for name, value in names.items() if isinstance(value, int | str | None)}
         return inner.run(names), inner
 

@@ -27,6 +27,8 @@ class Running(ABC):
         self.path = path
         self.caller = caller
         self.level: int = 1 if caller is None else caller.level + 1
+        self.outermost: Running = self if caller is None else caller.outermost
+        self.recursions = 0  # counted by the outermost: calls of functions within themselves, on paths of their own
         self.budget: Budget = function.environment.budget() if caller is None else caller.budget
         self._called_from = called_from
         self.returns: list[ast.expr | None] = []

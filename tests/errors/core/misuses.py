@@ -792,3 +792,28 @@ def inputs_without_a_list():
 
 def timeout_of_nothing():
     solve(p, timeout=0)
+
+
+def recursion_that_doubles():
+    @lifted
+    def fib(n):
+        return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+    with obligations():
+        fib(x)
+
+
+def rounded_real():
+    round(real("misuse r"))
+
+
+def rounded_to_digits():
+    round(x, 2)
+
+
+def sorted_in_an_unknown_direction():
+    @lifted
+    def f(a, b):
+        return sorted([a, b], reverse=a < b)
+
+    f(x, y)

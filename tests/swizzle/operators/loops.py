@@ -248,6 +248,18 @@ def clamped(x: i32):
     return s
 
 
+@serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
+def clamped_by_tests(x: i32):
+    s = 0
+    for v in x:
+        s = s + v
+        if s < 0:
+            s = 0
+        elif s > 100:
+            s = 100
+    return s
+
+
 @serial
 def majority(x: i32):
     candidate, votes = 0, 0

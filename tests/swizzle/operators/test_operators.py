@@ -22,8 +22,8 @@ WORDS = {
     "total": 1, "product": 1, "least": 1, "average": 2, "segmented_sum": 2, "best_run": 4, "best_suffix": 2,
     "best_prefix": 2, "atoi": 2, "ones": 1, "blocks": 3, "one_zeros_two": 4, "longest_run": 4, "polynomial": 2,
     "recurrence": 2, "smoothed": 3, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
-    "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "softmax": 2, "log_sum_exp": 1,
-    "parity": 1, "flags_met": 1, "flags_kept": 2, "seen": 0,
+    "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "clamped_by_tests": 3, "softmax": 2,
+    "log_sum_exp": 1, "parity": 1, "flags_met": 1, "flags_kept": 2, "seen": 0,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
 
@@ -82,7 +82,7 @@ def test_a_promise_that_is_not_enough_is_refuted_with_an_input() -> None:
 def test_no_operator_has_a_reason() -> None:
     """A majority vote: two splits whose parts have the same words, checked with the loop itself."""
     found = operator_of(loops.majority.loop)
-    assert found.status == "refuted" and found.carrier is None and len(found.tried) == 3
+    assert found.status == "unknown" and found.carrier is None and len(found.tried) == 3
     inputs = re.findall(r"\[[^]]*\]", found.witness)
     a, b, c, d = (json.loads(text) for text in inputs)
     state = loops.majority.loop.after
@@ -90,17 +90,31 @@ def test_no_operator_has_a_reason() -> None:
     assert state([(v,) for v in a + b]) != state([(v,) for v in c + d])
 
 
+@serial(where=lambda v: v > 10**6 and v % 104729 == 77)
+def rare(x: i32):
+    s = 0
+    for v in x:
+        s = max(s, v)
+    return s
+
+
+def test_random_elements_meet_a_promise_that_few_do() -> None:
+    """Where none of a thousand drawn ones is such, a solver says one."""
+    rows = random_rows(rare.loop, random.Random(1), 3)
+    assert rows and all(v > 10**6 and v % 104729 == 77 for (v,) in rows)
+
+
 def test_bits_that_no_semiring_has_are_no_operator() -> None:
     """A shift of the state: what was tried is said in words."""
     found = operator_of(loops.shifted_bits.loop)
-    assert found.status == "refuted" and found.carrier is None and "bits" in found.tried[-1]
+    assert found.status == "unknown" and found.carrier is None and "bits" in found.tried[-1]
 
 
 @pytest.mark.parametrize("serial", [loops.product_with_an_infinity, loops.infinity_times_an_element])
 def test_a_product_with_an_infinity_is_no_operator(serial: Serial) -> None:
     """Where a law, or the first step, would multiply by an infinity, no operator was found, and why is said."""
     found = operator_of(serial.loop)
-    assert found.status == "refuted" and found.carrier is None and "an infinity" in found.tried[-1]
+    assert found.status == "unknown" and found.carrier is None and "an infinity" in found.tried[-1]
 
 
 def test_an_operator_without_words_is_python() -> None:

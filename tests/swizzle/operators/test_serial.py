@@ -219,3 +219,19 @@ def _same_on_random_rows(serial: Serial) -> None:
         rows = [(rng.randrange(0, 4), rng.randrange(-3, 6)) for _ in range(count % 8)]
         wanted = serial([v for v, _ in rows], [w for _, w in rows])
         assert serial.loop.finished(serial.loop.after(rows)) == wanted
+
+
+def test_where_chooses_in_a_loop(tmp_path: Path) -> None:
+    """`where` of kernels is a choice in a loop of Python's, too."""
+    text = f"from swizzle import where\n@serial\ndef f(x: i32):\n{SWZ_SUM}where(v > 0, v, 1)\n    return s\n"
+    loop = read(tmp_path, text).loop
+    assert loop.finished(loop.after([(3,), (-2,), (5,)])) == (9,)
+
+
+def test_what_stands_in_an_else_of_the_loop_needs_a_flag(tmp_path: Path) -> None:
+    """Moving it down is right only where the loop is never left."""
+    text = f"@serial\ndef f(x: i32):\n{SWZ_SUM}v\n        {{}}\n    else:\n        s = -s\n    return s\n"
+    for body, fix in (("if v == 0: break", "if not left: ..."), ("s += 1", "move it down")):
+        with pytest.raises(SwizzleError) as caught:
+            _ = read(tmp_path, text.format(body)).loop
+        assert caught.value.fix.endswith(fix)

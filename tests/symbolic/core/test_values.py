@@ -2,6 +2,7 @@
 
 # ruff: noqa: SIM300 - upper case names are symbolic values here, not constants
 
+import math
 import operator
 from dataclasses import dataclass
 
@@ -289,3 +290,12 @@ def test_a_record_is_made_anew_only_where_something_changes() -> None:
     assert mapped(lambda part: min(part, 1500), pair) == Pair(1000, 1500)
     assert mapped(lambda part: part + 1, pair) == Pair(1001, 2001)
     assert mapped(lambda part: part + 1, named) == (1001, 2001)
+
+
+def test_whole_numbers_are_divided_and_rounded_as_in_python():
+    """`divmod`, `round` and the functions of `math` that leave a whole number alone."""
+    x, v = integer("whole x"), bitvector("whole v", 8, signed=True)
+    outcome = solve(x == -7, v == -7)
+    for number in (x, v):
+        assert outcome[divmod(number, 3)] == divmod(-7, 3) and outcome[divmod(100, number)] == divmod(100, -7)
+        assert all(whole(number) is number for whole in (round, math.floor, math.ceil, math.trunc))

@@ -266,3 +266,24 @@ def test_products_and_quotients_are_read_back() -> None:
         for made in (outer(x, inner(y, z)), outer(inner(x, y), z)):
             (found,) = compiled(NAMES, [made])(29, 7, 4)
             assert found == value_of(made, {"x": 29, "y": 7, "z": 4}, dict.fromkeys(NAMES, INTEGER)), text_of(made)
+
+
+def test_a_clamp_may_be_written_with_tests() -> None:
+    """All choices between a bound and a bounded number: one is a `max` or `min` only where it means that."""
+    x, bounds = number_name("x"), [constant(each) for each in (-2, 0, 3)]
+    clamps = 0
+    for compare, low, high in itertools.product((e.less, e.less_equal), bounds, bounds):
+        for edge, bounded in itertools.product((low, high), (e.minimum(x, high), e.maximum(x, low))):
+            for condition, (yes, no) in itertools.product(
+                (compare(x, edge), compare(edge, x)), ((edge, bounded), (bounded, edge))
+            ):
+                made = e.select(condition, yes, no)
+                run = compiled(["x"], [made, condition, yes, no])
+                clamps += made.operator in ("max", "min")
+                for number in range(-5, 6):
+                    found, holds, first, second = run(number)
+                    assert found == (first if holds else second)
+    assert clamps > 20
+    assert e.select(e.less(x, bounds[1]), bounds[1], e.minimum(x, bounds[2])) is e.maximum(
+        bounds[1], e.minimum(x, bounds[2])
+    )

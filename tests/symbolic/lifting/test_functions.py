@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -542,3 +543,37 @@ def test_a_strangers_text_reaches_nothing() -> None:
         with pytest.raises(SwizzleError) as caught:
             run(text, tool=lambda x: x)
         assert str(caught.value).startswith("stranger.swz:2:")
+
+
+def test_sorted_by_a_key_is_stable_in_both_directions():
+    """Of all words of four values below three, with their places: the same as Python's."""
+
+    @lifted
+    def by_key(xs):
+        pairs = [(x, i) for i, x in enumerate(xs)]
+        up = sorted(pairs, key=lambda pair, half=2: pair[0] // half)
+        return up, sorted(pairs, key=lambda pair: pair[0], reverse=True), sorted(xs, reverse=True)
+
+    xs = [integer(f"keyed {i}") for i in range(3)]
+    found = by_key(xs)
+    for values in itertools.product(range(3), repeat=3):
+        outcome = solve(*(x == value for x, value in zip(xs, values, strict=True)))
+        assert outcome[found] == by_key(list(values))
+
+
+def test_a_default_is_what_it_is_when_a_function_is_made():
+    """Also where its name changes later; of a lambda and of a `def`."""
+
+    @lifted
+    def late(a):
+        t = a
+        f = lambda u, w=t: u + w  # noqa: E731
+
+        def g(u, *, w=t):
+            return u - w
+
+        t = t + 100
+        return f(1), g(1), f(1, t), t
+
+    x = integer("late x")
+    assert solve(x == 5)[late(x)] == late(5) == (6, -4, 106, 105)
