@@ -22,7 +22,21 @@ if TYPE_CHECKING:
     from swizzle import scans as scans
     from swizzle.costs.cost import Cost, Filled
     from swizzle.language.cuda_namespace import cuda
-    from swizzle.language.element_types import ArrayType, ElementType, f16, f32, f64, i32, i64, u32, u64
+    from swizzle.language.element_types import (
+        ArrayType,
+        ElementType,
+        f16,
+        f32,
+        f64,
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
     from swizzle.language.mathematics import gather, math, where
     from swizzle.language.operators import Operator, operator
     from swizzle.language.parameters import parameter, sw_pad
@@ -53,7 +67,7 @@ if TYPE_CHECKING:
 _LIVES_IN = {
     "swizzle.costs.cost": "Cost Filled",
     "swizzle.language.cuda_namespace": "cuda",
-    "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i32 i64 u32 u64",
+    "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
     "swizzle.language.mathematics": "gather math where",
     "swizzle.language.operators": "Operator operator",
     "swizzle.language.parameters": "parameter sw_pad",
@@ -90,6 +104,8 @@ __all__ = [
     "f32",
     "f64",
     "gather",
+    "i8",
+    "i16",
     "i32",
     "i64",
     "layouts",
@@ -110,6 +126,8 @@ __all__ = [
     "sw_pad",
     "sw_part",
     "sw_xform",
+    "u8",
+    "u16",
     "u32",
     "u64",
     "warp_load",

@@ -338,6 +338,8 @@ class ExpressionPrinter(Struct):
         offered = self.text(expr.value, facts)
         if expr.dtype is DType.BOOL:
             return CText(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width}) != 0", 9, "!=")
+        if expr.dtype.is_narrow:
+            return CText(converted(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width})", expr.dtype), PRIMARY)
         return CText(f"{call[expr.mode]}({mask}, {offered}, {lane}{width})", PRIMARY)
 
 

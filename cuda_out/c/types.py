@@ -18,17 +18,31 @@ C_TYPE: Mapping[DType, str] = {
     DType.F16: "__half",
     DType.F32: "float",
     DType.F64: "double",
+    DType.I8: "signed char",
+    DType.U8: "unsigned char",
+    DType.I16: "short",
+    DType.U16: "unsigned short",
     DType.I32: "int",
     DType.U32: "unsigned int",
     DType.I64: "long long",
     DType.U64: "unsigned long long",
 }
 
-_SUFFIX = {DType.INDEX: "", DType.I32: "", DType.U32: "u", DType.I64: "ll", DType.U64: "ull"}
+_SUFFIX = {
+    DType.INDEX: "",
+    DType.I8: "",
+    DType.U8: "",
+    DType.I16: "",
+    DType.U16: "",
+    DType.I32: "",
+    DType.U32: "u",
+    DType.I64: "ll",
+    DType.U64: "ull",
+}
 
 
 def is_unsigned(dtype: DType) -> bool:
-    return dtype in (DType.U32, DType.U64)
+    return dtype.value[0] == "u"
 
 
 def literal(value: int | float | bool, dtype: DType) -> str:

@@ -29,7 +29,7 @@ from symbolic.errors import SwizzleError
 
 Argument: TypeAlias = "np.ndarray[Any, np.dtype[Any]] | np.generic"
 
-_DTYPES = ("f2", "f4", "f8", "i4", "u4", "i8", "u8")
+_DTYPES = ("f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 _RUNTIME_FLAGS = (*COMMON_FLAGS, "-O1")
 _KERNEL_FLAGS = (
     *COMMON_FLAGS,

@@ -47,6 +47,8 @@ _SCALARS: Final[Mapping[DType, tuple[int, ...]]] = {
     DType.F16: (0x3C66, 0xFBFF, 0x8000),
     DType.F32: (0x3F8C_CCCD, 0xFF7F_FFFF, 0x8000_0000),
     DType.F64: (0x3FF1_9999_9999_999A, 0xFFEF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000),
+    **dict.fromkeys((DType.I8, DType.U8), (0x9A, 0xFF, 0x7F)),
+    **dict.fromkeys((DType.I16, DType.U16), (0x9ABC, 0xFFFF, 0x7FFF)),
     **dict.fromkeys((DType.I32, DType.U32), (0x9ABC_DEF1, 0xFFFF_FFFF, 0x7FFF_FFFF)),
     **dict.fromkeys((DType.I64, DType.U64), (0x9ABC_DEF1_2345_6789, 2**64 - 1, 2**63 - 1)),
 }

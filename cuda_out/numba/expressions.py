@@ -256,7 +256,7 @@ class NumbaExpressions(Struct):
             DType.U32: DType.I32,
             DType.U64: DType.I64,
             DType.INDEX: DType.I32 if range_of(expr.value, facts).within(-(2**31), 2**31 - 1) else DType.I64,
-        }.get(dtype, dtype)
+        }.get(dtype, DType.I32 if dtype.is_narrow else dtype)
         offered = self.text(expr.value, facts)
         if carrier is not dtype:
             offered = self.cast(offered, carrier, expr)
@@ -265,7 +265,7 @@ class NumbaExpressions(Struct):
         text = f"cuda.{call}({mask}, {offered}, {lane})"
         if dtype is DType.BOOL:
             return CText(f"{text} != 0", PRECEDENCE["!="], "!=")
-        return CText(self.cast(text, dtype, expr) if is_unsigned(dtype) else text, PRIMARY)
+        return CText(self.cast(text, dtype, expr) if is_unsigned(dtype) or dtype.is_narrow else text, PRIMARY)
 
     def _source(self, expr: ir.Shuffle, facts: Facts) -> tuple[str, str]:
         """Return which function shuffles, and its last argument; a delta is less than the warp size."""

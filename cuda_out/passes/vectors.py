@@ -26,9 +26,11 @@ from symbolic.ir.walk import Body, assigned_in, bodies, statements, substitute
 
 VECTOR: Final[Mapping[DType, str]] = {
     DType.F32: "float", DType.I32: "int", DType.U32: "uint",
+    DType.I8: "char", DType.U8: "uchar", DType.I16: "short", DType.U16: "ushort",
     DType.F64: "double", DType.I64: "longlong", DType.U64: "ulonglong", DType.F16: "half",
 }  # fmt: skip
 WORD: Final[Mapping[DType, int]] = {
+    DType.I8: 1, DType.U8: 1, DType.I16: 2, DType.U16: 2,
     DType.F32: 4, DType.I32: 4, DType.U32: 4, DType.F64: 8, DType.I64: 8, DType.U64: 8, DType.F16: 2
 }  # fmt: skip
 WIDEST: Final[Mapping[DType, int]] = {DType.F16: 4}  # bytes, where they are not 16

@@ -81,6 +81,8 @@ def decode(op: tuple[str, ...]) -> Operation:
             found = Operation("lop3", (kind, kind, kind, "u32"), kind, _table)
         case "prmt" if not extra:
             found = Operation("prmt", (kind, kind, "u32"), kind, _permute)
+        case "dp4a" if op[1:] and op[1] in ("s32", "u32") and kind in ("s32", "u32"):
+            found = Operation(f"dp4a.{op[1]}.{kind}", (op[1], kind, "s32"), "s32", _bytes_product(op[1], kind))
         case "shf" if extra in (["l", "wrap"], ["r", "wrap"], ["l", "clamp"], ["r", "clamp"]):
             found = Operation(".".join(op), (kind, kind, "u32"), kind, _funnel(*extra))
         case "popc" | "clz" | "brev" if not extra:
@@ -299,6 +301,24 @@ def _permute(a: Typed, b: Typed, control: Typed) -> Typed:
         sign = np.where(byte >> np.uint64(7) != 0, np.uint64(255), np.uint64(0))
         found |= np.where(chosen & np.uint64(8) != 0, sign, byte) << np.uint64(8 * place)
     return found.astype(a.dtype)
+
+
+def _bytes_product(first: str, second: str) -> Compute:
+    """The products of four bytes each, and a sum with a third number."""
+
+    def compute(a: Typed, b: Typed, c: Typed) -> Typed:
+        with np.errstate(all="ignore"):
+            total = c.astype(np.int64)
+            for place in range(4):
+                sides = (side.astype(np.int64) >> 8 * place & 255 for side in (a, b))
+                x, y = (
+                    v - 256 * (v >> 7) if kind == "s32" else v for v, kind in zip(sides, (first, second), strict=True)
+                )
+                total = total + x * y
+            found: Typed = total.astype(np.int32)
+            return found
+
+    return compute
 
 
 def _funnel(direction: str, mode: str) -> Compute:

@@ -34,12 +34,15 @@ class Expected:
     def _write_out(self, kind: str, term: Term) -> Term:
         normal, terms = self.normal, self.normal.terms
         op, args = terms.nodes[term]
+        if width(kind) < 32 and not is_float(kind) and op not in ("const", "atom"):
+            wide = "s64" if width(self._own_kind(term, "") or "s32") > 32 else "s32"
+            return normal.narrowed(kind, self.written_out(wide, term))
         if op == "const":
             return self._constant(kind, args[0])
         if op == "atom":
             own = KIND_OF[self.arrays[args[0]]]
             if is_float(kind) and not is_float(own):
-                return terms.apply(f"real.{own}", (term,))
+                return normal.real_of(own, term)
             return normal.of_kind(kind, term)
         if op.startswith(("to_", WIDEN)):
             return self._converted(kind, DType(op.rpartition("_")[2]), args[0])
@@ -119,7 +122,7 @@ class Expected:
         source = self._own_kind(operand, to)
         inner = self.written_out(source, operand)
         if is_float(to):
-            return inner if is_float(source) else normal.terms.apply(f"real.{source}", (inner,))
+            return inner if is_float(source) else normal.real_of(source, inner)
         if is_float(source):
             found = normal.terms.apply(f"trunc.{to}", (inner,))
         elif width(to) > width(source):
@@ -127,7 +130,7 @@ class Expected:
         else:
             found = normal.narrowed(to, inner)
         if is_float(kind):
-            return normal.terms.apply(f"real.{to}", (found,))
+            return normal.real_of(to, found)
         return normal.extended(to, found) if width(kind) > width(to) else normal.narrowed(kind, found)
 
     def _own_kind(self, term: Term, default: str) -> str:

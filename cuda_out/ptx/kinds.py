@@ -23,6 +23,7 @@ KINDS: Final[dict[str, type]] = {
 }
 KIND_OF: Final[dict[DType, str]] = {
     DType.F16: "f16", DType.F32: "f32", DType.F64: "f64",
+    DType.I8: "s8", DType.U8: "u8", DType.I16: "s16", DType.U16: "u16",
     DType.I32: "s32", DType.U32: "u32", DType.I64: "s64", DType.U64: "u64",
 }  # fmt: skip
 

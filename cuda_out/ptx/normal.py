@@ -123,6 +123,14 @@ class Normal(Rings):
         pieces = (self.shifted_right(kind, bits, place * size) for place in range(count))
         return tuple(self.narrowed(f"b{size}", piece) for piece in pieces)
 
+    def real_of(self, kind: str, term: Term) -> Term:
+        """Return an integer as a float; of an element of 8 or 16 bits it is the same in every type that holds it."""
+        op, args = self.terms.nodes[term]
+        own = self.kinds[args[0]] if op == "atom" else kind
+        if width(own) < 32 and (own == kind or (width(own) < width(kind) and (own[0] == "u" or kind[0] == "s"))):
+            kind = "s32"
+        return self.terms.apply(f"real.{kind}", (term,))
+
     # -- the rest ----------------------------------------------------------------------------------------------
 
     def inverse(self, kind: str, a: Term) -> Term:

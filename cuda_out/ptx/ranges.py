@@ -54,7 +54,7 @@ class TermRanges:
             case "^":
                 return max(map(self.bound, args))
             case "*":
-                return min(sum(map(self.bound, args)), UNBOUNDED)
+                return min(sum(map(self._factor_bits, args)), UNBOUNDED)
             case "+" if max(map(self.bound, args)) < UNBOUNDED:
                 return sum((1 << self.bound(arg)) - 1 for arg in args).bit_length()
         if op.startswith(("min.s", "min.u", "max.s", "max.u")) and max(map(self.bound, args)) < UNBOUNDED:
@@ -62,6 +62,12 @@ class TermRanges:
         if op.startswith("shr.u"):
             return width(op[4:]) - int(self.terms.nodes[args[1]][1][0])
         return int(op[4:]) if op.startswith("bits") else UNBOUNDED
+
+    def _factor_bits(self, term: Term) -> int:
+        """Return how many bits a factor adds to a product: a power of two only moves it."""
+        op, args = self.terms.nodes[term]
+        moves = op == "const" and isinstance(args[0], int) and args[0] > 0 and args[0] & args[0] - 1 == 0
+        return self.bound(term) - moves
 
     def zeros(self, term: Term) -> int:
         """Return how many of the lowest bits are 0."""

@@ -296,8 +296,11 @@ class Rings:
             return self.terms.apply(f"shr.{kind}", (factor, self.terms.const(by)))
         if min(bound, size) <= by:
             return self._zero
-        if op == "*" and bound <= size and all(c % (1 << by) == 0 for c in self._as_sum(factor).values()):
-            return self._sum_term(kind, {f: c >> by for f, c in self._as_sum(factor).items()})
+        if op == "*" and bound <= size:
+            shared = min(by, min((int(c) & -int(c)).bit_length() - 1 for c in self._as_sum(factor).values()))
+            rest = self._sum_term(kind, {f: c >> shared for f, c in self._as_sum(factor).items()})
+            if shared:  # what was moved up before
+                return self.shifted_right(f"u{size}", rest, by - shared)
         if op == f"shr.u{size}":
             by, factor = by + self.terms.nodes[args[1]][1][0], args[0]
         return self.terms.apply(f"shr.u{size}", (factor, self.terms.const(by)))

@@ -117,8 +117,16 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             return _compare(normal, rest, v)
         case "cvt":
             return _convert(normal, operation, v[0])
-        case "shl" | "shr" | "shf" | "bfe" | "bfi" | "lop3":
+        case "shl" | "shr" | "shf" | "bfe" | "bfi" | "lop3" | "prmt":
             return _bits(normal, operation, v)
+        case "dp4a":
+            sides = zip(*(normal.split(8, 4, each) for each in v[:2]), strict=True)
+            kinds = [f"{each[0]}8" for each in operation.sources[:2]]
+            products = (
+                [normal.extended(k, normal.of_kind(k, side)) for k, side in zip(kinds, pair, strict=True)]
+                for pair in sides
+            )
+            return normal.add("s32", v[2], *(normal.multiply("s32", x, y) for x, y in products))
         case _:
             return _opaque(normal, operation, v)
 
@@ -160,14 +168,14 @@ def _convert(normal: Normal, operation: Operation, a: Term) -> Term:
             return normal.terms.apply(f"trunc.{target}", (a,))
         return a if is_float(target) and mode == target else _opaque(normal, operation, [a])
     if is_float(target):
-        return normal.terms.apply(f"real.{source}", (a,))
+        return normal.real_of(source, a)
     return normal.narrowed(target, a) if width(target) <= width(source) else normal.extended(source, a)
 
 
 def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     """Shifts, fields and tables, where their steering operands are known."""
     nodes, kind = normal.terms.nodes, operation.result
-    steering = v[{"shl": 1, "shr": 1, "shf": 2, "bfe": 1, "bfi": 2, "lop": 3}[operation.name[:3]] :]
+    steering = v[{"shl": 1, "shr": 1, "shf": 2, "bfe": 1, "bfi": 2, "lop": 3, "prm": 2}[operation.name[:3]] :]
     if any(nodes[s][0] != "const" for s in steering):
         return _opaque(normal, operation, v)
     numbers = [int(nodes[s][1][0]) & (1 << 32) - 1 for s in steering]
@@ -191,6 +199,8 @@ def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             mask = constant(((1 << numbers[1]) - 1) << numbers[0])
             new = normal.conjunction(kind, normal.shifted_left(kind, v[0], numbers[0]), mask)
             return normal.exclusive_or(kind, new, normal.conjunction(kind, v[1], normal.inverted(kind, mask)))
+        case "prm":
+            return _permuted(normal, operation, v, [numbers[0] >> 4 * place & 15 for place in range(4)])
         case "lop":
             total = constant(0)
             for row in range(8):
@@ -201,6 +211,19 @@ def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             return total
         case _:
             return _opaque(normal, operation, v)
+
+
+def _permuted(normal: Normal, operation: Operation, v: list[Term], chosen: list[int]) -> Term:
+    """Bytes of two words in some order; the highest may repeat the sign of the one below them."""
+    pieces = (*normal.split(8, 4, v[0]), *normal.split(8, 4, v[1]))
+    taken = [number for number in chosen if number < 8]
+    if len(taken) == 4:
+        return normal.joined(8, [pieces[number] for number in taken])
+    if len(taken) not in (1, 2) or chosen != taken + [taken[-1] | 8] * (4 - len(taken)):
+        return _opaque(normal, operation, v)
+    kind = f"s{8 * len(taken)}"
+    low = pieces[taken[0]] if len(taken) == 1 else normal.joined(8, [pieces[number] for number in taken])
+    return normal.extended(kind, normal.of_kind(kind, low))
 
 
 def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:

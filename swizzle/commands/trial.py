@@ -169,7 +169,7 @@ def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) 
         bits >>= rng.integers(0, 8 * dtype.itemsize, parameter.shape).astype(dtype)
         return bits
     largest = LARGEST.get(parameter.dtype, 100)
-    smallest = 0 if parameter.dtype in (DType.U32, DType.U64) else -largest
+    smallest = 0 if parameter.dtype.value[0] == "u" else -largest
     found: Array = np.asarray(rng.integers(smallest, largest, parameter.shape, endpoint=True)).astype(dtype)
     if kind == "infinities" and parameter.dtype.is_float and parameter.role in ("in", "inout"):
         found[rng.random(parameter.shape) < 0.1] = rng.choice((-np.inf, np.inf))

@@ -13,6 +13,7 @@ from swizzle.frontend.scope import AccumulatorName
 from swizzle.language.operators import SPELLINGS, Operator, find_operator, known_names
 from swizzle.language.other_names import here
 from swizzle.language.parameters import given_operators
+from swizzle.language.surface import ELEMENT_TYPES
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import (
     Accumulate,
@@ -36,6 +37,13 @@ from symbolic.suggest import near
 def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.stmt) -> DeclareAccumulator:
     """Read `name = accumulator(...)`."""
     dtype = read_element_type(reader, arguments["dtype"])
+    if dtype.is_narrow:
+        reader.mistake(
+            arguments["dtype"],
+            f"an accumulator of {dtype.value}",
+            "one of 32 or 64 bits: integers of 8 and 16 bits are loaded, moved, converted and stored",
+            "accumulate in i32: out.accumulate(i32(a), i32(b))",
+        )
     outer = _operator(reader, arguments["outer"], "outer", dtype)
     inner_node = _given(arguments, "inner")
     inner = None if inner_node is None else _operator(reader, inner_node, "inner", dtype)
@@ -99,7 +107,7 @@ def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:
         reader.mistake(
             node,
             f"{ast.unparse(node)} is not an element type",
-            "f16, f32, f64, i32, u32, i64 or u64",
+            ", ".join(ELEMENT_TYPES),
             here(ast.unparse(node)) or "write f32",
         )
     return found.dtype

@@ -55,7 +55,7 @@ def read_gather(reader: ExpressionReader, nodes: Sequence[ast.expr], node: ast.C
             "write one index for each dimension",
         )
     place, name = reader.kernel.source.place(node), reader.scope.named(array.id)
-    values = [operators.settled(reader.value(each)) for each in given]
+    values = [_wide(operators.settled(reader.value(each))) for each in given]
     kinds = list(dict.fromkeys(value.dtype for value in values if value.dtype.is_data))
     for value in values:
         if value.dtype.is_float or value.dtype is DType.BOOL:
@@ -70,6 +70,11 @@ def read_gather(reader: ExpressionReader, nodes: Sequence[ast.expr], node: ast.C
         return Load(name, tuple(values), meaning.dtype, place)
     operands = tuple(value if value.dtype.is_data else Cast(value, kinds[0], value.place) for value in values)
     return Apply(gather(name, meaning.shape).name, operands, meaning.dtype, place)
+
+
+def _wide(value: Expr) -> Expr:
+    """Return integers of 8 and 16 bits as 32, as places in an array may be more than they hold."""
+    return Cast(value, DType.I32, value.place) if value.dtype.is_narrow else value
 
 
 def check_gathers(body: Body, parameters: Sequence[Parameter], holes: Sequence[Hole], launch: Launch) -> None:

@@ -43,7 +43,7 @@ class FloatLiteral(Struct, frozen=True):
 Value: TypeAlias = Expr | FloatLiteral
 
 INDEX, BOOL = DType.INDEX, DType.BOOL
-INTEGER_RANGES: Final = {d: limits(d) for d in (INDEX, DType.I32, DType.U32, DType.I64, DType.U64)}
+INTEGER_RANGES: Final = {d: limits(d) for d in DType if d is not BOOL and not d.is_float}
 _INTEGER_ONLY: Final = frozenset(("//", "%", "<<", ">>"))
 _FOLD: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "-": operator.sub,
@@ -172,8 +172,11 @@ def _check_shift(op: BinaryOp, amount: Value, dtype: DType) -> None:
         fail(amount.place, f"`{op}` of {dtype.value} data by {amount.value}", f"an amount from 0 to {bits - 1}", _SHIFT)
 
 
-def common_dtype(left: Value, right: Value, what: str, place: Place) -> DType:
-    """Return the dtype that two operands meet in: that of the data among them, else their own."""
+def common_dtype(left: Value, right: Value, what: str, place: Place, *, moves: bool = False) -> DType:
+    """Return the dtype that two operands meet in: that of the data among them, else their own.
+
+    What only `moves` them takes integers of 8 and 16 bits, too.
+    """
     dtypes = [dtype_of(v) for v in (left, right)]
     for value in (left, right):
         if dtype_of(value) is BOOL:
@@ -194,7 +197,21 @@ def common_dtype(left: Value, right: Value, what: str, place: Place) -> DType:
                 "operands of one dtype",
                 f"convert the index: {data[0].value}(...)",
             )
+    if data and not moves:
+        _check_width(data[0], what, place)
     return data[0] if data else INDEX
+
+
+def _check_width(dtype: DType, what: str, place: Place) -> None:
+    """Refuse to compute with integers of 8 and 16 bits: what they wrap at would be in question."""
+    if dtype.is_narrow:
+        wide = "i32(...) or u32(...)" if dtype.value[0] == "u" else "i32(...)"
+        fail(
+            place,
+            f"{what} on {dtype.value} data",
+            "data of 32 or 64 bits: integers of 8 and 16 bits are loaded, moved, converted and stored",
+            f"convert the operands: {wide}, and the result: {dtype.value}(...)",
+        )
 
 
 def _check_operator(op: BinaryOp, dtype: DType, place: Place) -> None:
@@ -272,6 +289,7 @@ def unary(op: UnaryOp, operand: Value, place: Place) -> Value:
     if isinstance(operand, Const) and operand.dtype is INDEX:
         number = int(operand.value)
         return Const(-number if op == "-" else ~number if op == "~" else abs(number), INDEX, place)
+    _check_width(operand.dtype, f"`{op}`", place)
     return Unary(op, operand, operand.dtype, place)
 
 
@@ -309,7 +327,7 @@ def select(condition: Expr, then: Value, otherwise: Value, place: Place) -> Expr
         for value in (then, otherwise):
             if isinstance(value, FloatLiteral) and not any((dtype_of(v) or INDEX).is_data for v in (then, otherwise)):
                 settled(value)
-        dtype = common_dtype(then, otherwise, "`if ... else`", place)
+        dtype = common_dtype(then, otherwise, "`if ... else`", place, moves=True)
     a, b = (coerce(value, dtype, "a branch of `if ... else`") for value in (then, otherwise))
     return Select(condition, a, b, dtype, place)
 

@@ -20,9 +20,13 @@ from swizzle.language.element_types import (
     f16,
     f32,
     f64,
+    i8,
+    i16,
     i32,
     i64,
     kernel_only,
+    u8,
+    u16,
     u32,
     u64,
 )
@@ -241,7 +245,9 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 
 # ---- the table that the front end reads ------------------------------------------------------------------------
 
-ELEMENT_TYPES: Final[dict[str, ElementType]] = {t.dtype.value: t for t in (f16, f32, f64, i32, u32, i64, u64)}
+ELEMENT_TYPES: Final[dict[str, ElementType]] = {
+    t.dtype.value: t for t in (f16, f32, f64, i8, u8, i16, u16, i32, u32, i64, u64)
+}
 
 HOLES: Final[dict[str, Callable[..., Any]]] = {hole.__name__: hole for hole in (sw_xform, sw_index, sw_part, sw_cond)}
 """The holes of `templates/holes.py`, written out for their documentation and types."""

@@ -25,6 +25,10 @@ NUMPY_DTYPES: dict[DType, type] = {
     DType.F16: np.float16,
     DType.F32: np.float32,
     DType.F64: np.float64,
+    DType.I8: np.int8,
+    DType.U8: np.uint8,
+    DType.I16: np.int16,
+    DType.U16: np.uint16,
     DType.I32: np.int32,
     DType.U32: np.uint32,
     DType.I64: np.int64,
@@ -128,6 +132,12 @@ class Numbers:
 _EXACT = {
     (DType.F16, DType.F32), (DType.F16, DType.F64), (DType.F32, DType.F64), (DType.I32, DType.I64),
     (DType.I32, DType.F64), (DType.U32, DType.U64), (DType.U32, DType.I64), (DType.U32, DType.F64),
+    *((narrow, wide) for narrow, wides in {
+        DType.I8: (DType.I16, DType.I32, DType.I64, DType.F16, DType.F32, DType.F64),
+        DType.U8: (DType.I16, DType.U16, DType.I32, DType.U32, DType.I64, DType.U64, DType.F16, DType.F32, DType.F64),
+        DType.I16: (DType.I32, DType.I64, DType.F32, DType.F64),
+        DType.U16: (DType.I32, DType.U32, DType.I64, DType.U64, DType.F32, DType.F64),
+    }.items() for wide in wides),
 }  # fmt: skip
 
 

@@ -20,13 +20,20 @@ from symbolic.errors import Place
 
 
 class DType(Enum):
-    """An element type. INDEX is a steering integer (a C `int`), BOOL a steering condition; the rest is data."""
+    """An element type. INDEX is a steering integer (a C `int`), BOOL a steering condition; the rest is data.
+
+    Integers of 8 and 16 bits are moved and converted, and not computed with.
+    """
 
     INDEX = "index"
     BOOL = "bool"
     F16 = "f16"
     F32 = "f32"
     F64 = "f64"
+    I8 = "i8"
+    U8 = "u8"
+    I16 = "i16"
+    U16 = "u16"
     I32 = "i32"
     U32 = "u32"
     I64 = "i64"
@@ -39,6 +46,11 @@ class DType(Enum):
     @property
     def is_float(self) -> bool:
         return self in (DType.F16, DType.F32, DType.F64)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it is an integer of 8 or 16 bits."""
+        return self in (DType.I8, DType.U8, DType.I16, DType.U16)
 
 
 # ---- expressions -----------------------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ class Machine:
         self.program, self.algebra, self.hole = program, algebra, hole
         self.shape = LaunchShape.of(program, copies)
         self.all = np.ones(self.shape.count, np.bool_)
+        self.outputs = {parameter.name for parameter in program.parameters if parameter.role == "out"}
         self.scalars: dict[str, Value] = {}
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
@@ -293,13 +294,25 @@ class Machine:
         return found
 
     def _store(self, node: Store, mask: Vector) -> None:
-        value = self.data(node.value, mask)
+        value = self.data(self._said(node), mask)
         address = self._address(node, mask)
         self.rules.note_access(node, mask, address, writes=True)
         keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
         self.memories[node.array].write(
             self.rules.key(node, "access"), keep, address, value, len(self.rules.result.barriers)
         )
+
+    def _said(self, node: Store) -> Expr:
+        """Return what a store says in terms: an output of 8 or 16 bits holds as much of a number, whoever cuts it off.
+
+        The specification says the number, too, so a last conversion is no difference. Outputs are never read.
+        """
+        value = node.value
+        if not (isinstance(value, Cast) and value.dtype.is_narrow and hasattr(self.algebra, "terms")):
+            return value
+        source = value.operand.dtype
+        whole = source.is_data and not source.is_float and not source.is_narrow
+        return value.operand if whole and node.array in self.outputs else value
 
     # -- accumulators ---------------------------------------------------------------------------------------
 

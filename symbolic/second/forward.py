@@ -99,7 +99,9 @@ class Lazy:
 
 
 class DataValues(Protocol):
-    """What data is."""
+    """What data is; `whole` says whether integers count as numbers of any size."""
+
+    whole: bool
 
     def atom(self, array: str, index: int) -> Any: ...
     def number(self, value: Any, dtype: DType) -> Any: ...
@@ -248,6 +250,10 @@ class Forward:
         return _grouped((value, both(f, g)) for f, some in cases for value, g in some.items())
 
     def _store(self, array: str, indices: tuple[Expr, ...], value: Expr, mask: Lazy) -> None:
+        outputs = [p.name for p in self.program.parameters if p.role == "out"]
+        if array in outputs and isinstance(value, ir.Cast) and value.dtype.is_narrow and self.values.whole:
+            inner = value.operand.dtype  # an output is what the specification says, as far as it has room for it
+            value = value.operand if inner.is_data and not (inner.is_float or inner.is_narrow) else value
         memory, new = self.memories[array], self._value(value, mask)
         address = self._address(memory, indices, mask)
         memory.writes.append(_Write(mask, address, new))

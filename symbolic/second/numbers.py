@@ -54,6 +54,8 @@ def symbol(array: str, index: int, dtype: DType) -> FNode:
 class NumberValues:
     """Values as numbers. `leaf(array, index)` is an input element: a number, or None for a symbol."""
 
+    whole = False
+
     def __init__(self, dtypes: dict[str, DType], leaf: ReadElement) -> None:
         self._dtypes, self._leaf = dtypes, leaf
         self._manager: Any = get_env().formula_manager
@@ -175,6 +177,8 @@ class NumberValues:
     def term(self, terms: Terms, term: Term, dtype: DType) -> Cased:
         """Return what the specification says, of a term of it."""
         op, args = terms.nodes[term]
+        if dtype.is_narrow and op not in ("atom", "const"):
+            raise NotCovered(f"a computed output of {dtype.value}")
         if op == "atom":
             return self.cast(self.atom(*args), self._dtypes[args[0]], dtype)
         if op == "const":

@@ -51,6 +51,8 @@ Memo: TypeAlias = "dict[Term | OpenAccumulator | Applied, FNode]"
 class TermValues:
     """Values as cases of terms, bags, and operators on bags."""
 
+    whole = True
+
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self._true, self._false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()

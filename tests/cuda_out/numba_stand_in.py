@@ -20,13 +20,14 @@ import numpy as np
 
 from symbolic.algebra.functions import FUNCTIONS
 
-FLOATS, SIGNED, UNSIGNED = ("float32", "float64"), ("int32", "int64"), ("uint32", "uint64")
+FLOATS, SIGNED = ("float32", "float64"), ("int8", "int16", "int32", "int64")
+UNSIGNED = tuple(f"u{each}" for each in SIGNED)
 WARP = 32
 
 
 def wrapped(value: int, type_: str) -> int:
     """Return an integer's low bits, read as a number of the type."""
-    bits = int(type_[-2:])
+    bits = int(type_.lstrip("uint"))
     value %= 1 << bits
     return value - (1 << bits) if type_ in SIGNED and value >> (bits - 1) else value
 

@@ -34,7 +34,7 @@ class Evaluated:
         if op == "const":
             return int(args[0])
         values = [self.value(arg) for arg in args]
-        head, _, _rest = op.partition(".")
+        head, _, rest = op.partition(".")
         match head:
             case "+":
                 return sum(values)
@@ -43,6 +43,9 @@ class Evaluated:
                 for value in values[1:]:
                     total = {"*": total * value, "&": total & value, "^": total ^ value}[head]
                 return total
+            case "sext":
+                size = int(rest[1:])
+                return (values[0] & (1 << size) - 1 ^ 1 << size - 1) - (1 << size - 1)
             case "lt":
                 return -1 if signed(values[0]) < signed(values[1]) else 0
             case "eq":

@@ -139,6 +139,9 @@ def test_conversions_and_bits(instruction: str, operand: int, result: int) -> No
         ("bfe.s32", (0x80000000, 24, 16), 0xFFFFFF80),
         ("prmt.b32", (0x33221100, 0x77665544, 0x7520), 0x77552200),
         ("prmt.b32", (0x80, 0, 0x8888), 0xFFFFFFFF),
+        ("dp4a.s32.s32", (0xFF020304, 0x80010203, 5), 128 + 2 + 6 + 12 + 5),
+        ("dp4a.u32.s32", (0xFF020304, 0x80010203, 5), -255 * 128 + 2 + 6 + 12 + 5 & 0xFFFFFFFF),
+        ("dp4a.u32.u32", (0xFF020304, 0x80010203, 5), 255 * 128 + 2 + 6 + 12 + 5),
         ("shf.l.wrap.b32", (0x80000000, 1, 1), 3),
         ("shf.r.clamp.b32", (0x11111111, 0x22222222, 40), 0x22222222),
         ("setp.lt.u32", (1, 0xFFFFFFFF), 1),
@@ -158,7 +161,7 @@ def test_fields_comparisons_and_products(instruction: str, operands: tuple[int, 
 
 
 @pytest.mark.parametrize(
-    "instruction", ["add.sat.s32", "fma.rm.f64", "sin.rz.f32", "dp4a.s32.s32", "cvt.rp.f32.f64", "add.cc.u32"]
+    "instruction", ["add.sat.s32", "fma.rm.f64", "sin.rz.f32", "dp2a.lo.s32.s32", "cvt.rp.f32.f64", "add.cc.u32"]
 )
 def test_what_is_not_known_is_refused(instruction: str) -> None:
     """Another rounding, saturation, carries, special functions."""

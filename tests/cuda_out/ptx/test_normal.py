@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cuda_out.ptx.concrete import decode
+from cuda_out.ptx.kinds import typed, untyped
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.polynomials import signed
+from cuda_out.ptx.symbolic import evaluate
 from symbolic.algebra.terms import Term, Terms
 from tests.cuda_out.ptx.evaluate import Evaluated
 
-KINDS = {"a": "s32", "u": "u32", "d": "u64", "x": "f32"}
+KINDS = {"a": "s32", "u": "u32", "b": "u8", "c": "s8", "n": "u32", "d": "u64", "x": "f32"}
+OWN: dict[str, Callable[[int], int]] = {
+    "a": int, "u": int, "b": lambda v: v & 255, "c": lambda v: signed(v, 8), "n": lambda v: v % 13,
+}  # fmt: skip
+"""What an element of an array is, of a number of 32 bits; those of n are declared to be below 13."""
+SELECTORS = (0x3210, 0x6420, 0x7162, 0x9991, 0xDDDD, 0xA921 ^ 0x8888, 0xBBB3, 0xAA21, 0x0123)
 
 
 def fresh() -> tuple[Normal, Terms]:
     terms = Terms()
-    return Normal(terms, KINDS), terms
+    return Normal(terms, KINDS, {"n": 13}), terms
+
+
+def instruction(normal: Normal, name: str, *operands: int) -> Term:
+    """Return an instruction of terms; a number behind two of them for `prmt` is one."""
+    row = [(0, operand) for operand in operands]
+    if name == "prmt.b32":
+        row[2] = (operands[2], 0)
+    row = [
+        (int(normal.terms.nodes[t][1][0]) & 0xFFFFFFFF, 0) if t and normal.terms.is_const(t) else (v, t) for v, t in row
+    ]
+    bits, term = evaluate(normal, decode(tuple(name.split("."))), tuple(row))
+    return term or normal.lifted("s32", bits)
+
+
+def computing(name: str, *functions: Any) -> Any:
+    """Return what the instruction gives of functions of the input, on numbers."""
+    operation = decode(tuple(name.split(".")))
+
+    def function(data: Any) -> int:
+        values = [
+            typed(np.array([f(data) & 0xFFFFFFFF], np.uint64), k)
+            for f, k in zip(functions, operation.sources, strict=True)
+        ]
+        return int(untyped(operation.compute(*values), operation.result)[0])
+
+    return function
 
 
 def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term, Any]:
@@ -29,11 +64,13 @@ def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term
         if choose.random() < 0.3:
             value = choose.choice([0, 1, -1, 2, 7, -5, 2**31, 255])
             return normal.lifted("s32", value & 0xFFFFFFFF), lambda data: value
-        at = choose.randrange(4)
-        return terms.atom(choose.choice("au"), at), lambda data: int(data[at])
+        at, name = choose.randrange(4), choose.choice("aubcn")
+        return terms.atom(name, at), lambda data: OWN[name](int(data[at]))
     (a, f), (b, g) = (random_term(choose, normal, depth - 1) for _ in range(2))
     by = choose.choice([1, 7, 16, 31])
-    match choose.choice(["+", "*", "-", "^", "&", "|", "~", "<<", ">>", "s>>", "rotate", "halves", "low"]):
+    match choose.choice(
+        ["+", "*", "-", "^", "&", "|", "~", "<<", ">>", "s>>", "rotate", "halves", "low", "prmt", "dp4a"]
+    ):
         case "+":
             return normal.add("s32", a, b), lambda data: f(data) + g(data)
         case "*":
@@ -58,6 +95,12 @@ def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term
             left, right = normal.shifted_left("b32", a, by), normal.shifted_right("u32", a, 32 - by)
             both = normal.exclusive_or("b32", left, right)
             return both, lambda data: f(data) << by | (f(data) & 0xFFFFFFFF) >> 32 - by
+        case "prmt":
+            chosen = choose.choice(SELECTORS)
+            return instruction(normal, "prmt.b32", a, b, chosen), computing("prmt.b32", f, g, lambda data: chosen)
+        case "dp4a":
+            name = choose.choice(["dp4a.s32.s32", "dp4a.u32.s32", "dp4a.u32.u32"])
+            return instruction(normal, name, a, b, a), computing(name, f, g, f)
         case "halves":
             low, high = normal.split(16, 2, a)
             swapped = normal.joined(16, [high, low])
@@ -75,7 +118,8 @@ def test_terms_have_the_values_of_what_they_were_made_of(seed: int) -> None:
         term, function = random_term(choose, normal, choose.randint(1, 4))
         for _ in range(3):
             data = np.array([choose.getrandbits(32) for _ in range(4)])
-            assert Evaluated(terms, {"a": data, "u": data}).value(term) == function(data) & 0xFFFFFFFF, terms.show(term)
+            arrays = {name: np.array([own(int(value)) for value in data]) for name, own in OWN.items()}
+            assert Evaluated(terms, arrays).value(term) == function(data) & 0xFFFFFFFF, terms.show(term)
 
 
 def test_the_laws_of_the_rings() -> None:
