@@ -126,6 +126,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         "external_without_types",
         "external_without_a_result",
         "external_of_two_kinds",
+        "external_takes_too_little",
         "external_without_numbers",
         "external_of_other_data",
         "external_with_too_few_arguments",

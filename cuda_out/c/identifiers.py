@@ -38,6 +38,8 @@ C_LIBRARY = _words(
     link unlink pipe dup send recv bind connect listen accept printf scanf puts gets malloc free calloc realloc memcpy
     memmove memset memcmp strlen strcpy strcmp qsort bsearch system raise sleep wait kill fork access times stat logb
     erf erfc cbrt fma fdim nan remainder scalb significand drem rint swab nice sync truncate
+    norm norm3d norm4d rnorm rnorm3d rnorm4d rhypot normcdf normcdfinv erfinv erfcinv erfcx sinpi cospi sincos sincospi
+    exp10 rcbrt ldexp frexp modf ilogb llrint lrint llround lround nearbyint nextafter finite
     """
 )
 

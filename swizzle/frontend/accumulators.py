@@ -17,11 +17,13 @@ from swizzle.language.surface import ELEMENT_TYPES
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import (
     Accumulate,
+    Apply,
     Binary,
     Cast,
     Const,
     DeclareAccumulator,
     DType,
+    Load,
     ReductionOp,
     Select,
     Unary,
@@ -170,11 +172,12 @@ def _final(reader: ExpressionReader, node: ast.expr, dtype: DType) -> FinalFunct
         body = reader.data(node.body, dtype, "the final function's result")
     for part in subexpressions(body):
         own = isinstance(part, Var) and part.name == parameter and part.dtype is dtype
-        if not own and not isinstance(part, Const | Unary | Binary | Cast | Select):
+        known = own or (isinstance(part, Load) and not part.indices)  # a scalar
+        if not known and not isinstance(part, Const | Unary | Binary | Apply | Cast | Select):
             operators.fail(
                 part.place,
                 "a final function of more than its parameter",
-                f"an expression of {parameter} and constants",
+                f"an expression of {parameter}, scalars and constants",
                 "compute with the rest after `.value`",
             )
     return FinalFunction(parameter, body)

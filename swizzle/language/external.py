@@ -20,7 +20,7 @@ from symbolic.algebra.functions import External, FunctionRow
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DType
 
-EXPECTED: Final = "def silu(x: f32) -> f32: and what it is on numbers"
+EXPECTED: Final = "a `def` that returns what the function is on numbers"
 
 
 class ExternalFunction(DataFunction):
@@ -35,24 +35,30 @@ class ExternalFunction(DataFunction):
         return f"cuda.external {self.row.symbol}"
 
 
-def external(text: Any = None, **other: Any) -> Callable[[Callable[..., Any]], ExternalFunction]:
+def external(
+    text: str = "",
+    takes: ElementType | tuple[ElementType, ...] | None = None,
+    gives: ElementType | None = None,
+    **other: Any,
+) -> Callable[[Callable[..., Any]], ExternalFunction]:
     """Make a function on data from its text in CUDA C++: write it above a `def` that says what it is on numbers.
 
-    `text` is the body of a C++ function, with the `def`'s parameters. These and the result have element types,
-    `def silu(x: f32) -> f32:`: all floats (f32, f64) or all integers. The `def` is called on NumPy's numbers, floats in
-    double precision. The proof knows only that equal arguments give equal values. Not in `.swz` files.
+    `text` is the body of a C++ function, with the `def`'s parameters. `takes` is their type, or one for each; `gives`
+    is the result's, the first of these unless given. Without `takes`, the `def` has the types,
+    `def silu(x: f32) -> f32:`. They are all floats (f32, f64) or all integers. The `def` is called on NumPy's numbers,
+    floats in double precision. The proof knows only that equal arguments give equal values. Not in `.swz` files.
     """
     place = caller_place()
     if other or not isinstance(text, str) or not text.strip():
         found = f"cuda.external with {min(other)}=" if other else "cuda.external without its text"
-        fix = 'write @cuda.external("return x / (1.0f + expf(-x));") above def silu(x: f32) -> f32:'
+        fix = 'write @cuda.external("return x / (1.0f + expf(-x));", takes=f32) above def silu(x):'
         raise SwizzleError(found, place=place, expected="one text: the body of the function in CUDA C++", fix=fix)
 
     def make(function: Callable[..., Any]) -> ExternalFunction:
         if not isinstance(function, types.FunctionType):
             what = type(function).__name__
             raise SwizzleError(f"cuda.external on a {what}", place=place, expected=EXPECTED)
-        kinds, gives = _types(function, place)
+        kinds, result = _types(function, takes, gives, place)
         if _is_empty(function):
             raise SwizzleError(
                 f"{function.__name__} says nothing of numbers",
@@ -62,37 +68,45 @@ def external(text: Any = None, **other: Any) -> Callable[[Callable[..., Any]], E
             )
         names = tuple(inspect.signature(function).parameters)
         shown = f"{function.__name__}({', '.join(['{}'] * len(names))})"
-        own = External(kinds, gives, dedent(text).strip("\n"), function)
+        own = External(kinds, result, dedent(text).strip("\n"), function)
         return ExternalFunction(FunctionRow(function.__name__, names, external=own, shown=shown), function)
 
     return make
 
 
-def _types(function: types.FunctionType, place: Place) -> tuple[tuple[DType, ...], DType]:
+def _types(function: types.FunctionType, takes: Any, gives: Any, place: Place) -> tuple[tuple[DType, ...], DType]:
     """Return the types of a function's parameters and of its result, or raise what is wrong with them."""
     signature, name = inspect.signature(function), function.__name__
     parameters = signature.parameters.values()
-    if not signature.parameters or any(
-        p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is not p.empty for p in parameters
-    ):
+    plain = all(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in parameters)
+    if not signature.parameters or not plain:
         raise SwizzleError(
-            f"the parameters of {name}", place=place, expected="one or more plain names, each with its type",
-            fix=f"write def {name}(x: f32, y: f32) -> f32:",
+            f"the parameters of {name}", place=place, expected="one or more plain names",
+            fix=f"write def {name}(x, y):",
+        )  # fmt: skip
+    annotations = [p.annotation for p in parameters]
+    result = signature.return_annotation
+    if takes is not None:
+        annotations = list(takes) if isinstance(takes, tuple) else [takes] * len(annotations)
+        result = annotations[0] if gives is None and annotations else gives
+    if len(annotations) != len(parameters):
+        raise SwizzleError(
+            f"{len(annotations)} types for the {len(parameters)} parameters of {name}", place=place,
+            expected="one type for all, or one for each", fix="write takes=f32",
         )  # fmt: skip
     found = []
-    annotations = {p.name: p.annotation for p in parameters} | {"the result": signature.return_annotation}
-    for what, annotation in annotations.items():
-        if isinstance(annotation, str):
-            annotation = {**vars(builtins), **function.__globals__}.get(annotation)
-        if not isinstance(annotation, ElementType) or annotation.dtype is DType.F16:
-            said = "halves" if isinstance(annotation, ElementType) else "no element type"
-            who = what if what == "the result" else f"the parameter {what}"
+    for what, given in [*((f"the parameter {p.name}", a) for p, a in zip(parameters, annotations, strict=True)),
+                        ("the result", result)]:  # fmt: skip
+        names = {**vars(builtins), **function.__globals__}
+        kind = names.get(given) if isinstance(given, str) else given
+        if not isinstance(kind, ElementType) or kind.dtype is DType.F16 or kind.dtype.is_narrow:
+            said = f"the type {kind.dtype.value}" if isinstance(kind, ElementType) else "no element type"
             raise SwizzleError(
-                f"{who} of {name} has {said}",
-                place=place, expected="f32, f64, or an integer type, for each parameter and the result",
-                fix=f"write def {name}({', '.join(f'{p.name}: f32' for p in parameters)}) -> f32:",
+                f"{what} of {name} has {said}", place=place,
+                expected="f32, f64, or an integer type of 32 or 64 bits, for each parameter and the result",
+                fix=f"write @cuda.external(..., takes=f32) above def {name}({', '.join(signature.parameters)}):",
             )  # fmt: skip
-        found.append(annotation.dtype)
+        found.append(kind.dtype)
     if len({dtype.is_float for dtype in found}) > 1:
         raise SwizzleError(
             f"{name} takes or gives floats and integers", place=place, expected="all floats, or all integers",

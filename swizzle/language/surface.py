@@ -112,7 +112,8 @@ def accumulator(
 
     `outer` and `inner` are "+", "*", "min", "max", for integers also "&", "|", "^" ("and", "or", "xor"), or an operator
     of your own. `init` is a constant, the outer operator's neutral element unless given. `final` is a lambda of the
-    reduced value and constants, applied by `.value`. `shape`, an int or up to three, makes an array of accumulators.
+    reduced value, scalars and constants, applied by `.value`. `shape`, an int or up to three, makes an array of
+    accumulators.
     """
     kernel_only("accumulator")
 

@@ -40,8 +40,8 @@ from swizzle import cuda, f32, i32, sketch, spec, sw_xform, u32
 def silu(x: f32, beta: f32) -> f32:
     return x / (1 + exp(-x * beta))
 
-@cuda.external("return __popc(x) + k;")
-def bits(x: u32, k: i32) -> i32:
+@cuda.external("return __popc(x) + k;", takes=(u32, i32), gives=i32)
+def bits(x, k):
     """Numbers of a type of their own."""
     return bin(int(x)).count("1") + int(k)
 

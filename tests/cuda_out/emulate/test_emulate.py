@@ -265,7 +265,7 @@ def test_arrays_need_not_be_contiguous_and_const_ones_need_not_be_writeable() ->
         ([np.zeros(8, np.int32), np.int64(0)], "argument 1 is a scalar of type i8, but k takes a scalar of type i4"),
         ([np.int32(0), np.int32(0)], "argument 0 is a scalar of type i4, but k takes an array of type i4"),
         ([np.zeros(8, np.int32), 5], "argument 1 is a int"),
-        ([np.zeros(8, np.int16), np.int32(0)], "argument 0 has dtype int16"),
+        ([np.zeros(8, np.complex64), np.int32(0)], "argument 0 has dtype complex64"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(arguments: list[object], message: str) -> None:
