@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from swizzle import layouts as layouts
     from swizzle import scans as scans
     from swizzle.costs.cost import Cost, Filled
+    from swizzle.device_scans.device import DeviceScan, device_scan
+    from swizzle.device_scans.operators import scan_operator
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import (
         ArrayType,
@@ -74,6 +76,8 @@ _LIVES_IN = {
     "swizzle.language.surface": "Accumulator accumulator block_load block_store maximum minimum permute_local sw_cond "
     "sw_index sw_part sw_xform warp_load warp_store zeros",
     "swizzle.operators.serial": "Serial serial",
+    "swizzle.device_scans.device": "DeviceScan device_scan",
+    "swizzle.device_scans.operators": "scan_operator",
     "swizzle.search.metasketch": "solve",
     "swizzle.sketches.loading": "load",
     "swizzle.sketches.sketch": "Sketch Spec sketch spec",
@@ -86,6 +90,7 @@ __all__ = [
     "Accumulator",
     "ArrayType",
     "Cost",
+    "DeviceScan",
     "ElementType",
     "Filled",
     "Limits",
@@ -100,6 +105,7 @@ __all__ = [
     "block_load",
     "block_store",
     "cuda",
+    "device_scan",
     "f16",
     "f32",
     "f64",
@@ -116,6 +122,7 @@ __all__ = [
     "operator",
     "parameter",
     "permute_local",
+    "scan_operator",
     "scans",
     "serial",
     "sketch",

@@ -64,9 +64,11 @@ ROOMS: dict[str, str] = {
     "swizzle.search",
     "swizzle.show": "swizzle.specs swizzle.solution swizzle.emit",
     "swizzle.operators": "swizzle.language",
+    "swizzle.device_scans": "swizzle.source swizzle.language swizzle.specs swizzle.frontend swizzle.operators "
+    "swizzle.solution swizzle.emit swizzle.emit.any_length",
     "swizzle.commands": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.costs swizzle.solution "
-    "swizzle.operators swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length swizzle.explain swizzle.show "
-    "swizzle.layouts swizzle.doctor",
+    "swizzle.operators swizzle.device_scans swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length "
+    "swizzle.explain swizzle.show swizzle.layouts swizzle.doctor",
 }
 """The rooms of its own package that each room may import. The public faces know all rooms."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from cuda_out.c.expressions import PRIMARY, UNARY, CText, function_name
 from cuda_out.c.types import C_TYPE
+from symbolic.algebra.word_functions import INLINED, WordFunction
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, FunctionName, OperatorName, Program
 
@@ -24,6 +25,20 @@ template <bool condition>
 struct known {
   __device__ constexpr operator bool() const { return condition; }
 };
+""",
+    "greater": """\
+/// The greater of two numbers.
+template <typename T>
+__device__ __forceinline__ T greater(T a, T b) {
+  return a < b ? b : a;
+}
+""",
+    "lesser": """\
+/// The lesser of two numbers.
+template <typename T>
+__device__ __forceinline__ T lesser(T a, T b) {
+  return b < a ? b : a;
+}
 """,
     "floor_div": """\
 /// a / b, rounded down.
@@ -121,6 +136,13 @@ def external_text(function: FunctionName) -> str:
     body = "".join(f"  {line}".rstrip() + "\n" for line in own.text.splitlines())
     head = f"__device__ __forceinline__ {C_TYPE[own.gives]} {name}({given})"
     return f"/// The function {function}, with its text in the sketch.\n{head} {{\n{body}}}  // {name}\n"
+
+
+def word_function_text(row: WordFunction) -> str:
+    """Return the device function of a function on words."""
+    parameters = ", ".join(f"{C_TYPE[dtype]} {name}" for dtype, name in zip(row.given, row.operands, strict=True))
+    head = f"{INLINED} {C_TYPE[row.result]} {row.spelled}({parameters})"
+    return f"/// {row.symbol}.\n{head} {{\n  return {row.body};\n}}\n"
 
 
 def coordinate_text(program: Program) -> dict[tuple[str, str], CText]:

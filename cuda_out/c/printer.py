@@ -17,13 +17,14 @@ from msgspec import Struct
 
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import function_name
-from cuda_out.c.helpers import external_text, helper_text, operator_text
+from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
 from cuda_out.c.identifiers import kernel_name
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.tiling import AXES, Tiling
+from symbolic.algebra.word_functions import word_functions_of
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.program import Axis, DType, Parameter, Program
@@ -95,6 +96,7 @@ class _File:
         self.entry = kernel_name(program.name)
         self.operators = operators_of(program)
         self.externals = [function for function, _ in functions_of(program) if function.row.external]
+        self.functions = word_functions_of(program)
         self.body, self.statements = self._statements(whole=True)
         if not self.statements.expressions.guarded:
             self.body, self.statements = self._statements(whole=False)
@@ -106,6 +108,8 @@ class _File:
         functions = [function_name(*operator) for operator in self.operators]
         functions += [function_name(function, function.row.external.gives) for function in self.externals]
         body = Emitter(depth=2 if whole else 1)
+        functions = [function_name(*operator) for operator in self.operators]
+        functions += [row.spelled for row in self.functions]
         taken = (self.entry, f"launch_{self.entry}", "known", *functions)
         printer = StatementPrinter(self.program, body, taken, self.tiling, whole=whole)
         printer.kernel_body()
@@ -132,7 +136,9 @@ class _File:
         out.line()
         own = [operator_text(op, dtype, program) for op, dtype in self.operators]
         own += map(external_text, self.externals)
-        for helper in (*helper_text(frozenset(self.statements.expressions.helpers)), *own):
+        own += map(word_function_text, self.functions)
+        helpers = self.statements.expressions.helpers.union(*(row.helpers for row in self.functions))
+        for helper in (*helper_text(frozenset(helpers)), *own):
             for line in helper.splitlines():
                 out.line(line)
             out.line()

@@ -1,10 +1,11 @@
-"""Functions of mathematics as calls, for translation validation.
+"""Functions of mathematics, and functions on words, as calls, for translation validation.
 
 A compiler puts `expf` in place, as a dozen instructions that nothing can be said of. So the text that is validated
 calls a declared function instead, `swizzle_opaque_expf`, which its PTX still calls: everything else in it is the
 compiler's work on the printed text. What is trusted beyond other validations: that the compiler puts CUDA's function
 where the call stands (docs/checking.md). A function of the user's own (`cuda.external`) loses its body for the same
-reason.
+reason. A function on words keeps its body and is not inlined, so that its PTX is there to be tried by itself
+(`cuda_out.ptx.operators`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import re
 from typing import Final
 
 from symbolic.algebra.functions import FUNCTIONS, FunctionRow
+from symbolic.algebra.word_functions import INLINED
 from symbolic.ir.program import DType
 
 _TYPE: Final = {DType.F32: "float", DType.F64: "double"}
+CALLED: Final = "static __device__ __noinline__ __attribute__((used))"
 PREFIX: Final = "swizzle_opaque_"
 SPELLED: Final[dict[str, tuple[FunctionRow, DType]]] = {
     name: (row, dtype) for row in FUNCTIONS.values() if row.defined is None for dtype, name in row.cuda.items()
@@ -32,8 +35,8 @@ _EXTERNAL: Final = re.compile(
 
 
 def with_opaque_calls(text: str) -> str:
-    """Return CUDA C++ text in which functions of mathematics and the user's own are declared only; the same text where
-    it calls none."""
+    """Return CUDA C++ text in which functions of mathematics and the user's own are declared only, and those on words
+    are not inlined; the same text where it calls none."""
     text = _EXTERNAL.sub(r'extern "C" __device__ \1;\n', text)
     used: dict[str, None] = {}
 
@@ -41,7 +44,7 @@ def with_opaque_calls(text: str) -> str:
         used[match[1]] = None
         return PREFIX + match[1]
 
-    changed = _CALL.sub(called, text)
+    changed = _CALL.sub(called, text).replace(INLINED, CALLED)
     declared = []
     for name in used:
         row, dtype = SPELLED[name]

@@ -6,14 +6,16 @@ on the way has that of the input elements in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cuda_out.ptx.gathers import gather_name
 from cuda_out.ptx.kinds import KIND_OF, is_float, width
 from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.operators import of_kind
+from symbolic.algebra.functions import Joined
 from symbolic.algebra.terms import WIDEN, Term
+from symbolic.algebra.word_functions import WordFunction
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
 
@@ -23,6 +25,7 @@ class Expected:
     def __init__(self, normal: Normal, arrays: Mapping[str, DType]) -> None:
         self.normal, self.arrays = normal, arrays
         self._memo: dict[tuple[str, Term], Term] = {}
+        self._sequences: dict[FunctionName, dict[Term, Term]] = {}
 
     def written_out(self, kind: str, term: Term) -> Term:
         """Return a term of an output's type, written out."""
@@ -53,6 +56,8 @@ class Expected:
         if isinstance(op, FunctionName) and op.row.external:
             kinds = [KIND_OF[each] for each in op.row.external.kinds]
             return terms.apply(term_name(op.row), tuple(map(self.written_out, kinds, args)))
+        if isinstance(op, FunctionName) and isinstance(op.row, WordFunction):
+            return self._words(op, op.row, args)
         parts = [self.written_out(kind, arg) for arg in args]
         match op:
             case "+":
@@ -94,6 +99,30 @@ class Expected:
                 return terms.apply(of_kind(op, kind), tuple(parts))
             case _:
                 return terms.apply(f"{op}:{kind}", tuple(parts))
+
+    def _words(self, op: FunctionName, row: WordFunction, args: tuple[Term, ...]) -> Term:
+        """Return a function on words, each of which has a type of its own."""
+        kinds, terms = [KIND_OF[dtype] for dtype in row.given], self.normal.terms
+        if row.joined is None:
+            return terms.apply(op, [self.written_out(kind, arg) for kind, arg in zip(kinds, args, strict=True)])
+        return terms.apply(op, (self._sequence(op, row.joined, kinds, args[0]),))
+
+    def _sequence(self, op: FunctionName, joined: Joined, kinds: Sequence[str], sequence: Term) -> Term:
+        """Return a sequence of parts with their words written out; what it begins with is, as a rule, known."""
+        terms, known, longer = self.normal.terms, self._sequences.setdefault(op, {}), list[Term]()
+        while sequence not in known and terms.nodes[sequence][0] == joined.link:
+            longer.append(sequence)
+            sequence = terms.nodes[sequence][1][0]
+
+        def part(whole: Term) -> Term:
+            words = terms.nodes[whole][1] if joined.words > 1 else (whole,)
+            return terms.words.part([self.written_out(kind, word) for kind, word in zip(kinds, words, strict=False)])
+
+        found = known[sequence] if sequence in known else part(sequence)
+        known[sequence] = found
+        for each in reversed(longer):
+            found = known[each] = terms.apply(joined.link, (found, part(terms.nodes[each][1][1])))
+        return found
 
     def _chosen(self, kind: str, op: str, args: tuple[Term, ...]) -> Term:
         """Return a choice between two values by a comparison of two others, which have a type of their own."""

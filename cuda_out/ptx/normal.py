@@ -22,6 +22,8 @@ from cuda_out.ptx.polynomials import nearly_equal, signed
 from cuda_out.ptx.rings import Rings
 from symbolic.algebra.exact import number
 from symbolic.algebra.terms import Term, Terms
+from symbolic.algebra.word_functions import WordFunction
+from symbolic.ir.program import FunctionName
 
 _REAL: Final = frozenset(("real", "float", "inverse", "inf", "-inf", "nan"))
 _TYPED: Final = frozenset(("min", "max", "abs", "select"))
@@ -93,6 +95,8 @@ class Normal(Rings):
             op, args = self.terms.nodes[term]
             if op == "atom":
                 found = is_float(self.kinds[args[0]])
+            elif isinstance(op, FunctionName) and isinstance(op.row, WordFunction):
+                found = op.row.result.is_float
             elif op in ("+", "*"):
                 found = any(self.is_real(arg) for arg in args if not self.terms.is_const(arg))
             else:

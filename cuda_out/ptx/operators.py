@@ -1,4 +1,5 @@
-"""Users' operators in PTX: functions that the printed text calls, known by their names and tried on numbers.
+"""Users' operators, and functions on words, in PTX: functions that the text calls, known by their names and tried on
+numbers.
 
 A call is taken as the operator with its law. That the function computes the operator is not proved: its body, as the
 compiler left it, is run on edge numbers and random ones, and must give what the operator's own function gives.
@@ -7,7 +8,6 @@ compiler left it, is run on edge numbers and random ones, and must give what the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,9 +21,11 @@ from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.polynomials import signed
 from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
-from symbolic.algebra.counterexample import first_difference, tried_columns
+from symbolic.algebra.counterexample import first_difference, first_word_difference, tried_columns, word_columns
 from symbolic.algebra.operator_laws import Law
-from symbolic.ir.program import DType, FunctionName, OperatorName
+from symbolic.algebra.word_functions import WordFunction, word_functions_of
+from symbolic.ir.program import DType, FunctionName, OperatorName, Program
+from symbolic.ir.walk import functions_of, operators_of
 
 
 @lru_cache(maxsize=256)
@@ -40,12 +42,9 @@ def of_kind(op: OperatorName, kind: str) -> OperatorName:
     return name
 
 
-def recognised(
-    kernel: Kernel,
-    operators: Sequence[tuple[OperatorName, DType]],
-    functions: Sequence[tuple[FunctionName, DType]] = (),
-) -> dict[str, Operation]:
-    """Return the functions that a kernel calls which are operators, or the user's own, by what the module calls them.
+def recognised(kernel: Kernel, program: Program) -> dict[str, Operation]:
+    """Return the functions that a kernel calls which are a program's operators, or the user's own, by what the module
+    calls them.
 
     Raises Broken for one that is called as an operator is and computes something else, NotInterpreted where that cannot
     be said.
@@ -53,11 +52,15 @@ def recognised(
     calls = [each for each in kernel.instructions if each.op[0] == "call"]
     called = {part.text for each in calls for part in each.operands if isinstance(part, Name)}
     found: dict[str, Operation] = {}
+    operators, rows = operators_of(program), word_functions_of(program)
     for name, function in kernel.functions.items():
+        for row in rows:
+            if name in called and _is_called(name, row.spelled):
+                found[name] = _word_function(function, row)
         for op, dtype in operators:
             if name in called and _is_called(name, f"{op}_{dtype.value}"):
                 found[name] = _checked(function, op, dtype)
-        for each, dtype in functions:
+        for each, dtype in functions_of(program):
             if each.row.external and name in called and name == f"{each}_{dtype.value}":
                 found[name] = _declared(function, each)
     return found
@@ -92,6 +95,32 @@ def _checked(function: Kernel, op: OperatorName, dtype: DType) -> Operation:
     if wrong:
         raise Broken(f"{what} is not the operator {op}: {wrong}")
     return Operation(of_kind(op, kind), (kind, kind), kind, lambda a, b: _values(function, kind, a, b))
+
+
+def _word_function(function: Kernel, row: WordFunction) -> Operation:
+    kinds, kind, operation = tuple(KIND_OF[dtype] for dtype in row.given), KIND_OF[row.result], call_results(function)
+    what = f"line {function.instructions[0].line}: {function.name}" if function.instructions else function.name
+    if operation is None or [width(each) for each in (*operation.sources, operation.result)] != [
+        width(each) for each in (*kinds, kind)
+    ]:
+        raise NotInterpreted(f"{what}, called as {row.symbol} is, is not a function of its words alone")
+    bodies = ((name, each.instructions, tuple(each.labels.items())) for name, each in function.functions.items())
+    wrong = _word_difference(row, _Body(function.name, tuple(bodies), function))
+    if wrong:
+        raise Broken(f"{what} is not {row.symbol}: {wrong}")
+
+    def compute(*values: Any) -> Any:
+        return typed(results_of_function(function, [untyped(v, k) for v, k in zip(values, kinds, strict=True)]), kind)
+
+    return Operation(row.name, kinds, kind, compute)
+
+
+@lru_cache(maxsize=256)
+def _word_difference(row: WordFunction, body: _Body) -> str:
+    """Return words for which a function gives something else than a function on words, as a text; '' for none."""
+    given = word_columns(row)
+    bits = [untyped(values, KIND_OF[dtype]) for values, dtype in zip(given, row.given, strict=True)]
+    return first_word_difference(row, given, typed(results_of_function(body.function, bits), KIND_OF[row.result]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.normal import Normal
 from symbolic.algebra.terms import Term
-from symbolic.ir.program import OperatorName
+from symbolic.ir.program import FunctionName, OperatorName
 
 Value: TypeAlias = tuple[int, Term]
 Ring: TypeAlias = tuple[str, bool, int]
@@ -78,7 +78,7 @@ def _result(normal: Normal, kind: str, term: Term) -> Value:
 
 
 def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
-    if isinstance(operation.name, OperatorName):
+    if isinstance(operation.name, OperatorName | FunctionName):
         return normal.terms.apply(operation.name, v)
     if operation.name.startswith("external "):
         return normal.terms.apply(operation.name, v)

@@ -37,7 +37,6 @@ from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from symbolic.algebra.terms import Term
 from symbolic.ir.layout import cell_name, flat_index
 from symbolic.ir.program import Axis, Parameter, Program
-from symbolic.ir.walk import functions_of, operators_of
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
 MOST_BLOCKS: Final[Mapping[Axis, int]] = {"x": 2**31 - 1, "y": 65535, "z": 65535}
@@ -386,7 +385,7 @@ class TileValidator:
         outputs = sum(p.role in ("out", "inout") for p in self.program.parameters)
         try:
             kernel = kernel_of(ptx, entry)
-            known = recognised(kernel, operators_of(self.program), functions_of(self.program))
+            known = recognised(kernel, self.program)
             machine = TileMachine(kernel, self, self.written.deferred, known)
             machine.run()
         except NotInterpreted as error:

@@ -26,7 +26,6 @@ from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
-from symbolic.ir.walk import functions_of, operators_of
 
 ROUNDING: Final = 1
 """Constants are the same if they differ by no more than so many units in the last place."""
@@ -69,7 +68,6 @@ class Validator:
 
     def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], written: WrittenOut) -> None:
         self.program, self.wanted, self.written = program, wanted, written
-        self.operators, self.functions = operators_of(program), functions_of(program)
         terms, kinds = written.terms, {p.name: KIND_OF[p.dtype] for p in program.parameters}
         self.outputs = sum(len(values) for values in wanted.values())
         self.arguments: list[LaunchArray | LaunchScalar] = []
@@ -88,7 +86,7 @@ class Validator:
         shape = launch_shape(self.program.grid, self.program.block)
         try:
             kernel = kernel_of(ptx, entry)
-            known = recognised(kernel, self.operators, self.functions)
+            known = recognised(kernel, self.program)
             machine = PtxMachine(kernel, shape, [*self.arguments, *scalars], self.written.deferred, known)
             machine.run()
         except NotInterpreted as error:

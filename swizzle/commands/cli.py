@@ -26,7 +26,7 @@ from swizzle.commands.completion import (
     script,
 )
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
-from swizzle.commands.help import CACHE, CHECK, DOCTOR, OPERATOR, RUN, SOLVE, START
+from swizzle.commands.help import CACHE, CHECK, DOCTOR, OPERATOR, RUN, SCAN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.startup import work_begins
 from swizzle.solution.version import __version__
@@ -395,6 +395,28 @@ def doctor(context: click.Context, /, **options: Any) -> int:
         return printed(target, trust)
 
     return command.doctor(command.DoctorArguments(**options), printed, *context.obj)
+
+
+@cli.command("scan", epilog=SCAN, short_help="Make a device-wide scan of a serial loop.")
+@_sketch_arguments
+@click.option(
+    "-o",
+    "output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write NAME_scan.cuh, NAME_scan.cu and NAME_scan.json into DIR.",
+)
+@click.option("--emitted", is_flag=True, help="Compile the kernels, and validate their PTX for every length.")
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@_limits
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
+@click.pass_context
+def scan(context: click.Context, /, **options: Any) -> int:
+    """Make a scan of a serial loop, for arrays of any length, and check its kernels and their composition."""
+    from swizzle.commands import scan as command
+
+    work_begins()
+    return command.scan(command.ScanArguments(**options), *context.obj)
 
 
 @cli.command("cache", epilog=CACHE, short_help="Show or clear the cache of earlier answers.")

@@ -26,7 +26,7 @@ from symbolic.extensions import extension_names
 
 Shell = Literal["bash", "zsh", "fish"]
 SHELLS: Final[tuple[Shell, ...]] = ("bash", "zsh", "fish")
-ASKED: Final = {"operator": ("serial", "operator")}
+ASKED: Final = dict.fromkeys(("operator", "scan"), ("serial", "operator"))
 """The decorators of what a command is asked for, where that is no sketch."""
 MOST_BYTES: Final = 1 << 20
 MOST_VALUES: Final = 100
@@ -41,7 +41,8 @@ class Declaration(Struct, frozen=True):
 
 
 def complete_target(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete FILE, and FILE:SKETCH once the file is there; of `swizzle operator`, serial loops and operators."""
+    """Complete FILE, and FILE:SKETCH once the file is there; of `swizzle operator` and `scan`, serial loops and
+    operators."""
     path, colon, begun = incomplete.rpartition(":")
     file = path if colon and not Path(incomplete).exists() else incomplete
     if Path(file).suffix not in (".py", ".swz") or not Path(file).is_file():

@@ -86,3 +86,13 @@ Arguments are f16, bf16, f32, f64, i8 to i64, u8 to u64, with .out or .inout whe
 
 Exit status: 0 no conflicts, or mended, 1 conflicts that no layout of the families removes, 2 a mistake in what was
 given, 3 undecided: nothing is changed that is not proved, 70 a bug of swizzle."""
+
+
+SCAN: Final = """\b
+Examples:
+  swizzle scan runs.py:best_run                   make its scan, and check the kernels
+  swizzle scan runs.py:best_run -o out            write out/best_run_scan.cuh: kernels, and a host function scan()
+  swizzle scan runs.py:best_run --emitted         validate the compiled kernels too, for every length
+
+Exit status: 0 the scan is checked, 1 no operator was found, or a kernel is not right, 2 a mistake in what was given,
+3 undecided, 70 a bug of swizzle."""

@@ -57,7 +57,7 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
         check_folder(arguments.output)
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
         statuses = []
-        for given in _given(arguments):
+        for given in given_names(arguments.target, arguments.overrides, arguments.json_object):
             if isinstance(given, Serial):
                 found = operator_of(given.loop, arguments.domain)
             else:
@@ -83,9 +83,10 @@ def _written(found: Found, arguments: OperatorArguments) -> list[str]:
     return [str(path)]
 
 
-def _given(arguments: OperatorArguments) -> list[Given]:
-    path, selector = split_target(arguments.target)
-    everything = load_names(path, arguments.overrides)
+def given_names(target: str, overrides: Mapping[str, int], single: bool) -> list[Given]:
+    """Return the serial loops and operators that FILE[:NAME] names; one, where only a `single` one will do."""
+    path, selector = split_target(target)
+    everything = load_names(path, overrides)
     named = {name: each for name, each in everything.items() if isinstance(each, Given)}
     if not named:
         raise SwizzleError(
@@ -100,7 +101,7 @@ def _given(arguments: OperatorArguments) -> list[Given]:
             fix=near(selector, named) or f"write {path}:{next(iter(named))}",
         )
     chosen = list(named.values()) if selector is None else [named[selector]]
-    if arguments.json_object and len(chosen) > 1:
+    if single and len(chosen) > 1:
         raise SwizzleError(
             f"{path} holds {len(chosen)} serial loops and operators: {', '.join(named)}",
             expected="one, for one JSON object",

@@ -13,7 +13,7 @@ from typing_extensions import assert_never
 
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
-from swizzle.frontend.functions import read_function, read_where
+from swizzle.frontend.functions import read_function, read_where, read_words
 from swizzle.frontend.gathers import read_gather
 from swizzle.frontend.operators import BOOL, INDEX, Value
 from swizzle.frontend.resolve import MISSING, element_type
@@ -24,6 +24,7 @@ from swizzle.language.mathematics import data_function
 from swizzle.language.operators import Operator, known_names
 from swizzle.language.other_names import here
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
+from swizzle.language.words import WordsFunction
 from swizzle.specs.function import SequentialFunction
 from symbolic.algebra.functions import FUNCTIONS as FUNCTION_ROWS
 from symbolic.algebra.operator_laws import LAWS, Law
@@ -63,6 +64,14 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     place = reader.kernel.source.place(node)
     if isinstance(found, Operator):
         return _joined(reader, found.law, positional(reader, node, found.name, 2, 99), place)
+    if isinstance(found, WordsFunction):
+        values = _words(reader, node, found)
+        if len(values) != 1:
+            reader.mistake(
+                node, f"{ast.unparse(node.func)}(...) gives {len(values)} values", "one variable for each",
+                f"write {', '.join('abcdefgh'[: len(values)])} = {ast.unparse(node.func)}(...)",
+            )  # fmt: skip
+        return values[0]
     row = data_function(found)
     if row is not None:
         count = len(row.operands)
@@ -102,6 +111,13 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     reader.mistake(node, f"{name} is not a function", "a call of a function of the language")
 
 
+def _words(reader: ExpressionReader, node: ast.Call, function: WordsFunction) -> Sequence[Value]:
+    """Read a call of a function on words."""
+    count = len(function.operands)
+    nodes = positional(reader, node, function.name, count, count)
+    return read_words(reader, function, nodes, reader.kernel.source.place(node))
+
+
 def _joined(reader: ExpressionReader, law: Law, nodes: Sequence[ast.expr], place: Place) -> Value:
     """Read the operands of an operator that is called, and join them from the left."""
     return reduce(lambda a, b: operators.binary(law.name, a, b, place), [reader.value(node) for node in nodes])
@@ -115,6 +131,9 @@ def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value]
     if device is not None:
         assert reader.devices is not None
         return reader.devices.call(node, device) if reader.devices.gives_several(device) else None
+    found = reader.resolve(node.func)
+    if isinstance(found, WordsFunction):
+        return _words(reader, node, found) if len(found.values) > 1 else None
     name, _ = called(reader, node)
     if name not in ("cuda.grid", "cuda.gridsize"):
         return None

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
+from swizzle.language.words import WordsFunction
 from symbolic.algebra.functions import External, FunctionRow, where
 from symbolic.errors import Place
 from symbolic.ir.program import Apply, Const, DType, Expr
@@ -50,6 +51,20 @@ def _external(row: FunctionRow, own: External, values: Sequence[Value], place: P
         for value, kind, operand in zip(values, own.kinds, row.operands, strict=True)
     ]
     return Apply(row.name, tuple(operands), own.gives, place)
+
+
+def read_words(
+    reader: ExpressionReader, function: WordsFunction, nodes: Sequence[ast.expr], place: Place
+) -> tuple[Value, ...]:
+    """Read a call of a function on words, each of which has a type of its own; return its values."""
+    words = tuple(
+        operators.coerce(reader.value(node), dtype, f"{name} of `{function.name}`")
+        for node, dtype, name in zip(nodes, function.given, function.operands, strict=True)
+    )
+    return tuple(
+        words[each] if isinstance(each, int) else Apply(each.name, words, each.result, place)
+        for each in function.values
+    )
 
 
 def read_where(reader: ExpressionReader, nodes: Sequence[ast.expr], place: Place) -> Value:

@@ -22,6 +22,7 @@ from swizzle.language.element_types import ElementType
 from swizzle.language.mathematics import MathNamespace
 from swizzle.language.other_names import here
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
+from swizzle.language.words import ScanOperator
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
 from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Load, Unary, Var
@@ -131,7 +132,7 @@ class NameReader(Struct):
             return self.kernel.environment.get(self.spelled(node), MISSING)
         if isinstance(node, ast.Attribute):
             base = self.resolve(node.value)
-            if isinstance(base, (*NAMESPACES, MathNamespace, ModuleType)) and node.attr[0] != "_":
+            if isinstance(base, (*NAMESPACES, MathNamespace, ModuleType, ScanOperator)) and node.attr[0] != "_":
                 return getattr(base, node.attr, MISSING)
         return MISSING
 

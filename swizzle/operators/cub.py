@@ -16,6 +16,7 @@ from msgspec import Struct
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
+from swizzle.operators.types import computed_in
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import ONE, Expression, subexpressions, terms
 from symbolic.ir.program import DType
@@ -42,14 +43,14 @@ def cub(carrier: Carrier, head: Sequence[str]) -> str:
     Raises SwizzleError for a word that has no C type here, or may be an infinity that its type has not, and for
     operators that C has otherwise.
     """
-    _check(carrier)
+    check_printable(carrier)
     loop, words = carrier.loop, carrier.words
     members, arguments = c_names(words), c_names(loop.elements, taken=["words"])
     sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
     parameters = ", ".join(f"{C_TYPES[dtype]} {arguments[name]}" for name, dtype in loop.elements.items())
-    lift = _Printer(loop.elements, arguments.__getitem__)
-    combine = _Printer(sides, lambda name: f"{name[:2]}{members[name[2:]]}")
-    result = _Printer(words, lambda word: f"w.{members[word]}")
+    lift = Printer(loop.elements, arguments.__getitem__)
+    combine = Printer(sides, lambda name: f"{name[:2]}{members[name[2:]]}")
+    result = Printer(words, lambda word: f"w.{members[word]}")
     lines = [*(f"// {line}".rstrip() for line in head), "#pragma once", *HEADERS, ""]
     lines += [f"#ifndef {MARK}", "#ifdef __CUDACC__", f"#define {MARK} __host__ __device__ inline", "#else"]
     lines += [f"#define {MARK} inline", "#endif", "#endif", "", f"namespace {c_name(loop.name)}_operator {{", ""]
@@ -88,7 +89,8 @@ def _filled(texts: Mapping[str, str], indent: str) -> list[str]:
     return [f"{indent}Words words;", *assignments, f"{indent}return words;"]
 
 
-def _check(carrier: Carrier) -> None:
+def check_printable(carrier: Carrier) -> None:
+    """Raise SwizzleError for what texts do not have: types, infinities of integers, operators that C has otherwise."""
     loop, words = carrier.loop, carrier.words
     for name, dtype in {**loop.elements, **words}.items():
         if dtype not in C_TYPES:
@@ -113,18 +115,15 @@ def _check(carrier: Carrier) -> None:
                 )
 
 
-class _Printer(Struct, frozen=True):
+class Printer(Struct, frozen=True):
     """Expressions in C: every operand that is not alone stands in parentheses."""
 
     types: Mapping[str, DType]
     spelled: Callable[[str], str]
 
     def type_of(self, *some: Expression) -> DType:
-        """Return the type that numbers are computed in: the widest of their names, floating-point before all."""
-        if some[0].truth:
-            return BOOL
-        found = [self.types[name] for each in some for name in each.names if self.types[name] is not BOOL]
-        return max(found, key=lambda dtype: (dtype.is_float, dtype.value[1:]), default=DType.I32)
+        """Return the type that numbers are computed in."""
+        return computed_in(self.types, *some)
 
     def text(self, node: Expression, dtype: DType) -> str:
         """Return an expression as a number of a type, or a condition."""

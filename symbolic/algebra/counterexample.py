@@ -16,6 +16,7 @@ import numpy as np
 
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, on_arrays
 from symbolic.algebra.operator_laws import Law, limits
+from symbolic.algebra.word_functions import WordFunction
 from symbolic.ir.program import DType
 
 PAIRS: Final = 200
@@ -148,3 +149,34 @@ def _unlike_numpy(law: Law, dtype: DType) -> Iterator[str]:
     differs = first_difference(law, dtype, found.tolist())
     if differs:
         yield f"its NumPy meaning differs: {differs}"
+
+
+# ---- functions on words ------------------------------------------------------------------------------------------
+
+
+def word_columns(row: WordFunction) -> list[Lanes]:
+    """Return the words that a function on words is tried on: edge numbers in a random order, then random ones."""
+    rng, found = random.Random(row.symbol), list[Lanes]()
+    for place, dtype in enumerate(row.given):
+        some = edges(dtype)
+        numbers = [rng.choice(some) for _ in range(2 * PAIRS)]
+        numbers += [n for (n,) in samples(dtype, PAIRS * (place + 2), 1)[-PAIRS:]]
+        found.append(np.array(numbers, NUMPY_DTYPES[dtype]))
+    return found
+
+
+def first_word_difference(row: WordFunction, given: Sequence[Lanes], found: Lanes) -> str:
+    """Return for which words something gives another number than a function on words; '' for none."""
+    wanted = np.asarray(row.on_numbers(list(given)))
+    with np.errstate(all="ignore"):
+        if row.result.is_float:
+            scale = np.maximum.reduce([np.abs(wanted), np.ones(len(wanted)), *(np.abs(a) for a in given)])
+            slack = 4096 * float(np.finfo(wanted.dtype).eps) * scale
+            same = (np.abs(found - wanted) <= slack) | (found == wanted) | ~np.isfinite(wanted)
+        else:
+            same = found == wanted
+    if same.all():
+        return ""
+    at = int(np.argmin(same))
+    shown = ", ".join(f"{name} = {column[at]}" for name, column in zip(row.operands, given, strict=True))
+    return f"of {shown} it is {found[at]}, not {wanted[at]}"

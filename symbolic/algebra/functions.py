@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from symbolic.ir.program import DType, FunctionName
+from symbolic.ir.program import DType, FunctionName, OperatorName
 
 FLOATS: Final = frozenset({DType.F32, DType.F64})
 Build = Callable[..., Any]
@@ -70,6 +70,22 @@ def _numpy_name(dtype: DType) -> str:
     return f"{'int' if dtype.value[0] == 'i' else 'uint'}{dtype.value[1:]}"
 
 
+class Joined(Struct, frozen=True):
+    """Which word of an operator on words a function is: of `words` words that come first and as many that come behind.
+
+    `operator` is the operator's name with its law, whose order is a sequence.
+    """
+
+    operator: OperatorName
+    word: int
+    words: int
+
+    @property
+    def link(self) -> str:
+        """The operator of terms that are a sequence of parts and then one part more."""
+        return f"{self.operator}, and then"
+
+
 class FunctionRow(Struct, frozen=True):
     """A function on data. All arguments of a function of mathematics have the type of the result.
 
@@ -77,7 +93,8 @@ class FunctionRow(Struct, frozen=True):
     type, `numba` that for numba.cuda. `ulp` are the largest errors of `cuda` in units of the last place, from the CUDA
     C++ Programming Guide (Mathematical Functions). `lipschitz` bounds the slope; None where the function is monotone in
     each argument. `compares` is the comparison of a `where`, `array` what a `gather` reads, which has the extents
-    `shape`, `external` a function of the user's own. `shown` is how texts write a call, '' for `math.name(a, b)`.
+    `shape`, `external` a function of the user's own. `shown` is how texts write a call, '' for `math.name(a, b)`. A row
+    with `joined` is one word of an associative operator on several words (`symbolic.algebra.word_functions`).
     """
 
     symbol: str
@@ -94,6 +111,7 @@ class FunctionRow(Struct, frozen=True):
     external: External | None = None
     shown: str = ""
     types: frozenset[DType] = FLOATS
+    joined: Joined | None = None
 
     @property
     def name(self) -> FunctionName:

@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.exact import content, folded, is_finite, over
+from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import FunctionName
@@ -47,6 +48,7 @@ class Terms:
         self._constants: set[Term] = set()
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
         self._primitives: dict[Term, tuple[Term, Any]] = {}
+        self.words = JoinedWords(self)
         self.choices = Choices(self)
         self.one = self.const(1)
 
@@ -91,6 +93,8 @@ class Terms:
         if law is None:
             if op.startswith(WIDEN) and self._is_narrow(args[0]):
                 return args[0]
+            if isinstance(op, FunctionName) and op.row.joined is not None and len(args) > 1:
+                return self.words.apply(op, args)
             return self.choices.apply(op, *args) if is_choice(op) else self.intern(op, tuple(args))
         nodes, constants = self.nodes, self._constants
         if len(args) == 2:  # the common case, and one in which there is nothing to do
@@ -250,6 +254,8 @@ class Terms:
                 return str(float(args[0]) if isinstance(args[0], Fraction) else args[0])
             case "unwritten":
                 return "an unwritten cell"
+        if isinstance(op, FunctionName) and op.row.joined is not None:
+            return str(op.row.text([self.show(part) for part in self.words.parts(op, args[0])]))
         law = find_law(op)
         if law is not None and law.commutes:
             args = tuple(sorted(args, key=self.reading_order))

@@ -474,6 +474,13 @@ class Machine:
             return self._data(op, node, *operands)
         if all(isinstance(o, np.ndarray) for o in operands):
             return self.algebra.apply(op, operands, node.dtype)
+        if op.row.joined is not None:
+            raise SwizzleError(
+                f"the words that {op.row.joined.operator} combines depend on a hole",
+                place=node.place,
+                expected="an operator on words behind no hole: its kernels are checked, not searched",
+                fix="find the holes with an operator on one number, such as `+`, and write what they became",
+            )
         return Mapped(self._canonical().terms, op, operands, node.place)
 
     def _gather(self, node: Apply, mask: Vector) -> DataVector:

@@ -192,13 +192,16 @@ class _Conditions:
 
     def _with_step(self, axis: TiledAxis) -> TiledAxis:
         """Find where a block may be cut: the smallest step at which outputs inside depend on inputs inside only."""
-        needs: set[tuple[int, int]] = set()
-        for (name, local), term in self.base.items():
-            own = max(at // span.scale + 1 for at, span in self._along(axis, name, local))
-            for array, number in self.shared.elements(term):
-                index = index_of(number, len(self.tiling.spans[array]))
-                for at, span in self._along(axis, array, index):
-                    needs.add((own, (at - span.halo) // span.scale + 1))
+
+        def last(array: str, number: int) -> int:
+            index = index_of(number, len(self.tiling.spans[array]))
+            return max(((at - span.halo) // span.scale + 1 for at, span in self._along(axis, array, index)), default=0)
+
+        furthest = self.shared.greatest(self.base.values(), last)
+        needs = {
+            (max(at // span.scale + 1 for at, span in self._along(axis, name, local)), furthest[term])
+            for (name, local), term in self.base.items()
+        }
         for step in (d for d in range(1, axis.tile + 1) if axis.tile % d == 0):
             if all(-(-own // step) * step >= needed for own, needed in needs):
                 return replace(axis, step=step)

@@ -7,7 +7,7 @@ index in each dimension. So 'the same, shifted by three blocks' is equality of t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -123,6 +123,29 @@ class SharedTerms:
             elif op != "const":
                 waiting += [arg for arg in args if arg not in seen]
                 seen.update(args)
+
+    def greatest(self, asked: Iterable[Term], of: Callable[[str, int], int]) -> dict[Term, int]:
+        """Return the greatest number that `of` gives an input element in each term: of its array and its index's code.
+
+        Terms have more in common than not, so each is looked at once; 0 where a term has no elements.
+        """
+        found: dict[Term, int] = {}
+        waiting = list(asked)
+        while waiting:
+            term = waiting[-1]
+            if term in found:
+                waiting.pop()
+                continue
+            op, args = self.terms.nodes[term]
+            if op == "atom":
+                found[term] = of(*args)
+                continue
+            args = () if op == "const" else args
+            missing = [arg for arg in args if arg not in found]
+            waiting += missing
+            if not missing:
+                found[term] = max((found[arg] for arg in args), default=0)
+        return found
 
 
 def block_of(tiling: Tiling, name: str, index: Index) -> dict[Axis, int]:

@@ -1,0 +1,174 @@
+"""`swizzle scan`: from a serial loop to a device-wide scan, whose kernels and their composition are checked."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from msgspec import Struct, field
+
+from cuda_out.c.printer import CudaSource
+from cuda_out.compile.opaque import with_opaque_calls
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.ptx.validate import Validation
+from swizzle.commands.bounds import Bounds
+from swizzle.commands.emitted import NO_COMPILER
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.operator import STATUSES, as_json, given_names, report
+from swizzle.commands.sizes import sizes_to_try
+from swizzle.commands.target import FilledKernel
+from swizzle.commands.validator import SizesValidator
+from swizzle.device_scans.device import Checked, DeviceScan, device_scan
+from swizzle.device_scans.text import source_of, text_of
+from swizzle.emit.emitters import PTX_ARCH
+from swizzle.emit.files import check_folder, write_all
+from swizzle.operators import judged, operator_of
+from swizzle.operators.serial import Serial
+from swizzle.solution.version import __version__
+from swizzle.solution.words import count
+
+_VERDICTS: Final = {"equal": DONE, "different": NO, "unknown": UNDECIDED}
+
+
+class ScanArguments(Struct, frozen=True):
+    """`swizzle scan`."""
+
+    target: str
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    output: Path | None = None
+    emitted: bool = False
+    json_object: bool = False
+    quiet: bool = False
+    timeout: float | None = None
+    memory: int | None = None
+
+
+def scan(arguments: ScanArguments, out: TextIO, err: TextIO) -> int:
+    """Make scans of a file's serial loops, or by its operators, check their kernels, and write them."""
+    if arguments.output is not None:
+        check_folder(arguments.output)
+    with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
+        return max(
+            _scanned(given, arguments, out)
+            for given in given_names(arguments.target, arguments.overrides, arguments.json_object)
+        )
+
+
+def _scanned(given: Any, arguments: ScanArguments, out: TextIO) -> int:
+    started = time.perf_counter()
+    found = operator_of(given.loop) if isinstance(given, Serial) else judged(given)
+    if found.status != "proved":
+        details = {"scan": found.loop.name, "status": found.status, "operator": as_json(found), "files": []}
+        out.write(json.dumps(details, indent=2) + "\n" if arguments.json_object else report(found))
+        return STATUSES[found.status]
+    made = device_scan(found)
+    validations = _validated(made) if arguments.emitted else {}
+    status = max((_VERDICTS[each.verdict] for each in validations.values()), default=DONE)
+    if arguments.emitted and not validations:
+        status = UNDECIDED
+    details = _as_json(made, validations, arguments.emitted, time.perf_counter() - started)
+    files = _files(made, details) if arguments.output is not None and status == DONE else {}
+    paths = {arguments.output / name: text for name, text in files.items()} if arguments.output is not None else {}
+    write_all(paths)
+    details["files"] = [str(path) for path in paths]
+    if arguments.json_object:
+        out.write(json.dumps(details, indent=2) + "\n")
+    else:
+        out.write(_report(made, validations, arguments.emitted, details))
+    return status
+
+
+def _files(made: DeviceScan, details: Mapping[str, Any]) -> dict[str, str]:
+    head = [
+        f"{made.name}, a scan of any length, made by swizzle {__version__} from the serial loop {made.name}.",
+        "Each kernel was verified for all inputs against its specification, on words in order, at every length.",
+        "That their words fit together is proved for every length.",
+        f"The operator, found and proved ({made.found.domain_text}):",
+        *(f"  {line}" for line in made.found.source().splitlines()),
+    ]
+    return {
+        f"{made.name}_scan.json": json.dumps(details, indent=2) + "\n",
+        f"{made.name}_scan.cuh": text_of(made, head, "header"),
+        f"{made.name}_scan.cu": text_of(made, head),
+    }
+
+
+# ---- validation ---------------------------------------------------------------------------------------------------
+
+
+def _validated(made: DeviceScan) -> dict[str, Validation]:
+    """Validate the PTX of each kernel, for every block of every length."""
+    if not available_tools():
+        return {}
+    return {each.name: _validation(each, _source(made, each)) for each in made.distinct}
+
+
+def _source(made: DeviceScan, checked: Checked) -> CudaSource:
+    level, kind = next(key for key, each in made.kernels.items() if each is checked)
+    return source_of(made, level, kind)
+
+
+def _validation(checked: Checked, source: CudaSource) -> Validation:
+    filled = FilledKernel(checked.kernel.program, checked.spec, (), checked.tiling)
+    sizes = sizes_to_try(filled, source)[:1]  # the others are among the lengths that are proved at once
+    ptx = compile_to_ptx(with_opaque_calls(source.text), PTX_ARCH)
+    return SizesValidator(sizes, source.tiling).validate(ptx, source.entry)
+
+
+# ---- what is said -------------------------------------------------------------------------------------------------
+
+
+def _as_json(made: DeviceScan, validations: Mapping[str, Validation], emitted: bool, seconds: float) -> dict[str, Any]:
+    kernels = []
+    for each in made.distinct:
+        says: dict[str, Any] = {"name": each.name, "status": "verified", "outputs": each.outputs, "any_length": True}
+        if each.name in validations:
+            validation = validations[each.name]
+            says["ptx"] = {
+                "status": validation.verdict,
+                "every_length": validation.everywhere,
+                "findings": list(validation.findings),
+            }
+        kernels.append(says)
+    failed = emitted and any(each.verdict != "equal" for each in validations.values())
+    return {
+        "scan": made.name,
+        "status": "refuted" if failed else "unknown" if emitted and not validations else "proved",
+        "operator": as_json(made.found),
+        "arrays": {name: dtype.value for name, dtype in (*made.levels[0].given.items(), *made.levels[0].made.items())},
+        "kernels": kernels,
+        "composition": dict(made.composition),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _report(made: DeviceScan, validations: Mapping[str, Validation], emitted: bool, details: Mapping[str, Any]) -> str:
+    level = made.levels[0]
+    given = ", ".join(f"{name}: {dtype.value}" for name, dtype in level.given.items())
+    stored = ", ".join(f"{name}: {dtype.value}" for name, dtype in level.made.items())
+    words = count(len(made.operator.words), "word")
+    lines = [f"{made.name}: a scan of any length, {words}, {made.found.domain_text}, {details['seconds']:.2f} s"]
+    lines += [f"  arrays         {given} -> {stored}"]
+    for each in made.distinct:
+        said = f"verified for all inputs at every length ({count(each.outputs, 'output')} compared)"
+        if each.name in validations:
+            said += f"; {_told(validations[each.name])}"
+        lines.append(f"  {each.name}: {said}")
+    lines.append(f"  composition    {count(len(made.composition), 'claim')} on words, proved for every length")
+    if emitted and not validations:
+        lines.append(f"  {NO_COMPILER}")
+    elif not emitted:
+        lines.append("  PTX            not validated: --emitted compiles the kernels and does")
+    lines += [f"  written        {file}" for file in details["files"]]
+    return "\n".join([*lines, ""])
+
+
+def _told(validation: Validation) -> str:
+    if validation.verdict == "equal":
+        where = ", every block of every length" if validation.everywhere else ""
+        return f"PTX equal to its specification{where}"
+    return f"PTX {validation.verdict}: {'; '.join(validation.findings)}"

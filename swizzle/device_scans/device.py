@@ -1,0 +1,137 @@
+"""A device-wide scan: its kernels, checked, and how they are run on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from cuda_out.tiling.tiling import Tiling
+from swizzle.device_scans.kernels import KINDS, TILE, Kind, Level, PassKernel, kernel_of
+from swizzle.device_scans.operators import proved
+from swizzle.device_scans.plan import composition, launches
+from swizzle.emit.any_length.conditions import any_length
+from swizzle.emit.calling import call
+from swizzle.language.operators import Operator, TypedOperator
+from swizzle.language.words import ScanOperator
+from swizzle.operators import Found
+from swizzle.operators.rows import scan_operator_of
+from swizzle.operators.serial import Serial
+from swizzle.solution.solution import Solution
+from swizzle.specs.specification import Remembered
+from swizzle.specs.verify import explain_mismatch, verify
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.errors import SwizzleError
+
+
+class Checked(Struct, frozen=True, eq=False):
+    """A kernel that equals its specification, for all inputs and at every length; `outputs` were compared."""
+
+    kernel: PassKernel
+    tiling: Tiling
+    spec: Remembered
+    outputs: int
+    solution: Solution
+
+    @property
+    def name(self) -> str:
+        return self.kernel.program.name
+
+
+class DeviceScan(Struct, frozen=True, eq=False):
+    """A scan of any length: call it on the arrays of elements, then on those for the results, which it fills.
+
+    `y[i]` becomes what the serial loop returns after elements 0 to i. All arrays are NumPy's, or all on a GPU.
+    """
+
+    found: Found
+    operator: ScanOperator
+    levels: tuple[Level, ...]
+    kernels: Mapping[tuple[bool, Kind], Checked]
+    composition: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+    @property
+    def distinct(self) -> tuple[Checked, ...]:
+        """The kernels, each once: where elements are words, those of elements are those of words."""
+        return tuple(dict.fromkeys(self.kernels.values()))
+
+    def __call__(self, *arrays: Any, stream: Any = None) -> None:
+        """Scan arrays of one length, in the order of the loop's elements and its results.
+
+        Raises SwizzleError for arrays that do not fit.
+        """
+        level = self.levels[0]
+        names = [*level.given, *level.made]
+        if len(arrays) != len(names):
+            raise SwizzleError(
+                f"{self.name} is called with {len(arrays)} array{'s' * (len(arrays) != 1)}",
+                expected=f"{len(names)}, in this order: {', '.join(names)}",
+            )
+        lengths = [tuple(array.shape) for array in arrays]
+        if len(set(lengths)) > 1 or len(lengths[0]) != 1:
+            shown = ", ".join(f"{name} {shape}" for name, shape in zip(names, lengths, strict=True))
+            raise SwizzleError(f"{self.name} is called with {shown}", expected="arrays of one length, each in one row")
+        count = len(level.given)
+        self._run(level, arrays[:count], arrays[count:], lengths[0][0], stream)
+
+    def _run(self, level: Level, given: Sequence[Any], made: Sequence[Any], n: int, stream: Any) -> None:
+        def launched(kind: Kind, *some: Any) -> None:
+            call(self.kernels[level.lifts, kind].solution, some, stream)
+
+        if n == 0:
+            return
+        if n <= TILE:
+            launched("first", *given, *made)
+            return
+        totals, first, rest, tail = launches(n)
+        total, before = (self._words(totals.length, given[0]) for _ in range(2))
+        launched("totals", *(array[: totals.length * TILE] for array in given), *total)
+        self._run(self.levels[-1], total, before, totals.length, stream)
+        launched("first", *(array[: first.length] for array in (*given, *made)))
+        for each in (rest, tail):
+            if each.length:
+                of = TILE if each.kind == "rest" else 1
+                some = [array[each.at : each.at + each.length * of] for array in (*given, *made)]
+                words = [word[each.before : each.before + (each.length if of > 1 else 1)] for word in before]
+                launched(each.kind, *some[: len(given)], *words, *some[len(given) :])
+
+    def _words(self, count: int, like: Any) -> list[Any]:
+        """Return arrays for words, where the given one is."""
+        dtypes = [NUMPY_DTYPES[dtype] for dtype in self.operator.words.values()]
+        if isinstance(like, np.ndarray):
+            return [np.empty(count, dtype) for dtype in dtypes]
+        from numba import cuda
+
+        return [cuda.device_array(count, dtype) for dtype in dtypes]
+
+
+def device_scan(given: Serial | TypedOperator | Operator | Found) -> DeviceScan:
+    """Make a scan of a serial loop, or by an operator, and check its kernels: for all inputs, at every length.
+
+    Raises SwizzleError where no operator of the loop is proved, or its words cannot be printed.
+    """
+    found = proved(given)
+    operator = scan_operator_of(found.with_identity)
+    elements, words = Level.of_elements(operator), Level.of_words(operator)
+    levels = (elements,) if elements.plain else (elements, words)
+    kernels = {(level.lifts, kind): checked(kernel_of(level, kind)) for level in levels for kind in KINDS}
+    verdicts = composition()
+    assert set(verdicts.values()) == {"proved"}, f"the words of a scan's kernels do not fit together: {verdicts}"
+    return DeviceScan(found, operator, levels, kernels, verdicts)
+
+
+def checked(kernel: PassKernel) -> Checked:
+    """Verify a kernel for all inputs and at every length; what fails is a bug of ours."""
+    spec = Remembered(kernel.spec)
+    verdict = verify(kernel.program, spec)
+    assert verdict.equal, explain_mismatch(kernel.program, kernel.spec)
+    tiling = any_length(kernel.program, spec)
+    assert isinstance(tiling, Tiling), str(tiling)
+    solution = Solution(kernel.program, (), {}, None, None, {"sizes": tiling})
+    return Checked(kernel, tiling, spec, verdict.elements, solution)

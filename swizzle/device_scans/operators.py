@@ -1,0 +1,34 @@
+"""From a serial loop, or an operator, to the operator on words that sketches use: found, and proved."""
+
+from __future__ import annotations
+
+from swizzle.language.operators import Operator, TypedOperator
+from swizzle.language.words import ScanOperator
+from swizzle.operators import Found, judged, operator_of
+from swizzle.operators.rows import scan_operator_of
+from swizzle.operators.serial import Serial
+from symbolic.errors import SwizzleError
+
+
+def scan_operator(given: Serial | TypedOperator | Operator | Found) -> ScanOperator:
+    """Return the operator of a serial loop, or of what `@operator` made, for kernels and specifications.
+
+    It has functions `lift`, `combine` and `result`, which take words one by one and give one, or a tuple. Raises
+    SwizzleError where no operator is proved, or its words are none of kernels.
+    """
+    return scan_operator_of(proved(given).with_identity)
+
+
+def proved(given: Serial | TypedOperator | Operator | Found) -> Found:
+    """Return what was found of a loop, or judged of an operator; raises SwizzleError unless it is proved."""
+    found = (
+        given if isinstance(given, Found) else operator_of(given.loop) if isinstance(given, Serial) else judged(given)
+    )
+    if found.status != "proved":
+        raise SwizzleError(
+            f"no operator of {found.loop.name} is proved: {found.witness or found.status}",
+            place=found.loop.place,
+            expected="a loop with an associative operator, as a scan goes through its input in parts",
+            fix=f"see `swizzle operator`: {found.next_step}",
+        )
+    return found

@@ -1,0 +1,98 @@
+"""A scan as CUDA C++: its kernels, each as any kernel is printed, and the host functions that launch them.
+
+`scratch_bytes(n)` says how much device memory `scan` needs, which allocates none and waits for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from cuda_out.c.identifiers import c_name, c_names
+from cuda_out.c.printer import CudaSource
+from cuda_out.c.types import C_TYPE
+from swizzle.device_scans.device import DeviceScan
+from swizzle.device_scans.kernels import TILE, Level
+from swizzle.emit.emitters import cuda_source
+
+ROOM: Final = 256
+"""Arrays in scratch memory begin at multiples of so many bytes."""
+
+
+def source_of(scan: DeviceScan, lifts: bool, kind: str, form: Literal["cu", "header"] = "cu") -> CudaSource:
+    """Return the printed text of one of a scan's kernels."""
+    checked = scan.kernels[lifts, kind]  # type: ignore[index]
+    return cuda_source(checked.kernel.program, (), checked.tiling, form=form)
+
+
+def text_of(scan: DeviceScan, head: Sequence[str], form: Literal["cu", "header"] = "cu") -> str:
+    """Return a scan as one file; `head` are the lines of its first comment."""
+    lines = ["// SPDX-License-Identifier: MIT-0", *(f"// {line}".rstrip() for line in head)]
+    lines += ["#pragma once"] if form == "header" else []
+    for checked in scan.distinct:
+        printed = cuda_source(checked.kernel.program, (), checked.tiling, form=form).text.splitlines()
+        lines += [line for line in printed if line not in ("// SPDX-License-Identifier: MIT-0", "#pragma once")]
+    return "\n".join([*lines, "", *_host(scan), ""])
+
+
+def _host(scan: DeviceScan) -> Iterator[str]:
+    words = [C_TYPE[dtype] for dtype in scan.operator.words.values()]
+    room = " + ".join(f"2 * room(n, sizeof({kind}))" for kind in words)
+    yield f"namespace swizzle_{c_name(scan.name)} {{"
+    yield from ("", "#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)")
+    yield f"/// Elements that one block scans; so many are behind each total.\nconstexpr long long part = {TILE};"
+    yield "/// Bytes of an array in scratch memory."
+    yield "inline size_t room(long long count, size_t size) {"
+    yield f"  return (size_t(count) * size + {ROOM - 1}) / {ROOM} * {ROOM};\n}}"
+    yield "/// Bytes of device memory that scan() needs for n elements: the totals of parts, and their scans."
+    yield "inline size_t scratch_bytes(long long n) {"
+    yield "  size_t bytes = 0;"
+    yield "  while (n > part) {\n    n = (n - 1) / part;"
+    yield f"    bytes += {room};\n  }}\n  return bytes;\n}}"
+    if len(scan.levels) > 1:
+        yield from _level(scan, scan.levels[1], "scan_words")
+    yield from _level(scan, scan.levels[0], "scan")
+    yield from ("#endif", "", f"}}  // namespace swizzle_{c_name(scan.name)}")
+
+
+def _level(scan: DeviceScan, level: Level, name: str) -> Iterator[str]:
+    """Yield the host function of a level, which is `launches` in C++ (`swizzle.device_scans.plan`)."""
+    arrays = c_names([*level.given, *level.made], taken=["n", "part", "parts", "left", "scratch", "stream", "error"])
+    words = [C_TYPE[dtype] for dtype in scan.operator.words.values()]
+    given, made = [arrays[each] for each in level.given], [arrays[each] for each in level.made]
+    total, before = ([f"{prefix}{place}_" for place in range(len(words))] for prefix in ("total", "before"))
+
+    def moved(names: Sequence[str], by: str) -> list[str]:
+        return [f"{each} + {by}" for each in names]
+
+    def launch(kind: str, *arguments: str) -> str:
+        source = source_of(scan, level.lifts, kind)
+        return f"{source.namespace}::{source.launcher}({', '.join([*arguments, 'stream'])})"
+
+    if level.lifts:
+        yield f"/// Scans n elements: {', '.join(made)}[i] is what the loop returns after elements 0 to i."
+        yield "/// All are device pointers, to arrays apart from each other; scratch has scratch_bytes(n) bytes."
+    parameters = [f"const {C_TYPE[dtype]}* {arrays[each]}" for each, dtype in level.given.items()]
+    parameters += [f"{C_TYPE[dtype]}* {arrays[each]}" for each, dtype in level.made.items()]
+    parameters += ["long long n", "void* scratch", "cudaStream_t stream = nullptr"]
+    yield f"inline cudaError_t {name}({', '.join(parameters)}) {{"
+    yield "  if (n < 0) return cudaErrorInvalidValue;"
+    yield f"  if (n <= part) return {launch('first', *given, *made, 'n')};"
+    yield "  const long long totals = (n - 1) / part, rest = n / part - 1, left = n % part;"
+    yield "  char* next = static_cast<char*>(scratch);"
+    for some in (total, before):
+        for each, kind in zip(some, words, strict=True):
+            yield f"  {kind}* const {each} = reinterpret_cast<{kind}*>(next);"
+            yield f"  next += room(totals, sizeof({kind}));"
+    yield f"  cudaError_t error = {launch('totals', *given, *total, 'totals')};"
+    deeper = "scan_words" if len(scan.levels) > 1 else "scan"
+    inner = ", ".join([*total, *before, "totals", "next", "stream"])
+    yield f"  if (error == cudaSuccess) error = {deeper}({inner});"
+    yield f"  if (error == cudaSuccess) error = {launch('first', *given, *made, 'part')};"
+    at = "part"
+    inner = launch("rest", *moved(given, at), *before, *moved(made, at), "rest")
+    yield f"  if (error == cudaSuccess && rest > 0) error = {inner};"
+    at = "(n - left)"
+    inner = launch("tail", *moved(given, at), *moved(before, "rest"), *moved(made, at), "left")
+    yield f"  if (error == cudaSuccess && left > 0) error = {inner};"
+    yield "  return error;\n}"

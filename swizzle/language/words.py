@@ -1,0 +1,72 @@
+"""Operators on words in sketches: `lift`, `combine` and `result` of an operator that was found and proved.
+
+    best = scan_operator(best_run)
+    here, most = best.combine(here_a, most_a, here_b, most_b)
+
+In a kernel and in a specification alike, each takes its words one by one and gives one value, or a tuple of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from symbolic.algebra.functions import applied
+from symbolic.algebra.word_functions import WordFunction
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType
+
+
+class WordsFunction(Struct, frozen=True, eq=False):
+    """A function from words to words. Each of its values is a row, or the number of the argument that it is."""
+
+    name: str
+    operands: tuple[str, ...]
+    given: tuple[DType, ...]
+    values: tuple[WordFunction | int, ...]
+
+    @property
+    def types(self) -> tuple[DType, ...]:
+        """The types of its values."""
+        return tuple(self.given[each] if isinstance(each, int) else each.result for each in self.values)
+
+    def __call__(self, *words: Any) -> Any:
+        """Apply the function to numbers, NumPy's arrays or data."""
+        if len(words) != len(self.operands):
+            raise SwizzleError(
+                f"{self.name} with {len(words)} argument{'s' * (len(words) != 1)}",
+                expected=f"{self.name}({', '.join(self.operands)})",
+            )
+        found = tuple(words[each] if isinstance(each, int) else applied(each, list(words)) for each in self.values)
+        return found[0] if len(found) == 1 else found
+
+
+class ScanOperator(Struct, frozen=True, eq=False):
+    """An associative operator on words, whose laws are proved.
+
+    `lift` makes the words of one element, `combine` of the words of two parts those of both, the one that comes first
+    on the left, and `result` what is wanted of words. `elements` and `words` are the types of data by name; conditions
+    are `i32`, 0 or 1.
+    """
+
+    name: str
+    elements: dict[str, DType]
+    words: dict[str, DType]
+    lift: WordsFunction
+    combine: WordsFunction
+    result: WordsFunction
+
+    def scan(self, *arrays: Sequence[Any]) -> list[Any]:
+        """Return the words of each part of arrays that begins with their first elements, one list of words for each."""
+        found: list[Any] = []
+        for row in zip(*arrays, strict=True):
+            words = self.several(self.lift(*row))
+            found.append(words if not found else self.several(self.combine(*found[-1], *words)))
+        return found
+
+    @staticmethod
+    def several(value: Any) -> tuple[Any, ...]:
+        """Return one value or a tuple as a tuple."""
+        return value if isinstance(value, tuple) else (value,)

@@ -1,0 +1,62 @@
+"""Expressions on NumPy's arrays, as printed texts compute them: each in the type of the word that it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+
+from swizzle.operators.loop import BOOL
+from swizzle.operators.types import computed_in
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.operator_laws import wrapped
+from symbolic.expressions.expression import ONE, Expression, terms
+from symbolic.ir.program import DType
+
+_FOLD: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "max": lambda a, b: np.where(a < b, b, a), "min": lambda a, b: np.where(b < a, b, a), "*": np.multiply,
+    "and": np.logical_and, "or": np.logical_or,
+    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "/": np.divide,
+}  # fmt: skip
+_COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"<": np.less, "<=": np.less_equal, "==": np.equal}
+_ALONE: Final[Mapping[str, Callable[[Any], Any]]] = {"not": np.logical_not, "exp": np.exp, "log": np.log}
+
+
+def on_arrays(expression: Expression, dtype: DType, values: Mapping[str, Any], types: Mapping[str, DType]) -> Any:
+    """Return an expression of arrays in a type; conditions are any numbers that are not 0."""
+
+    def value(node: Expression, kind: DType) -> Any:
+        match node.operator:
+            case "constant":
+                return _constant(node.value, kind)
+            case "name" if types[node.value] is BOOL:
+                return np.asarray(values[node.value]) != 0
+            case "name":
+                return np.asarray(values[node.value]).astype(NUMPY_DTYPES[kind])
+            case "select":
+                condition, yes, no = node.arguments
+                return np.where(value(condition, BOOL), value(yes, kind), value(no, kind))
+            case "+":
+                parts = [
+                    _constant(number, kind) if what is ONE else _constant(number, kind) * value(what, kind)
+                    for number, what in terms(node)
+                ]
+                return reduce(np.add, parts)
+            case "<" | "<=" | "==":
+                compared = computed_in(types, *node.arguments)
+                return _COMPARE[node.operator](*(value(each, compared) for each in node.arguments))
+            case "not" | "exp" | "log":
+                return _ALONE[node.operator](value(node.arguments[0], kind))
+            case _:
+                return reduce(_FOLD[node.operator], (value(each, kind) for each in node.arguments))
+
+    found = value(expression, dtype)
+    return np.asarray(found).astype(NUMPY_DTYPES[DType.I32 if dtype is BOOL else dtype])[()]
+
+
+def _constant(value: Any, dtype: DType) -> Any:
+    if dtype is BOOL or dtype.is_float:
+        return np.asarray(bool(value) if dtype is BOOL else float(value), NUMPY_DTYPES[dtype])[()]
+    return np.asarray(wrapped(int(value), dtype), NUMPY_DTYPES[dtype])[()]

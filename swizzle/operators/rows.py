@@ -1,0 +1,93 @@
+"""An operator on words as sketches and kernels have it: functions on words, made of what was found and proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from cuda_out.c.identifiers import c_name, c_names
+from swizzle.language.words import ScanOperator, WordsFunction
+from swizzle.operators.carrier import Carrier
+from swizzle.operators.cub import Printer, check_printable
+from swizzle.operators.loop import BOOL
+from swizzle.operators.on_arrays import on_arrays
+from swizzle.operators.types import as_data, computed_in
+from symbolic.algebra.functions import Joined
+from symbolic.algebra.operator_laws import Law
+from symbolic.algebra.word_functions import WordFunction
+from symbolic.expressions.expression import Expression
+from symbolic.ir.program import DType
+
+
+def scan_operator_of(carrier: Carrier) -> ScanOperator:
+    """Return a proved operator for sketches and kernels.
+
+    Raises SwizzleError for words that printed texts do not have (`check_printable`).
+    """
+    check_printable(carrier)
+    name, words = carrier.loop.name, carrier.words
+    law = Law(name, partial(_joined_by_words, carrier), "sequence", infix=False, own=True)
+    sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
+    results = {f"value{place}": value for place, value in enumerate(carrier.result)}
+    return ScanOperator(
+        name,
+        {element: as_data(dtype) for element, dtype in carrier.loop.elements.items()},
+        {word: as_data(dtype) for word, dtype in words.items()},
+        _function(name, "lift", carrier.loop.elements, words, carrier.lift),
+        _function(name, "combine", sides, words, carrier.combine, law),
+        _function(name, "result", words, {each: computed_in(words, made) for each, made in results.items()}, results),
+    )
+
+
+def _joined_by_words(carrier: Carrier, a: Any, b: Any) -> Any:
+    """Tell operators apart that have one name: no two carriers give the same fold."""
+    raise AssertionError("the words of two parts are combined word by word")
+
+
+def _function(
+    name: str, part: str, given: Mapping[str, DType], made: Mapping[str, DType], values: Mapping[str, Expression],
+    law: Law | None = None,
+) -> WordsFunction:  # fmt: skip
+    spelled = c_names([_flat(each) for each in given])
+    names = {each: spelled[_flat(each)] for each in given}
+    rows: list[WordFunction | int] = []
+    for place, (word, dtype) in enumerate(made.items()):
+        value = values[word]
+        if law is None and value.operator == "name" and given[value.value] is dtype:
+            rows.append(list(given).index(value.value))
+            continue
+        symbol = f"{name}.{part}" if len(made) == 1 else f"{name}.{part}.{word}"
+        body = _body(value, dtype, given, names)
+        found = c_name(symbol.replace(".", "_"))
+        rows.append(
+            WordFunction(
+                symbol, tuple(names.values()), _on_numbers(value, dtype, given), {as_data(dtype): found},
+                types=frozenset({as_data(dtype)}),
+                joined=None if law is None else Joined(law.name, place, len(made)),
+                given=tuple(map(as_data, given.values())), result=as_data(dtype), spelled=found, body=body,
+                helpers=tuple(each for each in ("greater", "lesser") if f"{each}<" in body),
+            )
+        )  # fmt: skip
+    return WordsFunction(f"{name}.{part}", tuple(names.values()), tuple(map(as_data, given.values())), tuple(rows))
+
+
+def _flat(name: str) -> str:
+    """Return a name without its dot: `a_here` of `a.here`."""
+    return name.replace(".", "_")
+
+
+def _body(value: Expression, dtype: DType, given: Mapping[str, DType], names: Mapping[str, str]) -> str:
+    def spelled(name: str) -> str:
+        return f"({names[name]} != 0)" if given[name] is BOOL else names[name]
+
+    text = Printer(given, spelled).text(value, dtype)
+    return f"{text} ? 1 : 0" if dtype is BOOL else text
+
+
+def _on_numbers(value: Expression, dtype: DType, given: Mapping[str, DType]) -> Callable[..., Any]:
+    return partial(_applied, value, dtype, given)
+
+
+def _applied(value: Expression, dtype: DType, given: Mapping[str, DType], *words: Any) -> Any:
+    return on_arrays(value, dtype, dict(zip(given, words, strict=True)), given)

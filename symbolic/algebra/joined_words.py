@@ -1,0 +1,65 @@
+"""Terms of operators on several words: what is noted is the sequence of parts, and not how they were grouped.
+
+A *part* is some words. A sequence is a part, or a sequence and then a part: what begins alike is the same term. One
+word of a sequence is a term over it; all words of one, in their places, are it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+from symbolic.ir.program import FunctionName
+
+Term: TypeAlias = int
+
+
+class _Table(Protocol):
+    """The table of terms."""
+
+    nodes: list[tuple[str, tuple[Any, ...]]]
+
+    def intern(self, op: str, args: tuple[Any, ...], /) -> Term: ...
+
+
+class JoinedWords:
+    """The sequences in a table of terms."""
+
+    def __init__(self, terms: _Table) -> None:
+        self.terms = terms
+        self._known: dict[str, dict[tuple[Term, Term], Term]] = {}
+
+    def apply(self, op: FunctionName, args: Sequence[Term]) -> Term:
+        """Return one word of what an operator makes of the words of two parts."""
+        count, link = op.row.joined.words, op.row.joined.link
+        first, then = self._sequence(op, args[:count]), self._sequence(op, args[count:])
+        known = self._known.setdefault(link, {})
+        if (first, then) not in known:
+            whole = first
+            for part in self.parts(op, then):
+                whole = self.terms.intern(link, (whole, part))
+            known[first, then] = whole
+        return self.terms.intern(op, (known[first, then],))
+
+    def parts(self, op: FunctionName, sequence: Term) -> list[Term]:
+        """Return the parts of a sequence in their order."""
+        found, link = [], op.row.joined.link
+        while self.terms.nodes[sequence][0] == link:
+            sequence, part = self.terms.nodes[sequence][1]
+            found.append(part)
+        return [sequence, *reversed(found)]
+
+    def part(self, words: Sequence[Term]) -> Term:
+        """Return the words of one part as an item of a sequence."""
+        return words[0] if len(words) == 1 else self.terms.intern("words", tuple(words))
+
+    def _sequence(self, op: FunctionName, words: Sequence[Term]) -> Term:
+        """Return the sequence of which these are the words, all of them and in their places; else a part by itself."""
+        found: set[Term] = set()
+        for place, word in enumerate(words):
+            made_by, args = self.terms.nodes[word]
+            own = made_by.row.joined if isinstance(made_by, FunctionName) else None
+            if own is None or own.word != place or own.operator != op.row.joined.operator:
+                return self.part(words)
+            found.add(args[0])
+        return found.pop() if len(found) == 1 else self.part(words)
