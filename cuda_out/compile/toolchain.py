@@ -208,7 +208,8 @@ def include_directories() -> list[str]:
             candidates.insert(0, Path(found))
     except (ImportError, AttributeError):  # not installed, or older than that function
         pass
-    return [str(folder) for folder in candidates if (folder / "cuda_fp16.h").is_file()][:1]
+    found = [folder for folder in candidates if (folder / "cuda_fp16.h").is_file()][:1]
+    return [str(part) for folder in found for part in (folder, folder / "cccl") if part.is_dir()]
 
 
 def _check_arch(arch: str) -> None:

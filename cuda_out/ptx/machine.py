@@ -9,6 +9,7 @@ shuffle all lanes that its mask names must meet, at a barrier all threads of the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import gcd
 from typing import Any, Final
 
 import numpy as np
@@ -98,10 +99,8 @@ class PtxMachine:
         if sum(array.size == 0 for array in kernel.arrays) > 1:
             raise NotInterpreted("two arrays whose size the launch gives, which are one place")
         for array in arrays:
-            size = cell[array.space]
+            size = gcd(cell[array.space], array.size or 1)
             data = None if array.data is None else np.frombuffer(array.data, f"u{size}").astype(np.uint64)
-            if array.size % size:
-                raise NotInterpreted(f"{array.name}, {array.size} bytes accessed by {size}")
             writable = array.space not in ("const", "global")
             region = self.memory.add(array.name, array.space, array.size, size, data, None, writable)
             self.registers.symbols[array.name] = region.base

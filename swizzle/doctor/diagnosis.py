@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct, field
@@ -13,7 +14,7 @@ from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.doctor.accesses import LineAccess, by_line, of_array
 from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
 from swizzle.doctor.mends import Asking, Mend, Tile, asking, mends
-from swizzle.doctor.patch import patched, tiles_of
+from swizzle.doctor.patch import patched, questions, tiles_of
 from swizzle.doctor.proof import why_not
 from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of
 from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, named
@@ -108,14 +109,12 @@ class Doctor:
         self.arguments = arguments_of(text, self.kernel, args)
         self.flags = launch, said
 
-    def _source(self, text: CudaText) -> str:
+    def _source(self, text: CudaText, added: Sequence[tuple[int, str]] = ()) -> str:
         """Return what is compiled of a text: this kernel and what is for the GPU, with an instance of a template."""
         kernel, _ = chosen_kernel(text, self.kernel.name)
-        source = text.for_device(kernel)
-        if self.instance:
-            name = f"{kernel.name}{self.instance}"
-            source = f"{source[: kernel.end]} template __global__ decltype({name}) {name};{source[kernel.end :]}"
-        return source
+        name = f"{kernel.name}{self.instance}"
+        instance = [(kernel.end, f" template __global__ decltype({name}) {name};")] if self.instance else []
+        return text.for_device(kernel, [*added, *instance])
 
     def diagnose(self) -> Diagnosis:
         """Run the kernel, look for conflicts, and mend them. Raises SwizzleError where the launch does not fit."""
@@ -162,10 +161,17 @@ class Doctor:
 
     def _arrays(self, ran: Ran, accesses: Sequence[LineAccess]) -> list[ArrayFindings]:
         regions = list(dict.fromkeys(each.array for each in accesses if each.space == "shared"))
-        declared = [array for array in self.text.shared_arrays() if array.dims]
+        others = [each for each in self.text.kernels() if each.begin != self.kernel.begin]
+        declared = [
+            array
+            for array in self.text.shared_arrays()
+            if array.dims and not any(each.begin <= array.at < each.end for each in others)
+        ]
         tiles: dict[SharedArray, Tile] = {}
         if any(sum(a.passes() - len(a.phases()) for a in of_array(accesses, region)) for region in regions):
-            tiles = tiles_of(self.text, self._source(self.text), declared, self.launch.dynamic)
+            with suppress(SwizzleError):  # where the question does not compile, there is no answer
+                answers = compiled(self.text, self._source(self.text, questions(declared, self.kernel)))
+                tiles = tiles_of(answers, declared, self.launch.dynamic)
         sizes = {region.name: region.size for region in ran.machine.memory.regions}
         found = []
         for region in regions:
@@ -207,7 +213,7 @@ class Doctor:
 
         Where a run is short, the other mends are proved as well; nothing rests on them.
         """
-        all_of_them = sum(len(each.threads) for each in ran.seen) <= SHORT
+        all_of_them = sum(len(each.threads) for each in ran.seen) <= SHORT and not self.text.is_slow_to_compile
         texts: dict[str, str] = {}
         for each in wrong:
             for mend in each.mends:

@@ -221,7 +221,7 @@ def arguments_of(text: CudaText, kernel: CudaKernel, words: str | None) -> list[
 def _argument(word: str, parameter: SpelledParameter, name: str, kernel: CudaKernel) -> GivenArgument:
     own, pointer, _ = spelled(parameter)
     array, number = _ARRAY.fullmatch(word), _NUMBER.fullmatch(word)
-    example = example_of(CudaKernel("", 0, 0, 0, (parameter,), False))
+    example = example_of(CudaKernel("", 0, 0, 0, 0, (parameter,), False))
     if number and not pointer:
         kind = number[1] or own or "i32"
         if kind in KINDS and not kind.startswith(("f", "b")):

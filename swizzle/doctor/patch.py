@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from cuda_out.compile.toolchain import CompileError, compile_to_ptx
 from swizzle.doctor.mends import Mend, Tile, elements_of, is_pitch
-from swizzle.doctor.run import ARCHITECTURES
-from swizzle.doctor.text import CudaText, SharedArray, replaced
+from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, replaced
 from swizzle.layouts.steps import Pad
 
 
@@ -73,25 +71,20 @@ def difference(text: CudaText, new: str, name: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def tiles_of(text: CudaText, source: str, arrays: list[SharedArray], dynamic: int) -> dict[SharedArray, Tile]:
-    """Return the extents of arrays and the bytes of their elements, as the compiler has them.
-
-    They are asked for in a text of its own, which is not run. Arrays that it does not answer for are left out.
-    """
+def questions(arrays: Sequence[SharedArray], kernel: CudaKernel) -> list[tuple[int, str]]:
+    """Return what makes a compiler say the sizes of arrays, in comments of its PTX: texts to be added at offsets."""
     asked = []
     for number, array in enumerate(arrays):
-        inside = array.statement[1] if array.owner else text.code.find("{", text.code.find(")", array.scope[0])) + 1
         parts = [f"sizeof({array.name}{'[0]' * k})" for k in range(array.dynamic, len(array.dims) + 1)]
         operands = ", ".join(f'"n"((int){each})' for each in parts)
         words = " ".join(f"%{k}" for k in range(len(parts)))
-        asked.append((inside, inside, f' asm volatile("// swizzle {number} {words}" :: {operands});'))
-    ptx = ""
-    for architecture in ARCHITECTURES:
-        try:
-            ptx = compile_to_ptx(replaced(source, asked), architecture)
-            break
-        except CompileError:
-            continue
+        at = array.statement[1] if array.owner else kernel.body
+        asked.append((at, f' asm volatile("// swizzle {number} {words}" :: {operands});'))
+    return asked
+
+
+def tiles_of(ptx: str, arrays: Sequence[SharedArray], dynamic: int) -> dict[SharedArray, Tile]:
+    """Return the extents of arrays and the bytes of their elements, as a compiler answered; without it, none."""
     found: dict[SharedArray, Tile] = {}
     for line in re.findall(r"// swizzle ([\d ]+)", ptx):
         number, *sizes = (int(word) for word in line.split())

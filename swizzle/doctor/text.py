@@ -20,8 +20,8 @@ _HIDDEN: Final = re.compile(
     re.S,
 )
 _DIRECTIVE: Final = re.compile(r"^[ \t]*(?:\#|%:|\?\?=)(?:[^\n\\]|\\(?:[ \t\r]*\n)?)*", re.M)
-_READ: Final = frozenset(
-    ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "mma.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h")
+_READ: Final = re.compile(
+    r"<(?:cuda_(?:fp16|bf16|fp8|pipeline|pipeline_primitives)|mma|math_constants|cooperative_groups(?:/\w+)?)\.h>"
 )
 """The headers of CUDA that are read; they are the compiler's own."""
 _INTEGERS: Final = (
@@ -31,7 +31,7 @@ _INTEGERS: Final = (
 )
 _KEPT: Final = re.compile(
     r"\b(?:__device__|__constant__|__shared__|__global__|__managed__|typedef|using|struct|class|union|enum|template"
-    r"|constexpr|const|static_assert|extern)\b"
+    r"|constexpr|static_assert|extern|namespace)\b|\bconst\b[^*&]*="
 )
 _TYPE: Final = re.compile(r"\s*(?:template\s*<[^{}]*>\s*)?(?:typedef\s+)?(?:struct|class|union|enum)\b")
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
@@ -50,6 +50,7 @@ class CudaKernel(Struct, frozen=True):
 
     name: str
     begin: int
+    body: int
     end: int
     line: int
     parameters: tuple[SpelledParameter, ...]
@@ -200,7 +201,8 @@ class CudaText:
                 at, inside = entity.begin + name.start(), (opening + 1, self.closing(opening))
                 begin = entity.begin + len(head) - len(head.lstrip())
                 template = re.match(r"\s*template\b", head) is not None
-                found.append(CudaKernel(name[1], begin, entity.end, self.line(at), self._parameters(*inside), template))
+                parts = begin, entity.body + 1, entity.end, self.line(at), self._parameters(*inside)
+                found.append(CudaKernel(name[1], *parts, template))
         return found
 
     def _parameters_at(self, entity: _Entity, bare: str) -> int | None:
@@ -247,9 +249,12 @@ class CudaText:
 
     # -- what is compiled --------------------------------------------------------------------------------------------
 
-    def for_device(self, kernel: CudaKernel) -> str:
-        """Return the text without host functions, other kernels and other headers than CUDA's; lines stay in place."""
-        out = list(self.text)
+    def for_device(self, kernel: CudaKernel, added: Sequence[tuple[int, str]] = ()) -> str:
+        """Return the text without host functions, other kernels and other headers than CUDA's; lines stay in place.
+
+        Each text that is `added` stands before an offset of the file.
+        """
+        out = [*self.text, ""]
 
         def blank(begin: int, end: int) -> None:
             out[begin:end] = [c if c == "\n" else " " for c in out[begin:end]]
@@ -265,10 +270,12 @@ class CudaText:
                 blank(begin, entity.end)
         self.left_out = []
         for begin, end in self.directives:
-            self._directive(begin, end, out, blank)
+            self._directive(begin, end, out)
+        for at, text in added:
+            out[at] = text + out[at]
         return "".join(out)
 
-    def _directive(self, begin: int, end: int, out: list[str], blank: object) -> None:
+    def _directive(self, begin: int, end: int, out: list[str]) -> None:
         said = re.sub(r"\\[ \t\r]*\n", "", self.plain[begin:end])
         words = re.match(r"\s*(?:#|%:|\?\?=)\s*(\w*)", said)
         assert words is not None
@@ -281,7 +288,7 @@ class CudaText:
             return
         named = re.search(r"<[^>\n]*>|\"[^\"\n]*\"", self.text[begin:end])
         name = named[0] if named else "a header"
-        if name[:1] == "<" and name[1:-1] in _READ:
+        if _READ.fullmatch(name):
             return
         for at in range(begin, end):
             if out[at] != "\n":
@@ -291,6 +298,11 @@ class CudaText:
             self.left_out.append(_INTEGERS)
         else:
             self.left_out.append(name)
+
+    @property
+    def is_slow_to_compile(self) -> bool:
+        """Whether the file includes headers that take a compiler a second."""
+        return re.search(r"#\s*include\s*<(?:cooperative_groups|mma|cuda_pipeline)", self.text) is not None
 
     @property
     def headers_left_out(self) -> list[str]:
