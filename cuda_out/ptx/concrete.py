@@ -50,6 +50,8 @@ _ARITY: Final = {"not": 1, "neg": 1, "abs": 1, "mad": 3, "fma": 3, "rcp": 1, "sq
 def decode(op: tuple[str, ...]) -> Operation:
     """Return what a pure instruction does; raise NotInterpreted for one that is not known here."""
     head, kind = op[0], op[-1]
+    if (halves := _of_halves(op)) is not None:
+        return halves
     extra = [part for part in op[1:-1] if part not in _IGNORED]
     if kind not in KINDS:
         raise NotInterpreted(".".join(op))
@@ -104,6 +106,23 @@ def decode(op: tuple[str, ...]) -> Operation:
     if found is None:
         raise NotInterpreted(".".join(op))
     return found
+
+
+def _of_halves(op: tuple[str, ...]) -> Operation | None:
+    """Return an instruction on pairs of halves or on types that NumPy lacks: a function of its operands, no more."""
+    kinds = {"f16x2": "b32", "bf16x2": "b32", "bf16": "b16", "tf32": "b32"}
+    given = next((part for part in op[1:] if part in kinds), None)
+    if given is None:
+        return None
+    if op[0] == "cvt":
+        sources = ("f32",) * (2 if given.endswith("x2") else 1)
+    else:
+        sources = (kinds[given],) * (3 if op[0] == "fma" else 2)
+
+    def compute(*values: Typed) -> Typed:
+        raise NotInterpreted(f"{'.'.join(op)} on numbers")
+
+    return Operation("halves." + "_".join(op), sources, kinds[given], compute)
 
 
 def _comparison(op: tuple[str, ...]) -> Operation | None:

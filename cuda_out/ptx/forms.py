@@ -13,11 +13,13 @@ from functools import cache
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.syntax import Address, Group, Immediate, Instruction, Name, NotInterpreted, Operand
 
 _SPACE: Final = r"(?:\.(?P<space>global|shared|local|const))?"
+_MATRIX: Final = r"\.sync\.aligned\.m8n8(?P<vector>\.x[124])(?:\.trans)?\.shared(?:::cta)?\.(?P<t>b16)"
 _SIGNED: Final = "eq|ne|lt|le|gt|ge"
 _UNORDERED: Final = "|equ|neu|ltu|leu|gtu|geu|num|nan"
 _ROUND: Final = "(?:rni|rzi|rmi|rpi)"
@@ -47,6 +49,13 @@ _FORMS: Final = (
     (r"(?:rcp|sqrt)\.rn\.(?P<t>f64)", "=t t"),
     (r"(?:ex2|lg2|sin|cos|rsqrt)\.approx(?:\.ftz)?\.(?P<t>f32)", "=t t"),
     (r"tanh\.approx\.(?P<t>f32)", "=t t"),
+    (r"cvt\.rna\.(?P<t>tf32)\.(?P<s>f32)", "=b32 s"),
+    (r"cvt\.rn(?:\.relu)?\.(?P<t>f16x2|bf16x2)\.(?P<s>f32)", "=b32 s s"),
+    (r"cvt\.rn(?:\.relu)?\.(?P<t>bf16)\.(?P<s>f32)", "=b16 s"),
+    (r"(?:add|sub|mul|min|max)(?:\.rn)?(?:\.ftz)?\.(?P<t>f16x2|bf16x2)", "=b32 b32 b32"),
+    (r"fma\.rn(?:\.ftz)?(?:\.relu)?\.(?P<t>f16x2|bf16x2)", "=b32 b32 b32 b32"),
+    (r"(?:add|sub|mul|min|max)(?:\.rn)?\.(?P<t>bf16)", "=b16 b16 b16"),
+    (r"fma\.rn(?:\.relu)?\.(?P<t>bf16)", "=b16 b16 b16 b16"),
     (r"copysign\.(?P<t>f32|f64)", "=t t t"),
     # Bits.
     (r"(?:and|or|xor)\.(?P<t>pred|b16|b32|b64)", "=t t t"),
@@ -99,6 +108,12 @@ _FORMS: Final = (
     (r"bar\.sync", "zero"),
     (r"barrier\.sync(?:\.aligned)?", "zero"),
     (r"bar\.warp\.sync", "u32"),
+    (r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?", "in_shared in_global literal"),
+    (r"cp\.async\.(?:commit_group|wait_all)", ""),
+    (r"cp\.async\.wait_group", "literal"),
+    (rf"ldmatrix{_MATRIX}", "=pieces in_shared"),
+    (rf"stmatrix{_MATRIX}", "in_shared pieces"),
+    (r"mma\.sync\.aligned\.m\d+n8k\d+\.row\.col(?:\.satfinite)?\.(?P<t>\w+)\.\w+\.\w+\.\w+", "fragments"),
     (r"membar\.(?:cta|gl|sys)", ""),
     (r"fence\.(?:sc|acq_rel)\.(?:cta|gpu|sys)", ""),
     # Control.
@@ -158,6 +173,10 @@ class Checker:
             raise NotInterpreted(str(instruction))
         if found.ways == (("call",),):  # its operands are held to the function when it runs
             return
+        if found.ways == (("fragments",),):
+            if wrong := self._fragments(instruction.operands):
+                raise NotInterpreted(f"{instruction} ({wrong})")
+            return
         why = [self._mismatch(found, way, instruction.operands) for way in found.ways]
         if all(why):
             raise NotInterpreted(f"{instruction} ({why[0]})")
@@ -174,11 +193,31 @@ class Checker:
                 return why
         return ""
 
+    def _fragments(self, operands: tuple[Operand, ...]) -> str:
+        """Return why operands are no fragments of matrices: four groups of registers, of 32 or 64 bits."""
+        if len(operands) != 4 or not all(isinstance(operand, Group) for operand in operands):
+            return "not four fragments"
+        for number, operand in enumerate(operands):
+            for item in operand.items if isinstance(operand, Group) else ():
+                kind = self.registers.get(item.text, "") if isinstance(item, Name) else ""
+                if isinstance(item, Immediate) and number == 3:
+                    continue
+                if kind in ("", "pred") or width(kind) not in (32, 64):
+                    return f"{item} in a fragment"
+        return ""
+
     def _operand(self, found: InstructionForm, says: str, operand: Operand) -> str:
         kind = {"t": found.kind, "s": found.source, "w": _doubled(found.kind)}.get(says.lstrip("="), says.lstrip("="))
         if kind in ("loaded", "stored", "moved"):
             return self._moved(found, kind, operand, written=says[0] == "=")
         match kind:
+            case "in_shared" | "in_global":
+                return self._address(replace(found, space=kind[3:]), operand, written=False)
+            case "pieces":
+                if not isinstance(operand, Group) or len(operand.items) != found.count:
+                    return f"not {found.count} registers"
+                whys = [self._register("b32", item) for item in operand.items]
+                return next((why for why in whys if why), "")
             case "address":
                 return self._address(found, operand, written="stored" in found.ways[0])
             case "label":

@@ -16,10 +16,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.ptx.async_copies import AsyncCopies
 from cuda_out.ptx.concrete import Operation, decode
 from cuda_out.ptx.forms import SPECIAL
 from cuda_out.ptx.kinds import KINDS, Bits, Typed, typed, untyped, width
 from cuda_out.ptx.mathematics import operation_of
+from cuda_out.ptx.matrices import Matrices
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
@@ -33,7 +35,10 @@ from symbolic.machine.races import races
 STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""
 _SPACES: Final = ("global", "shared", "local", "const")
-_OUTSIDE: Final = frozenset(("shfl", "bar", "barrier", "vote", "match", "activemask", "atom", "red", "exit", "trap"))
+MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "mma"))
+_OUTSIDE: Final = MATRICES | frozenset(
+    ("cp", "shfl", "bar", "barrier", "vote", "match", "activemask", "atom", "red", "exit", "trap")
+)
 _NO_EFFECT: Final = frozenset(("membar", "fence"))
 
 
@@ -82,6 +87,7 @@ class PtxMachine:
         self.parameters: dict[str, int | Register] = {}
         self.kinds = {each.name: each.kind for each in arguments if isinstance(each, LaunchArray)}
         self.transfers = Transfers(self.registers, self.parameters, self.kinds)
+        self.matrices, self.copies = Matrices(self.transfers), AsyncCopies(self.transfers)
         self.arrays: dict[str, Region] = {}
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
@@ -133,6 +139,11 @@ class PtxMachine:
             for i in self.kernel.instructions
             if i.op[0] in ("ld", "st") and i.op[-1] in KINDS and (space in i.op or not set(_SPACES) & set(i.op))
         ]
+        heads = {i.op[0] for i in self.kernel.instructions}
+        if space == "shared" and heads & {"ldmatrix", "stmatrix"}:
+            sizes.append(2)
+        if space == "shared" and "cp" in heads:
+            sizes.append(4)
         return min(sizes, default=1)
 
     # -- control -----------------------------------------------------------------------------------------------
@@ -207,7 +218,7 @@ class PtxMachine:
             raise Broken(f"{instruction}: {who} does not go where others of its warp go, and .uni says that all do")
 
     def _synchronises(self, instruction: Instruction) -> bool:
-        return instruction.op[0] in ("shfl", "bar", "barrier")
+        return instruction.op[0] in ("shfl", "bar", "barrier") or instruction.op[0] in MATRICES
 
     def _met(self, instruction: Instruction, threads: Lanes) -> Lanes:
         """Return those of the threads at a shuffle or barrier whose partners are all there."""
@@ -219,7 +230,8 @@ class PtxMachine:
             missing = np.bincount(group, wanted & ~here) > 0
             found: Lanes = threads[~missing[group[threads]]]
             return found
-        masks = self.transfers.mask(instruction, threads)
+        whole = np.full(len(threads), (1 << HARDWARE_WARP) - 1, np.int64)
+        masks = whole if instruction.op[0] in MATRICES else self.transfers.mask(instruction, threads)
         base = self.shape.warp_base[threads]
         ready = np.ones(len(threads), np.bool_)
         for lane in range(HARDWARE_WARP):
@@ -254,6 +266,14 @@ class PtxMachine:
                 self.transfers.shuffle(instruction, at)
             case "bar" | "barrier":
                 self._barrier(instruction, at)
+            case "ldmatrix":
+                self.matrices.load(instruction, place, at)
+            case "stmatrix":
+                self.matrices.store(instruction, place, at)
+            case "mma":
+                self.matrices.multiply(instruction, at)
+            case "cp":
+                self.copies.execute(instruction, place, at)
             case "call":
                 self._call(instruction, at)
             case "mov":

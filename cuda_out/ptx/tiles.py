@@ -23,7 +23,7 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.forms import InstructionForm, form
 from cuda_out.ptx.indices import INDEX, Indices, Polynomial, Total, Value, plus, product, show, variable
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
-from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
+from cuda_out.ptx.machine import MATRICES, LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken, Lanes, Region
 from cuda_out.ptx.notes import Notes
@@ -263,14 +263,14 @@ class TileTransfers(Transfers):
     windows: Mapping[str, tuple[Window, Region]]
     cut_of: Lanes
 
-    def _addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
+    def addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
         how = form(instruction.op)
         assert how is not None and isinstance(operand, Address)
         if how.space not in (None, "global") or operand.base in self.registers.symbols:
-            return super()._addresses(instruction, operand, at)
+            return super().addresses(instruction, operand, at)
         bits, terms = self.registers.read(Name(operand.base), "u64", at)
         if ((terms != 0) & (terms < INDEX)).any():
-            return super()._addresses(instruction, operand, at)
+            return super().addresses(instruction, operand, at)
         rows = list(zip(bits.tolist(), terms.tolist(), self.cut_of[at].tolist(), strict=True))
         known = {row: self._located(instruction, row[:2], row[2], operand.offset, how) for row in set(rows)}
         return np.array([known[row] for row in rows], np.int64)
@@ -317,6 +317,8 @@ class TileMachine(PtxMachine):
         symbols = self.registers.symbols
         registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices = symbols, tiles.indices
+        if whole := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
+            raise NotInterpreted(f"{whole[0]}, for every length")
         self.registers, self.transfers = registers, TileTransfers(registers, self.parameters, self.kinds)
         self.transfers.cut_of = self.shape.block_of
         registers.totals = np.array(tiles.totals)[self.shape.block_of]

@@ -10,7 +10,7 @@ from cuda_out.ptx.forms import InstructionForm, form
 from cuda_out.ptx.gathers import Gathers
 from cuda_out.ptx.indices import INDEX
 from cuda_out.ptx.kinds import width
-from cuda_out.ptx.memory import UNWRITTEN, WINDOWS, Broken, Lanes
+from cuda_out.ptx.memory import UNWRITTEN, WINDOWS, Broken, Lanes, Region
 from cuda_out.ptx.registers import Register, Registers
 from cuda_out.ptx.syntax import Address, Group, Instruction, Name, NotInterpreted, Operand
 
@@ -54,7 +54,7 @@ class Transfers:
             value = (bits - window if back else bits + window), value[1]
         self.registers.write(target, value, at)
 
-    def _addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
+    def addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
         assert isinstance(operand, Address)
         if operand.base in self.registers.symbols:
             return np.full(len(at), self.registers.symbols[operand.base] + operand.offset, np.int64)
@@ -85,24 +85,14 @@ class Transfers:
         known = (
             np.array([lane for lane in range(len(at)) if lane not in data], np.int64) if data else np.arange(len(at))
         )
-        where = self._addresses(instruction, source, at[known])
+        where = self.addresses(instruction, source, at[known])
         for region, among, first in self.memory.cells(instruction, at[known], where, how, writes=False):
             some, pieces = known[among], item // region.cell
             if "nc" in instruction.op:
                 region.constant |= set((first[:, None] + np.arange(pieces * count)).ravel().tolist())
             for number, (bits, terms) in enumerate(results):
-                parts = []
-                for piece in range(pieces):
-                    cells = first + number * pieces + piece
-                    self.memory.note(region, place, at[some], cells, writes=False)
-                    found = region.terms[cells]
-                    if (found == UNWRITTEN).any():
-                        bad = int(np.flatnonzero(found == UNWRITTEN)[0])
-                        nothing = self.memory.unwritten(region, instruction, int(at[some[bad]]), int(cells[bad]))
-                        found = np.where(found == UNWRITTEN, nothing, found)
-                    parts.append((region.bits[cells], found))
-                value = parts[0] if pieces == 1 else self.registers.packed(parts, 8 * region.cell)
-                bits[some], terms[some] = value
+                cells = first + number * pieces
+                bits[some], terms[some] = self.taken(instruction, place, region, at[some], cells, pieces)
         targets = target.items if isinstance(target, Group) else (target,)
         for name, result in zip(targets, results, strict=True):
             self.registers.write(name, self.registers.extended(name, kind, result, at), at)
@@ -137,19 +127,38 @@ class Transfers:
         item = width(kind) // 8
         sources = source.items if isinstance(source, Group) else (source,)
         values = [self.registers.read(one, kind, at) for one in sources]
-        where = self._addresses(instruction, target, at)
+        where = self.addresses(instruction, target, at)
         assert len(values) == count
         for region, some, first in self.memory.cells(instruction, at, where, how, writes=True):
             pieces = item // region.cell
             for number, value in enumerate(values):
-                mine = value[0][some], value[1][some]
-                parts = [mine] if pieces == 1 else self.registers.unpacked(mine, 8 * region.cell, pieces)
-                for piece, (bits, terms) in enumerate(parts):
-                    cells = first + number * pieces + piece
-                    self.memory.note(region, place, at[some], cells, writes=True)
-                    region.bits[cells] = bits & np.uint64((1 << 8 * region.cell) - 1)
-                    region.terms[cells] = terms
-                    region.writer[cells], region.thread[cells] = place, at[some]
+                self.put(place, region, at[some], first + number * pieces, pieces, (value[0][some], value[1][some]))
+
+    def taken(
+        self, instruction: Instruction, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int
+    ) -> Register:
+        """Read some neighbouring cells, as one value for each thread."""
+        parts = []
+        for piece in range(pieces):
+            cells = first + piece
+            self.memory.note(region, place, threads, cells, writes=False)
+            found = region.terms[cells]
+            if (found == UNWRITTEN).any():
+                bad = int(np.flatnonzero(found == UNWRITTEN)[0])
+                nothing = self.memory.unwritten(region, instruction, int(threads[bad]), int(cells[bad]))
+                found = np.where(found == UNWRITTEN, nothing, found)
+            parts.append((region.bits[cells], found))
+        return parts[0] if pieces == 1 else self.registers.packed(parts, 8 * region.cell)
+
+    def put(self, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int, value: Register) -> None:
+        """Write each thread's value into some neighbouring cells."""
+        parts = [value] if pieces == 1 else self.registers.unpacked(value, 8 * region.cell, pieces)
+        for piece, (bits, terms) in enumerate(parts):
+            cells = first + piece
+            self.memory.note(region, place, threads, cells, writes=True)
+            region.bits[cells] = bits & np.uint64((1 << 8 * region.cell) - 1)
+            region.terms[cells] = terms
+            region.writer[cells], region.thread[cells] = place, threads
 
     def mask(self, instruction: Instruction, at: Lanes) -> Lanes:
         bits = self.registers.known(instruction, self.registers.read(instruction.operands[-1], "b32", at), at, "a mask")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.memory import Broken
@@ -81,10 +82,11 @@ _OTHERS = {
 
 
 def _table(formula: str, names: list[str], each: ArrayFindings, table: tuple[int, ...]) -> list[object]:
-    """Return what a formula gives at every cell."""
+    """Return what a formula gives at every cell that an access begins at: no other subscripts are ever asked."""
     meant = re.sub(r"\b\w+_table\[", "table[", formula.replace("/", "//"))
     shape, found = each.asked.tile.shape, list[object]()
-    for cell in range(each.asked.tile.bytes // each.asked.tile.element):
+    begun = np.concatenate([access.offsets.reshape(-1) for access in each.asked.accesses])
+    for cell in np.unique(begun[begun >= 0] // each.asked.tile.element).tolist():
         places, rest = [], cell
         for size in reversed(shape):
             places.insert(0, rest % size)

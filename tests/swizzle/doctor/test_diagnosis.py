@@ -11,6 +11,7 @@ from cuda_out.compile.toolchain import available_tools
 from swizzle.doctor.mends import passes_under
 from symbolic.errors import SwizzleError
 from symbolic.machine.accesses import WarpAccess
+from tests.slow_cases import slow_unless
 from tests.swizzle.doctor.examined import COLUMNS_OUT, KERNELS, ROWS_IN, TRANSPOSE, diagnosed, one_warp
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -22,6 +23,11 @@ CASES = {
     "scan": (2810, 673, {"tree": "x ^ ((x >> 5) & 31) ^ (x >> 10)"}),
     "product": (9344, 2176, {"columns": "r * 16 + (c ^ (r & 14))"}),
     "attention": (34912, 3168, {"keys": "r * 32 + (c ^ r)"}),
+    "tensor": (
+        616,
+        168,
+        {"tile": "r * 64 + (c ^ ((r << 3) & 56))"},
+    ),  # cp.async, ldmatrix, mma; CuTe's Swizzle<3, 3, 3>
 }
 
 
@@ -38,6 +44,28 @@ def test_a_kernel_is_mended_and_then_well(name: str) -> None:
     again = diagnosed(found.patched)
     assert again.verdict == "clean" and not again.patched
     assert sum(each.passes for each in again.arrays) == after == sum(each.mended_passes for each in found.arrays)
+
+
+SEVERAL = {
+    # kernel: turns before and after
+    "halves": (1088, 128), "doubles": (2176, 256), "buffers": (4224, 256), "outside": (1056, 64), "pairs": (1088, 128),
+    "bytes": (1056, 64), "typed<float, 24>": (168, 48), "reduce": (150, 45), "strided": (144, 36),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", slow_unless(SEVERAL, lambda name: name in ("halves", "outside", "typed<float, 24>")))
+def test_kernels_of_many_kinds(kernel: str) -> None:
+    """One file: other types, structures, three axes, arrays outside of functions, instances, host code."""
+    found = diagnosed((KERNELS / "several.cu").read_text(), kernel)
+    turns = [sum(getattr(each, part) for each in found.arrays) for part in ("passes", "mended_passes")]
+    assert found.verdict == "mended" and tuple(turns) == SEVERAL[kernel]
+
+
+@pytest.mark.parametrize("kernel, why", [("rowtype", "elements of 128 bytes"), ("histogram", "depends on data")])
+def test_kernels_that_are_left_alone(kernel: str, why: str) -> None:
+    """An array whose type hides an extent, and addresses that depend on data."""
+    found = diagnosed((KERNELS / "several.cu").read_text(), kernel)
+    assert found.verdict == "undecided" and why in found.why + "".join(each.why for each in found.arrays)
 
 
 def test_no_words_beat_padding_in_the_scan() -> None:

@@ -10,7 +10,7 @@ from tests.swizzle.doctor.examined import KERNELS
 from tests.swizzle.doctor.mutants import Patient, escape_is_refused, of_patch, with_escapes
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
-LEAST = {"rows": 80, "transpose": 75, "scan": 150, "product": 100, "attention": 100}
+LEAST = {"rows": 80, "transpose": 75, "scan": 150, "product": 100, "attention": 100, "tensor": 80}
 """As many mutants as a kernel has at least."""
 
 
