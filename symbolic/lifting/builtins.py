@@ -127,11 +127,14 @@ def _abs(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict
 def _extreme(symbol: str) -> Handler:
     def handler(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         name, key = "min" if symbol == "<" else "max", keywords.get("key")
-        if not keywords.keys() <= {"key"}:
-            raise SwizzleError(f"{name} with {next(iter(keywords))}=", expected=f"{name}(xs), or with key=", fix="if")
+        unknown = keywords.keys() - ({"key", "default"} if len(arguments) == 1 else {"key"})
+        if unknown:
+            raise SwizzleError(f"{name} with {min(unknown)}=", expected=f"{name}(xs), key= and default=", fix="if")
 
         def least(at: PathSite, given: Any) -> Any:
             items = _known(machine, at, given)
+            if not items and "default" in keywords:
+                return keywords["default"]
             if not items:
                 at.fail(f"ValueError: {name} of nothing")
             best = items[0]
@@ -148,10 +151,10 @@ def _extreme(symbol: str) -> Handler:
     return handler
 
 
-@_fixed(1, 2)
-def _sum(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
+@_fixed(1, 2, ("start",))
+def _sum(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     def total(at: PathSite, given: Any) -> Any:
-        found = arguments[1] if len(arguments) == 2 else 0
+        found = arguments[1] if len(arguments) == 2 else keywords.get("start", 0)
         for item in _known(machine, at, given):
             if DIRECT[type(found)] and DIRECT[type(item)] and type(item) is not type(None):
                 try:
@@ -219,9 +222,9 @@ def _reversed(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any],
     return spread(site, lambda at, xs: _known(machine, at, xs)[::-1], *arguments)
 
 
-@_fixed(1, 2)
-def _enumerate(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
-    first = arguments[1] if len(arguments) == 2 else 0
+@_fixed(1, 2, ("start",))
+def _enumerate(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    first = arguments[1] if len(arguments) == 2 else keywords.get("start", 0)
 
     def counted(at: PathSite, xs: Any) -> tuple[Any, ...]:
         items = _known(machine, at, xs)

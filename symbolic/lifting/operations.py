@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from fractions import Fraction
 from functools import partial
 from math import prod
@@ -489,14 +490,14 @@ def _contains(site: PathSite, sequence: Any, value: Any) -> Guard:
 
 
 def _identical(site: PathSite, a: Any, b: Any) -> Guard:
-    if a is not None and b is not None and not (isinstance(b, bool) or isinstance(a, bool)):
+    if not any(each is None or isinstance(each, bool | Enum) for each in (a, b)):
         raise SwizzleError(
             "`is` between values, which have no identity here", place=site.where(), expected="`is None`", fix="=="
         )
-    value, wanted = (a, b) if b is None or isinstance(b, bool) else (b, a)
+    value, wanted = (a, b) if b is None or isinstance(b, bool | Enum) else (b, a)
 
     def matches(_: PathSite, each: Any) -> bool | Boolean:
-        if wanted is None or not isinstance(each, bool | Boolean):
+        if not isinstance(wanted, bool) or not isinstance(each, bool | Boolean):
             return each is wanted
         return truth_value(conditions(), guard_of(each) if wanted else -guard_of(each))
 

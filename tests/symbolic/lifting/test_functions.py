@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -577,3 +578,42 @@ def test_a_default_is_what_it_is_when_a_function_is_made():
 
     x = integer("late x")
     assert solve(x == 5)[late(x)] == late(5) == (6, -4, 106, 105)
+
+
+class Move(Enum):
+    """What a walker does."""
+
+    STAY = 0
+    LEFT = 1
+    RIGHT = 2
+
+
+def test_members_of_an_enumeration_are_themselves():
+    """`is` and `==` of members, which a test may have chosen, in either order."""
+
+    @lifted
+    def walked(a, b):
+        move = Move.LEFT if a < 0 else Move.RIGHT if a > 0 else Move.STAY
+        if move is Move.LEFT:
+            return b - 1
+        return b + 1 if Move.RIGHT is move and move != Move.STAY and move is not None else b
+
+    a, b = integer("walk a"), integer("walk b")
+    for steps in (-2, 0, 3):
+        assert solve(a == steps, b == 5)[walked(a, b)] == walked(steps, 5) == 5 + (steps > 0) - (steps < 0)
+
+
+def test_named_arguments_of_builtins_are_pythons():
+    """`start=` and `default=`, also of what a test leaves empty."""
+
+    @lifted
+    def named(xs, a):
+        kept = [x for x in xs if x > a]
+        counted = [i * x for i, x in enumerate(xs, start=2)]
+        return max(kept, default=-1), min(kept, default=a, key=lambda x: -x), sum(kept, start=10), counted
+
+    xs, a = [integer(f"named {i}") for i in range(3)], integer("named a")
+    found = named(xs, a)
+    for least in range(4):
+        outcome = solve(*(x == i for i, x in enumerate(xs)), a == least)
+        assert outcome[found] == named([0, 1, 2], least)
