@@ -28,10 +28,10 @@ from symbolic.core.value_types import Boolean, IntegerLike, Real
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
 from symbolic.lifting.builtins import HANDLED, Caller
+from symbolic.lifting.comparisons import truth
 from symbolic.lifting.environment import Closure, KnownFunction, Namespace, NameTable
 from symbolic.lifting.functions import closure_with_defaults
 from symbolic.lifting.merging import merge
-from symbolic.lifting.operations import truth
 from symbolic.lifting.reading import TextOrigin, code_of
 from symbolic.lifting.states import PathSite
 from symbolic.lifting.values import DIRECT, Alternatives, Items, is_data, outward, shape_of

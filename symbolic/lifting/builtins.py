@@ -20,7 +20,7 @@ from symbolic.core.structures import fields_of, is_record, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
-from symbolic.lifting import operations, sequences
+from symbolic.lifting import comparisons, operations, sequences
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.elementary import ELEMENTARY, handler
@@ -141,7 +141,7 @@ def _extreme(symbol: str) -> Handler:
             best_key = machine.call(at, node, key, best) if key is not None else best
             for item in items[1:]:
                 item_key = machine.call(at, node, key, item) if key is not None else item
-                better = operations.compare(at, symbol, item_key, best_key)
+                better = comparisons.compare(at, symbol, item_key, best_key)
                 best = merge([(better, item), (-better, best)])
                 best_key = merge([(better, item_key), (-better, best_key)])
             return best
@@ -174,7 +174,7 @@ def _quantifier(wanted: bool) -> Handler:
         (given,) = arguments
 
         def found(at: PathSite, sequence: Any) -> Any:
-            guards = [sign * operations.truth(at, item) for item in _known(machine, at, sequence)]
+            guards = [sign * comparisons.truth(at, item) for item in _known(machine, at, sequence)]
             return truth_value(table, sign * table.all(guards))
 
         return spread(site, found, given)
@@ -192,7 +192,7 @@ def _lazy_quantifier(wanted: bool) -> Callable[[Caller, ast.AST, ast.GeneratorEx
         while True:
             try:
                 present, item = next(elements, (FALSE, None))
-                guard = operations.truth(machine.site(node, going), item) if present != FALSE else FALSE
+                guard = comparisons.truth(machine.site(node, going), item) if present != FALSE else FALSE
             except Dead:
                 going.leave(state)
                 break
@@ -294,7 +294,9 @@ def _sorted(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]
         for last in range(len(pairs) - 1, 0, -1):  # neighbours change places, the greatest goes up
             for place in range(last):
                 a, b = pairs[place], pairs[place + 1]
-                swap = operations.compare(at, "<", a[0], b[0]) if backward else operations.compare(at, "<", b[0], a[0])
+                swap = (
+                    comparisons.compare(at, "<", a[0], b[0]) if backward else comparisons.compare(at, "<", b[0], a[0])
+                )
                 pairs[place] = (merge([(swap, b[0]), (-swap, a[0])]), merge([(swap, b[1]), (-swap, a[1])]))
                 pairs[place + 1] = (merge([(swap, a[0]), (-swap, b[0])]), merge([(swap, a[1]), (-swap, b[1])]))
         return tuple(item for _, item in pairs)
@@ -304,7 +306,7 @@ def _sorted(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]
 
 @_fixed(0, 1)
 def _bool(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    return truth_value(conditions(), operations.truth(site, arguments[0])) if arguments else False
+    return truth_value(conditions(), comparisons.truth(site, arguments[0])) if arguments else False
 
 
 @_fixed(0, 1)
@@ -360,28 +362,28 @@ def _pow(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict
 
 @_fixed(3, 3)
 def _select(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    guard = operations.truth(site, arguments[0])
+    guard = comparisons.truth(site, arguments[0])
     return merge([(guard, arguments[1]), (-guard, arguments[2])])
 
 
 @_fixed(2, 2)
 def _lookup(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     sequence, index = arguments
-    site.require(operations.compare(site, ">=", index, 0), "IndexError: a negative index")
+    site.require(comparisons.compare(site, ">=", index, 0), "IndexError: a negative index")
     return sequences.read(site, sequence, index)
 
 
 def _connective(wanted: bool) -> Handler:
     def handler(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
         table, sign = conditions(), 1 if wanted else -1
-        return truth_value(table, sign * table.all(sign * operations.truth(site, each) for each in arguments))
+        return truth_value(table, sign * table.all(sign * comparisons.truth(site, each) for each in arguments))
 
     return handler
 
 
 @_fixed(2, 2)
 def _implies(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    premise, conclusion = (operations.truth(site, each) for each in arguments)
+    premise, conclusion = (comparisons.truth(site, each) for each in arguments)
     return truth_value(conditions(), -conditions().both(premise, -conclusion))
 
 
@@ -459,7 +461,7 @@ def _count(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: di
     site.budget.spend(COMPARISON * len(xs), site.where)
     found: Any = 0
     for item in xs.items:
-        found = operations.binary(site, "+", found, truth_value(conditions(), operations.equal(site, item, value)))
+        found = operations.binary(site, "+", found, truth_value(conditions(), comparisons.equal(site, item, value)))
     return found
 
 
@@ -469,7 +471,7 @@ def _index(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: di
     site.budget.spend(COMPARISON * len(xs), site.where)
     table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
     for place, item in enumerate(xs.items):
-        here = table.both(missing, operations.equal(site, item, value))
+        here = table.both(missing, comparisons.equal(site, item, value))
         missing = table.both(missing, -here)
         found.append((here, place))
     site.require(-missing, "ValueError: index of an element that is not there")

@@ -16,7 +16,7 @@ from typing import Any, Final
 from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import Boolean, IntegerLike, describe
 from symbolic.errors import SwizzleError
-from symbolic.lifting import operations, sequences
+from symbolic.lifting import comparisons, operations, sequences
 from symbolic.lifting.budget import BITS
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Namespace
@@ -100,7 +100,7 @@ class Expressions(Iteration):
                     symbol = OPERATORS[type(each_op)]
                     try:
                         b = self.value(other, inner)
-                        found = table.both(found, operations.compare(self.site(node, inner), symbol, a, b))
+                        found = table.both(found, comparisons.compare(self.site(node, inner), symbol, a, b))
                     except Dead:
                         inner.leave(state)
                         return FALSE
@@ -112,7 +112,7 @@ class Expressions(Iteration):
         value = self.value(node, state)
         if type(value) is bool:
             return TRUE if value else FALSE
-        return operations.truth(self.site(node, state), value)
+        return comparisons.truth(self.site(node, state), value)
 
     def _compared(self, node: ast.Compare, state: State) -> Guard:
         """Return the guard of one comparison."""
@@ -137,7 +137,7 @@ class Expressions(Iteration):
                     found = _COMPARE[kind](a, b)
                 if type(found) is bool:
                     return TRUE if found else FALSE
-            return operations.compare(self.site(node, state), OPERATORS[kind], a, b)
+            return comparisons.compare(self.site(node, state), OPERATORS[kind], a, b)
         except SwizzleError as error:
             raise self.placed(node, error) from None
 
@@ -151,7 +151,7 @@ class Expressions(Iteration):
             value = self.value(node.operand, state)
             if is_data_condition(value):
                 return ~value
-            return truth_value(conditions(), -operations.truth(self.site(node, state), value))
+            return truth_value(conditions(), -comparisons.truth(self.site(node, state), value))
         value = self.value(node.operand, state)
         if type(value) in (int, float) and isinstance(node.op, ast.USub):
             return -value
@@ -194,7 +194,7 @@ class Expressions(Iteration):
                     "x != 0 for a number",
                 )  # fmt: skip
             return found & other if isinstance(node.op, ast.And) else found | other
-        guard = operations.truth(self.site(node, state), found)
+        guard = comparisons.truth(self.site(node, state), found)
         guard = guard if isinstance(node.op, ast.And) else -guard
         return self._either(state, guard, lambda on: self.value(node.values[-1], on), lambda _: found)
 

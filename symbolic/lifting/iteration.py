@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, operations, sequences
+from symbolic.lifting import builtins, comparisons, operations, sequences
 from symbolic.lifting.budget import ROUND
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import merge
@@ -49,7 +49,7 @@ class Iteration(Running):
             case builtins.SymbolicRange():
                 number = sequence.start
                 while True:
-                    guard = operations.compare(site, "<" if sequence.step > 0 else ">", number, sequence.stop)
+                    guard = comparisons.compare(site, "<" if sequence.step > 0 else ">", number, sequence.stop)
                     yield guard, _given(number)
                     number = operations.binary(site, "+", number, sequence.step)
             case Alternatives(parts=parts):

@@ -95,6 +95,19 @@ def _settled(found: Union) -> int | Union | Integer:
     return found if len(found.values) <= FEW else as_integer(found)
 
 
+def guard_of(value: bool | Boolean) -> Guard:
+    """Return the guard that a condition is."""
+    return conditions().guard(value.formula) if isinstance(value, Boolean) else TRUE if value else FALSE
+
+
+def same(p: Guard, q: Guard) -> Guard:
+    """Return the guard that two guards are equal."""
+    table = conditions()
+    if p in (TRUE, FALSE) or q in (TRUE, FALSE):
+        return q if p == TRUE else -q if p == FALSE else p if q == TRUE else -p
+    return table.either(table.both(p, q), table.both(-p, -q))
+
+
 def _flat(table: Conditions, parts: Iterable[Part]) -> Iterable[Part]:
     for guard, value in parts:
         if guard == FALSE:

@@ -8,37 +8,30 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
 from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import Any, Final
 
 from symbolic.core.obligations import on_path
-from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real, describe
 from symbolic.errors import SwizzleError
-from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.merging import Part, gathered, merge, truth_value
+from symbolic.lifting.merging import Part, gathered, guard_of, merge, same, truth_value
 from symbolic.lifting.states import Dead, PathSite
 from symbolic.lifting.values import (
-    DIRECT,
     FOREIGN,
     Alternatives,
-    IntegerBounds,
     Items,
     as_bits,
     as_integer,
     bounds_of,
     inward,
-    is_data,
     is_plain,
     kind_of,
     note_bounds,
     outward,
     parts_inside,
-    said,
     shape_of,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -48,9 +41,6 @@ ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
     "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_,
     "^": operator.xor, "/": operator.truediv, "@": operator.matmul,
-}  # fmt: skip
-ORDER: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 MOST_PAIRS: Final = 20_000
 """Of more pairs of alternatives, formulas are made."""
@@ -235,7 +225,7 @@ def _pairwise(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: An
     if len(left) * len(right) > MOST_PAIRS:
         return None
     results: list[Part] = []
-    for guard, x, y in _pairs(site, left, right):
+    for guard, x, y in pairs(site, left, right):
         try:
             results.append((guard, attempt(site.narrowed(guard), function, x, y)))
         except Dead:
@@ -247,7 +237,7 @@ def _pairwise(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: An
     return merge(results)
 
 
-def _pairs(site: PathSite, left: list[Part], right: list[Part]) -> Iterator[tuple[Guard, Any, Any]]:
+def pairs(site: PathSite, left: list[Part], right: list[Part]) -> Iterator[tuple[Guard, Any, Any]]:
     table = conditions()
     for g, x in left:
         for h, y in right:
@@ -273,7 +263,7 @@ def _sequence_operation(site: PathSite, symbol: str, a: Any, b: Any) -> Any:
 def _symbolic(site: PathSite, symbol: str, a: Any, b: Any) -> Any:
     if symbol in ("<<", ">>", "**") and isinstance(b, Union) and not isinstance(a, BitVector):
         return for_all(site, parts_of(b), lambda at, count: binary(at, symbol, a, count))
-    a, b = _one_kind(a, b)
+    a, b = one_kind(a, b)
     exact = symbol == "/" and (isinstance(a, Real | Fraction) or isinstance(b, Real | Fraction))
     if (exact or symbol in ("//", "%")) and isinstance(b, Integer | BitVector | Real):
         site.require(-conditions().guard((b == 0).formula), f"division by zero: `{symbol}`")
@@ -294,7 +284,7 @@ def _symbolic(site: PathSite, symbol: str, a: Any, b: Any) -> Any:
         ) from None  # fmt: skip
 
 
-def _one_kind(a: Any, b: Any) -> tuple[Any, Any]:
+def one_kind(a: Any, b: Any) -> tuple[Any, Any]:
     """Return two numbers with a union among them as what the other one is."""
     if isinstance(a, Union):
         a = as_bits(a, b) if isinstance(b, BitVector) else as_integer(a)
@@ -323,182 +313,3 @@ def _unary(symbol: str, site: PathSite, value: Any) -> Any:
     if site.budget.limited and parts_inside(value) is not None:
         raise SwizzleError(f"{kind_of(value)} where a number is needed", expected="a number", fix="a loop")
     return attempt(site, function, value) if is_plain(outward(value)) else native(site, function, [value], {})
-
-
-# ---- conditions ------------------------------------------------------------------------------------------------
-
-
-def guard_of(value: bool | Boolean) -> Guard:
-    """Return the guard that a condition is."""
-    return conditions().guard(value.formula) if isinstance(value, Boolean) else TRUE if value else FALSE
-
-
-def same(p: Guard, q: Guard) -> Guard:
-    """Return the guard that two guards are equal."""
-    table = conditions()
-    if p in (TRUE, FALSE) or q in (TRUE, FALSE):
-        return q if p == TRUE else -q if p == FALSE else p if q == TRUE else -p
-    return table.either(table.both(p, q), table.both(-p, -q))
-
-
-def truth(site: PathSite, value: Any) -> Guard:
-    """Return the guard that a value counts as true."""
-    table = conditions()
-    match value:
-        case bool() | Boolean():
-            return guard_of(value)
-        case Integer() | BitVector() | Real():
-            return -table.guard((value == 0).formula)
-        case Union():
-            return table.any(guard for guard, number in parts_of(value) if number)
-        case Alternatives():
-            return guard_of(for_all(site, value.parts, lambda at, part: truth_value(table, truth(at, part))))
-        case Items():
-            return TRUE if len(value) else FALSE
-        case tuple():
-            return TRUE if value else FALSE
-    if site.budget.limited and (is_data(type(value)) or shape_of(value)):
-        raise SwizzleError(
-            f"data-dependent control: this condition is {kind_of(value)}", place=site.where(),
-            expected="a condition on ints: sizes, loop variables and constants",
-            fix="a specification does not branch on data: choose between two values with where(a < b, x, y); "
-            "a < b < c of data is a < b and b < c",
-        )  # fmt: skip
-    return TRUE if attempt(site, bool, value) else FALSE
-
-
-def compare(site: PathSite, symbol: str, a: Any, b: Any) -> Guard:
-    """Return the guard that `a symbol b` holds."""
-    match symbol:
-        case "==":
-            return equal(site, a, b)
-        case "!=":
-            return -equal(site, a, b)
-        case "in":
-            return _contains(site, b, a)
-        case "not in":
-            return -_contains(site, b, a)
-        case "is" | "is not":
-            found = _identical(site, a, b)
-            return found if symbol == "is" else -found
-    return guard_of(spread(site, partial(_ordered, symbol), a, b))
-
-
-def equal(site: PathSite, a: Any, b: Any) -> Guard:
-    """Return the guard that two values are equal, as Python compares them."""
-    table = conditions()
-    if site.budget.limited and ((DIRECT[type(a)] and DIRECT[type(b)]) or shape_of(a) or shape_of(b)):
-        return truth(site, attempt(site, operator.eq, a, b))
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Alternatives):
-            return table.any(
-                table.both(guard, equal(site.narrowed(guard), part, other)) for guard, part in one.parts
-            )  # fmt: skip
-    if isinstance(a, bool | Boolean) and isinstance(b, bool | Boolean):
-        return same(guard_of(a), guard_of(b))
-    a, b = as_number(a), as_number(b)
-    if isinstance(a, Number) and isinstance(b, Number):
-        return _numbers(site, operator.eq, a, b)
-    x, y = (each.items if isinstance(each, Items) else each for each in (a, b))
-    if isinstance(x, tuple) and isinstance(y, tuple):
-        if isinstance(a, Items) != isinstance(b, Items) or len(x) != len(y):
-            return FALSE
-        site.budget.spend(COMPARISON * len(x), site.where)
-        return table.all(equal(site, p, q) for p, q in zip(x, y, strict=True))
-    if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.eq:
-        return table.all(equal(site, p, q) for p, q in zip(fields_of(a).values(), fields_of(b).values(), strict=True))
-    if isinstance(a, Number) or isinstance(b, Number):
-        return FALSE if isinstance(a, Symbolic) or isinstance(b, Symbolic) else (
-            TRUE if a == b else FALSE
-        )  # fmt: skip
-    return TRUE if attempt(site, operator.eq, a, b) else FALSE
-
-
-def _ordered(symbol: str, site: PathSite, a: Any, b: Any) -> bool | Boolean:
-    table = conditions()
-    a, b = as_number(a), as_number(b)
-    x, y = (each.items if isinstance(each, Items) else each for each in (a, b))
-    if isinstance(x, tuple) and isinstance(y, tuple) and isinstance(a, Items) == isinstance(b, Items):
-        return truth_value(table, _lexicographic(site, symbol, x, y))
-    if isinstance(a, Number) and isinstance(b, Number):
-        return truth_value(table, _numbers(site, ORDER[symbol], a, b))
-    if isinstance(a, Symbolic) or isinstance(b, Symbolic):
-        kinds = [said(each) for each in (a, b)]
-        site.fail(f"TypeError: `{symbol}` between {kinds[0]} and {kinds[1]}")
-    found = attempt(site, ORDER[symbol], a, b)
-    return truth_value(table, truth(site, found)) if site.budget.limited else found
-
-
-def _numbers(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Guard:
-    if isinstance(a, int | Fraction) and isinstance(b, int | Fraction):
-        return TRUE if function(a, b) else FALSE
-    if type(a) in (int, Union) and type(b) in (int, Union):
-        left, right = parts_of(a), parts_of(b)
-        if len(left) * len(right) <= MOST_PAIRS:
-            holds = [guard for guard, x, y in _pairs(site, left, right) if function(x, y)]
-            fails = [guard for guard, x, y in _pairs(site, left, right) if not function(x, y)]
-            return TRUE if not fails else FALSE if not holds else conditions().any(holds)
-    decided = _by_bounds(function, bounds_of(a), bounds_of(b))
-    if decided is not None:
-        return decided
-    a, b = _one_kind(a, b)
-    return conditions().guard(function(a, b).formula)
-
-
-def _by_bounds(function: Callable[[Any, Any], Any], a: IntegerBounds, b: IntegerBounds) -> Guard | None:
-    """Return what a comparison is where the numbers' bounds decide it."""
-    (low, high), (least, most) = a, b
-    apart = high < least or most < low
-    if function is operator.eq:
-        return FALSE if apart else None
-    found = {function(x, y) for x in (low, high) for y in (least, most)}
-    return None if len(found) > 1 else TRUE if found.pop() else FALSE
-
-
-def _lexicographic(site: PathSite, symbol: str, x: tuple[Any, ...], y: tuple[Any, ...]) -> Guard:
-    table = conditions()
-    site.budget.spend(COMPARISON + len(x), site.where)
-    if not x or not y:
-        return TRUE if ORDER[symbol](len(x), len(y)) else FALSE
-    alike = equal(site, x[0], y[0])
-    rest = FALSE if alike == FALSE else _lexicographic(site, symbol, x[1:], y[1:])
-    if alike == TRUE:
-        return rest
-    strict = symbol.rstrip("=")
-    try:
-        first = compare(site.narrowed(-alike), strict, x[0], y[0])
-    except Dead:
-        if alike == FALSE:
-            raise
-        first = FALSE
-    return table.either(table.both(-alike, first), table.both(alike, rest))
-
-
-def _contains(site: PathSite, sequence: Any, value: Any) -> Guard:
-    def found(at: PathSite, sequence: Any) -> bool | Boolean:
-        items = sequence.items if isinstance(sequence, Items) else sequence
-        if isinstance(items, range) and type(value) is int:
-            return value in items
-        if isinstance(items, tuple | range):
-            site.budget.spend(COMPARISON * len(items), site.where)
-            return truth_value(conditions(), conditions().any(equal(at, value, item) for item in items))
-        if isinstance(value, Union | Integer | BitVector) and isinstance(sequence, dict | set | frozenset):
-            return truth_value(conditions(), conditions().any(equal(at, value, key) for key in sequence))
-        return attempt(at, lambda: value in sequence)  # type: ignore[no-any-return]
-
-    return guard_of(spread(site, found, sequence))
-
-
-def _identical(site: PathSite, a: Any, b: Any) -> Guard:
-    if not any(each is None or isinstance(each, bool | Enum) for each in (a, b)):
-        raise SwizzleError(
-            "`is` between values, which have no identity here", place=site.where(), expected="`is None`", fix="=="
-        )
-    value, wanted = (a, b) if b is None or isinstance(b, bool | Enum) else (b, a)
-
-    def matches(_: PathSite, each: Any) -> bool | Boolean:
-        if not isinstance(wanted, bool) or not isinstance(each, bool | Boolean):
-            return each is wanted
-        return truth_value(conditions(), guard_of(each) if wanted else -guard_of(each))
-
-    return guard_of(spread(site, matches, value))

@@ -7,9 +7,10 @@ from typing import Any
 
 from symbolic.core.value_types import BitVector, Integer
 from symbolic.errors import SwizzleError
+from symbolic.lifting.comparisons import compare
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import gathered, merge
-from symbolic.lifting.operations import Number, as_number, attempt, compare, for_all, parts_of, spread
+from symbolic.lifting.operations import Number, as_number, attempt, for_all, parts_of, spread
 from symbolic.lifting.states import Dead, PathSite
 from symbolic.lifting.values import (
     Items,
