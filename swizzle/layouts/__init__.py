@@ -2,6 +2,9 @@
 
 from swizzle.layouts.access import Access, access
 from swizzle.layouts.answer import Counted, FoundLayout, Share
+from swizzle.layouts.conversions.conversion import Conversion
+from swizzle.layouts.conversions.convert import convert
+from swizzle.layouts.distribution import Distribution, distribution
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.made import column_major, padded, rotated, row_major, swizzled, xored
 from swizzle.layouts.patterns import blocks, columns, cp_async, ldmatrix, linear, mma, rows, stmatrix, tma
@@ -9,7 +12,9 @@ from swizzle.layouts.search import best, count
 
 __all__ = [
     "Access",
+    "Conversion",
     "Counted",
+    "Distribution",
     "FoundLayout",
     "Layout",
     "Share",
@@ -18,8 +23,10 @@ __all__ = [
     "blocks",
     "column_major",
     "columns",
+    "convert",
     "count",
     "cp_async",
+    "distribution",
     "ldmatrix",
     "linear",
     "mma",

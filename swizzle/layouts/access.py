@@ -35,10 +35,15 @@ class Asked(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True):
-    """A pattern: its name, and what it asks of a tile of a shape whose elements have so many bits."""
+    """A pattern: its name, and what it asks of a tile of a shape whose elements have so many bits.
+
+    `holds` is the cell in each slot of each lane after a load, of shape (slots, lanes, axes), where the addresses that
+    lanes give do not say it.
+    """
 
     name: str
     of: Callable[[tuple[int, ...], int], Asked]
+    holds: Callable[[tuple[int, ...], int], Coordinates] | None = None
 
     def __repr__(self) -> str:
         return self.name

@@ -78,8 +78,9 @@ def tma(*, along: int = -1) -> Access:
 def ldmatrix(count: int = 4, *, trans: bool = False) -> Access:
     """Return ldmatrix.x1, .x2 or .x4 over the whole tile: matrices of 8 rows, each row 16 bytes.
 
-    The rows of a matrix run along axis 1; with `trans` along axis 0, for a tile that is stored the other way round. How
-    four matrices lie to each other makes no difference to banks: each is a phase of its own.
+    The rows of a matrix run along axis 1; with `trans` along axis 0, for a tile that is stored the other way round.
+    Matrices go down the tile first, as registers of mma's operand A do. Of banks that makes no difference: each matrix
+    is a phase of its own.
     """
     return _matrices("ldmatrix", count, trans)
 
@@ -120,10 +121,10 @@ def mma(operand: Literal["A", "B", "C"], shape: str, *, k: int | None = None, al
         steps[deep], steps[1 - deep] = inner, across
         _divides(tile, steps, name)
         corners = _grid([range(0, size, step) for size, step in zip(tile, steps, strict=True)])
-        registers = _grid([range(0, across, 8), range(0, inner, 4 * per), range(0, per, width)])
+        registers = _grid([range(0, inner, 4 * per), range(0, across, 8), range(0, per, width)])  # as PTX numbers them
         lanes = np.empty((len(registers), WARP, 2), np.int64)
-        lanes[:, :, 1 - deep] = registers[:, :1] + group
-        lanes[:, :, deep] = registers[:, 1:2] + registers[:, 2:] + place * per
+        lanes[:, :, 1 - deep] = registers[:, 1:2] + group
+        lanes[:, :, deep] = registers[:, :1] + registers[:, 2:] + place * per
         starts = corners[:, None, None, :] + lanes[None]
         return Asked(starts.reshape(-1, WARP, 2), width, deep)
 
@@ -174,7 +175,7 @@ def _matrices(instruction: str, count: int, trans: bool) -> Access:
         axis, row = 0 if trans else 1, 128 // bits
         step = [8, row] if axis == 1 else [row, 8]
         _divides(shape, step, name)
-        corners = _grid([range(0, size, each) for size, each in zip(shape, step, strict=True)])
+        corners = _corners(shape, step)
         spare = -len(corners) % count
         matrix = np.zeros((8, 2), np.int64)
         matrix[:, 1 - axis] = np.arange(8)
@@ -182,7 +183,23 @@ def _matrices(instruction: str, count: int, trans: bool) -> Access:
         starts = np.concatenate([starts, np.full((8 * spare, 2), -1, np.int64)])
         return Asked(starts.reshape(-1, 8 * count, 2), row, axis)
 
-    return Access(name, of)
+    def holds(shape: tuple[int, ...], bits: int) -> Coordinates:
+        of(shape, bits)
+        if trans and bits != 16:
+            mistake(f"{name} transposes elements of {bits} bits", "elements of 16 bits")
+        per = max(1, 32 // bits)
+        corners = _corners(shape, [8, 128 // bits])
+        group, place = np.divmod(np.arange(WARP), 4)
+        inside = np.stack([np.tile(group, (per, 1)), place * per + np.arange(per)[:, None]], -1)
+        found: Coordinates = (corners[:, None, None, :] + inside[None]).reshape(-1, WARP, 2)
+        return found
+
+    return Access(name, of, holds)
+
+
+def _corners(shape: Sequence[int], step: Sequence[int]) -> Coordinates:
+    """Return the first cells of matrices that fill the tile, down it first."""
+    return _grid([range(0, size, each) for size, each in zip(reversed(shape), reversed(step), strict=True)])[:, ::-1]
 
 
 def _in_order(shape: tuple[int, ...], axes: Sequence[int], width: int, name: str) -> Asked:

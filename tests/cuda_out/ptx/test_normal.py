@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuda_out.ptx import symbolic
 from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.kinds import typed, untyped
 from cuda_out.ptx.normal import Normal
@@ -159,6 +160,39 @@ def test_bits_that_are_moved_and_put_back() -> None:
     assert n.shifted_left("b32", n.shifted_right("u32", u, 7), 7) == n.conjunction("b32", u, t.const(-128))
     assert n.shifted_right("u32", n.shifted_left("b32", u, 7), 7) != u
     assert n.shifted_right("u32", n.shifted_right("u32", u, 20), 20) == t.const(0)
+
+
+@pytest.mark.parametrize("size", [8, 16])
+def test_permuted_bytes(size: int) -> None:
+    """Elements that are packed, permuted and taken out again are the elements; of other terms the values are right."""
+    choose, operation = random.Random(size), decode(("prmt", "b32"))
+    per, width = 32 // size, size // 8
+    for _ in range(40):
+        terms = Terms()
+        normal = Normal(terms, {"e": f"u{size}", "a": "u32"})
+        atoms = [terms.atom("e", n) for n in range(2 * per)]
+        words = [symbolic.pack(normal, tuple((0, atom) for atom in half), size) for half in (atoms[:per], atoms[per:])]
+        picks = [choose.randrange(2 * per) for _ in range(per)]
+        selector = sum(p * width + b << 4 * (n * width + b) for n, p in enumerate(picks) for b in range(width))
+        found = symbolic.evaluate(normal, operation, (*words, (selector, 0)))
+        assert symbolic.unpack(normal, found, size, per) == tuple((0, atoms[p]) for p in picks)
+        code, data = choose.randrange(0x10000) & 0x7777, np.array([choose.getrandbits(32) for _ in range(2)])
+        _, term = symbolic.evaluate(normal, operation, ((0, terms.atom("a", 0)), (0, terms.atom("a", 1)), (code, 0)))
+        wanted = operation.compute(*(np.array([n], np.uint32) for n in (*data.tolist(), code)))[0]
+        assert Evaluated(terms, {"a": data}).value(term) == int(wanted)
+
+
+def test_bounds_of_what_is_moved_up() -> None:
+    """Sixteen bits times 2^16 are 32 bits and no more, so that they come back as they were; seventeen are cut off."""
+    terms = Terms()
+    normal = Normal(terms, {"h": "u16", "u": "u32"})
+    h, u = terms.atom("h", 0), terms.atom("u", 0)
+    assert normal.shifted_right("u32", normal.shifted_left("b32", h, 16), 16) == h
+    assert normal.shifted_right("u32", normal.shifted_left("b32", h, 17), 17) != h
+    both = normal.exclusive_or("b32", terms.atom("h", 1), h)
+    up = normal.scaled("b32", 1 << 16, both)
+    assert normal.shifted_right("u32", up, 24) == normal.shifted_right("u32", both, 8)
+    assert normal.shifted_right("u32", normal.scaled("b32", 1 << 16, u), 24) != normal.shifted_right("u32", u, 8)
 
 
 def test_truncation_is_a_reading_modulo_less() -> None:

@@ -1,0 +1,1 @@
+"""Conversions between two distributions of a tile over registers, lanes and warps."""

@@ -1,0 +1,102 @@
+"""The result of a conversion: its counts, what is proved of them, and its text."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from swizzle.layouts.access import mistake
+from swizzle.layouts.conversions.bounds import ShuffleBound
+from swizzle.layouts.conversions.network import Network
+from swizzle.layouts.conversions.shared import SharedPlan
+from swizzle.layouts.conversions.shared_text import shared_text
+from swizzle.layouts.conversions.text import cuda_text
+from swizzle.layouts.distribution import Distribution
+
+
+class Conversion(Struct, frozen=True):
+    """How threads get from one distribution of a tile to another: by a `network` in registers, or a plan for `shared`.
+
+    It was run on tokens: every element lands where `target` says. `permutation[k]` is the source's index that stands
+    for index k of the target along the free axis; empty where none is.
+    """
+
+    source: Distribution
+    target: Distribution
+    bits: int
+    network: Network | None
+    shared: SharedPlan | None
+    least: ShuffleBound
+    permutation: tuple[int, ...] = ()
+
+    @property
+    def via(self) -> str:
+        """'shuffles' (or nothing but moves) in registers, or 'shared'."""
+        return "shuffles" if self.network is not None else "shared"
+
+    @property
+    def shuffles(self) -> int:
+        """How many shuffles a warp does."""
+        return self.network.shuffles if self.network else 0
+
+    @property
+    def selects(self) -> int:
+        """How many selects, byte permutes and shifts a warp does."""
+        return self.network.selects if self.network else self._plan.selects
+
+    @property
+    def clocks(self) -> float:
+        """The clocks of a warp by the bound of pipes.
+
+        A shuffle takes 1, a select or a byte permute 1/2, and 128 bytes of shared memory in one turn 1.
+        """
+        return self.network.clocks if self.network else self._plan.clocks
+
+    @property
+    def bound(self) -> int:
+        """The shuffles that every program in registers does at least."""
+        return self.least.shuffles
+
+    @property
+    def _plan(self) -> SharedPlan:
+        assert self.shared is not None
+        return self.shared
+
+    @property
+    def proof(self) -> str:
+        """What is proved to be minimal, and why; 'open' is what is not."""
+        if self.shared is not None:
+            return self.shared.found.proof
+        moves = f"{_plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
+        if self.shuffles > self.bound:
+            return (
+                f"open: every way in registers takes {_plural(self.bound, 'shuffle')} at least, as {self.least.reason}"
+            )
+        if self.selects == 0:
+            return f"{moves}; no select is needed"
+        if self.clocks > self.shuffles:
+            return f"{moves}; the selects are open"
+        return f"{moves}; the selects take no longer, so the clocks are minimal, too"
+
+    def cuda(self, name: str = "convert") -> str:
+        """Return a CUDA device function, `void name(const unsigned (&x)[...], unsigned (&y)[...])`.
+
+        x and y are different arrays of registers. Through shared memory it takes the tile as a third argument,
+        a pointer to `shared.layout.bytes` bytes at a multiple of `shared.layout.alignment` that nobody else uses.
+        """
+        if not name.isidentifier():
+            mistake(f"the function's name is {name!r}", "a name in C++", "convert")
+        title = f"{self.source} to {self.target}: {self._counts()}"
+        return cuda_text(self.network, name, title) if self.network else shared_text(self._plan, name, title)
+
+    def _counts(self) -> str:
+        selects = _plural(self.selects, "select")
+        if self.shared is not None:
+            return f"{_plural(self.shared.passes, 'turn')} of shared memory, {selects}"
+        return f"{_plural(self.shuffles, 'shuffle')}, {selects}"
+
+    def __repr__(self) -> str:
+        return f"{self.source} to {self.target}: {self._counts()}; {self.clocks:g} clocks\n  {self.proof}"
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,278 @@
+"""`convert`: the best way from one distribution of a tile to another, by shuffles or through shared memory.
+
+Networks are made by constructions (`linear.py`, `rounds.py`). Each is run on tokens, for every lane and register,
+before it counts as one. Of all the one that takes the fewest clocks is returned, or the fewest shuffles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from typing import Any, Literal
+
+import numpy as np
+
+from swizzle.layouts.access import Access, is_int, mistake
+from swizzle.layouts.conversions.bounds import ShuffleBound, bound_of
+from swizzle.layouts.conversions.conversion import Conversion
+from swizzle.layouts.conversions.linear import plans
+from swizzle.layouts.conversions.network import ANY, LANES, Mix, Network, NetworkNode, Tokens
+from swizzle.layouts.conversions.rounds import schedules
+from swizzle.layouts.conversions.shared import SharedPlan, through_shared
+from swizzle.layouts.distribution import Cells, Distribution, held_by, of_bits
+
+_MOST_FREE_BITS = 5
+
+
+def convert(
+    src: Distribution | Access | str,
+    dst: Distribution | Access | str,
+    *,
+    bits: int = 16,
+    via: Literal["auto", "shuffles", "shared"] = "auto",
+    arch: int = 90,
+    fewest: Literal["clocks", "shuffles"] = "clocks",
+    shape: tuple[int, ...] | None = None,
+    free: int | None = None,
+) -> Conversion:
+    """Return how the threads of a block get from the distribution `src` of a tile to `dst`, elements of `bits` bits.
+
+    A distribution is one of `layouts.distribution(...)`, bits as text ("c0 r3 | c1 c2 r0 r1 r2"), or an access such as
+    `layouts.mma("A", "m16n8k16")`, for what lanes hold after it; of an access, `shape` is the tile's.
+    `via` "shuffles" stays in registers, "shared" goes through shared memory, "auto" takes what needs fewer clocks.
+    `fewest` "shuffles" asks for the fewest shuffles instead, however many selects that takes. `free` is an axis whose
+    index the target may permute, such as k of an operand, if the other operand's k is permuted alike.
+    `arch` is the architecture as a number, from 70. Raises SwizzleError at the caller's line.
+    """
+    if bits not in (8, 16, 32, 64):
+        mistake(f"an element has {bits!r} bits", "8, 16, 32 or 64 bits", "bits=16 for f16 and bf16")
+    if via not in ("auto", "shuffles", "shared"):
+        mistake(f"via is {via!r}", "'auto', 'shuffles' or 'shared'")
+    if fewest not in ("clocks", "shuffles"):
+        mistake(f"fewest is {fewest!r}", "'clocks' or 'shuffles'")
+    if not is_int(arch) or not 70 <= arch <= 129:
+        mistake(f"the architecture is {arch!r}", "a number from 70, as in sm_90", "arch=90")
+    source, target = (_distribution(each, shape, bits, name) for each, name in ((src, "src"), (dst, "dst")))
+    source, target = _matching(source, target)
+    permutation: tuple[int, ...] = ()
+    if free is not None:
+        if not is_int(free) or not 0 <= free < len(source.shape):
+            mistake(f"the free axis is {free!r}", f"an axis of the tile, from 0 to {len(source.shape) - 1}")
+        permutation = _permutation(source, target, int(free), bits)
+        target = _permuted(target, int(free), permutation)
+    per = max(1, 32 // bits)
+    known = _in_one_warp(source, target)
+    if known is None:
+        if via == "shuffles":
+            mistake("elements go from one warp to another", "a conversion within warps", 'via="shared" or via="auto"')
+        plan = through_shared(source, target, bits)
+        return Conversion(source, target, bits, None, plan, ShuffleBound(0, ""), permutation)
+    least = bound_of(source.cells[0], target.cells[0], per)
+    if bits == 64:
+        least = ShuffleBound(2 * least.shuffles, f"{least.reason}, two words each")
+    network: Network | None = None
+    shared: SharedPlan | None = None
+    if via != "shared":
+        network = _network(known, source.slots, bits, fewest)
+    if via == "shared" or (via == "auto" and network is not None and network.clocks > max(2, least.shuffles)):
+        shared = through_shared(source, target, bits)
+        if network is not None and (fewest == "shuffles" or network.clocks <= shared.clocks):
+            shared = None
+    if network is None and shared is None:
+        shared = through_shared(source, target, bits)
+    return Conversion(source, target, bits, None if shared else network, shared, least, permutation)
+
+
+# ---- what is asked --------------------------------------------------------------------------------------------------
+
+
+def _distribution(each: Any, shape: Any, bits: int, name: str) -> Distribution:
+    match each:
+        case Distribution():
+            found = each
+        case str():
+            found = of_bits(each)
+        case Access():
+            if shape is None:
+                mistake(f"{name} is the access {each.name}, of no tile", "the tile's shape", "shape=(16, 16)")
+            if not isinstance(shape, tuple) or not shape or not all(is_int(n) and n >= 1 for n in shape):
+                mistake(f"the shape is {shape!r}", "a tuple of ints from 1", "shape=(16, 16)")
+            found = held_by(each, shape, bits)
+        case _:
+            example = 'layouts.distribution(...), "c0 r3 | c1 c2 r0 r1 r2", or layouts.mma("A", "m16n8k16")'
+            mistake(f"{name} is {each!r}", "a distribution, bits as text, or an access", example)
+    return found
+
+
+def _matching(source: Distribution, target: Distribution) -> tuple[Distribution, Distribution]:
+    """Return both as distributions of one tile; an error where they are not."""
+    if len(source.shape) != len(target.shape):
+        mistake(
+            f"src holds a tile of {len(source.shape)} axes, {source.shape}, and dst one of {len(target.shape)}, "
+            f"{target.shape}",
+            "two distributions of one tile",
+        )
+    if source.warps != target.warps:
+        mistake(f"src is held by {_warps(source.warps)}, dst by {_warps(target.warps)}", "the same warps")
+    shape = tuple(map(max, source.shape, target.shape))
+    source, target = source.within(shape), target.within(shape)
+    missing = np.argwhere((target.cells >= 0) & ~np.isin(target.cells, source.cells))
+    if len(missing):
+        warp, lane, slot = map(int, missing[0])
+        mistake(
+            f"dst wants the cell {target.cell(int(target.cells[warp, lane, slot]))} in element {slot} of lane {lane}, "
+            f"warp {warp}, and src does not hold it",
+            "cells that src holds",
+        )
+    return source, target
+
+
+def _warps(count: int) -> str:
+    return "1 warp" if count == 1 else f"{count} warps"
+
+
+def _in_one_warp(source: Distribution, target: Distribution) -> Cells | None:
+    """Return what each lane of a warp wants, as numbers of slots of the source, if it is the same in all warps.
+
+    An element that several slots hold is taken from the lane's own, if there is one.
+    """
+    slots = source.slots
+    found: Cells | None = None
+    for warp in range(source.warps):
+        homes: dict[int, list[int]] = {}
+        for number, cell in enumerate(source.cells[warp].reshape(-1).tolist()):
+            if cell >= 0:
+                homes.setdefault(cell, []).append(number)
+        wants = np.full((LANES, target.slots), ANY, np.int64)
+        for (lane, slot), cell in np.ndenumerate(target.cells[warp]):
+            if cell >= 0:
+                at = homes.get(int(cell))
+                if at is None:
+                    return None
+                wants[lane, slot] = min(at, key=lambda n: (n // slots ^ lane, n % slots != slot, n))
+        if found is not None and (wants != found).any():
+            return None
+        found = wants
+    return found
+
+
+def _network(after: Cells, slots: int, bits: int, fewest: str) -> Network | None:
+    """Return the best network that was found; each is run on tokens first."""
+    per, halves = max(1, 32 // bits), max(1, bits // 32)
+    words = -(-slots // per) * halves
+    lane, slot = after // slots, after % slots
+    if halves == 2:
+        token = (lane * slots + slot) * 2
+        wanted = np.where(after == ANY, ANY, token)[..., None] + np.array([0, 1])
+        wanted = np.where(after[..., None] == ANY, ANY, wanted).reshape(LANES, -1)
+    else:
+        wanted = np.where(after == ANY, ANY, lane * words * per + slot)
+    spare = -wanted.shape[1] % per
+    wanted = np.concatenate([wanted, np.full((LANES, spare), ANY, np.int64)], axis=1)
+    wanted = wanted.reshape(LANES, -1, per).transpose(1, 0, 2)
+    best: Network | None = None
+    for network in _candidates(wanted, words, per, fewest):
+        if best is not None and _order(network, fewest) >= _order(best, fewest):
+            continue
+        if network.gives(wanted):
+            best = network
+    return best
+
+
+def _order(network: Network, fewest: str) -> tuple[float, ...]:
+    both = network.shuffles + network.selects
+    return (network.clocks, both) if fewest == "clocks" else (network.shuffles, network.selects)
+
+
+def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[Network]:
+    """Yield networks; of whole words that move, the places within them are left out."""
+    some = wanted.reshape(-1, per)
+    whole = (some == some[:, :1] + np.arange(per)) & (some[:, :1] % per == 0) | (some == ANY).all(axis=1, keepdims=True)
+    if per > 1 and whole.all():
+        inner = np.where(wanted[..., :1] == ANY, ANY, wanted[..., :1] // per)
+        for network in _candidates(inner, words, 1, fewest):
+            yield _packed(network, per)
+        return
+    one_to_one = False
+    for network in plans(wanted, fewest):
+        one_to_one = True
+        yield network
+    if not one_to_one:
+        yield from schedules(wanted, words)
+
+
+def _packed(network: Network, per: int) -> Network:
+    """Return a network over words as one over words of several places."""
+    nodes: list[NetworkNode] = []
+    for node in network.nodes:
+        if isinstance(node, Mix):
+            picks = tuple(tuple(row[0] * per + p for p in range(per)) for row in node.picks)
+            nodes.append(Mix(node.first, node.second, picks))
+        else:
+            nodes.append(node)
+    return Network(network.words, per, tuple(nodes), network.outputs)
+
+
+# ---- an index that may be permuted ----------------------------------------------------------------------------------
+
+
+def _permutation(source: Distribution, target: Distribution, axis: int, bits: int) -> tuple[int, ...]:
+    """Return which index of the source stands for each index of the target along an axis, so that little has to move.
+
+    Indices are matched where the same lanes hold them: in the same slots, else in the same words, else anywhere. Where
+    that does not match all of them, permutations of the index's bits are compared by their bound.
+    """
+    size = target.shape[axis]
+    per = max(1, 32 // bits)
+    marks = [_marks(each, axis) for each in (source, target)]
+    for scale in (1, per, max(source.slots, target.slots)):
+        found = _matched(marks[0], marks[1], size, per, scale)
+        if found is not None:
+            return found
+    identity = tuple(range(size))
+    height = (size - 1).bit_length()
+    if size & size - 1 or height > _MOST_FREE_BITS:
+        return identity
+    best: tuple[tuple[int, bool], tuple[int, ...]] | None = None
+    for order in permutations(range(height)):
+        some = tuple(sum((k >> j & 1) << order[j] for j in range(height)) for k in range(size))
+        rank = bound_of(source.cells[0], _permuted(target, axis, some).cells[0], per).shuffles, some != identity
+        if best is None or rank < best[0]:
+            best = rank, some
+    return best[1] if best else identity
+
+
+def _marks(each: Distribution, axis: int) -> list[list[tuple[tuple[int, ...], int, int, int]]]:
+    """Return, for each index along an axis, where its cells are: the other coordinates, warp, lane, slot."""
+    found: list[list[tuple[tuple[int, ...], int, int, int]]] = [[] for _ in range(each.shape[axis])]
+    for (warp, lane, slot), cell in np.ndenumerate(each.cells):
+        if cell >= 0:
+            at = each.cell(int(cell))
+            found[at[axis]].append((at[:axis] + at[axis + 1 :], warp, lane, slot))
+    return found
+
+
+def _matched(source: Any, target: Any, size: int, per: int, scale: int) -> tuple[int, ...] | None:
+    def key(marks: Sequence[tuple[tuple[int, ...], int, int, int]], scale: int) -> tuple[Any, ...]:
+        return tuple(sorted((rest, warp, lane, slot // scale) for rest, warp, lane, slot in marks))
+
+    if len(source) != size:
+        return None
+    left: dict[Any, list[int]] = {}
+    for index, marks in enumerate(source):
+        left.setdefault(key(marks, scale), []).append(index)
+    found = []
+    for marks in target:
+        some = left.get(key(marks, scale))
+        if not some:
+            return None
+        found.append(some.pop(0))
+    return tuple(found)
+
+
+def _permuted(target: Distribution, axis: int, permutation: Sequence[int]) -> Distribution:
+    cells = target.cells.copy()
+    stride = int(np.prod(target.shape[axis + 1 :], dtype=np.int64))
+    index = cells // stride % target.shape[axis]
+    moved = cells + (np.array(permutation)[index] - index) * stride
+    return Distribution(target.shape, np.where(cells >= 0, moved, -1), target.name)

@@ -1,0 +1,51 @@
+"""The checked chain for a conversion: its text compiled, the PTX run on one variable an element."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench.conversions import kernel_text, words
+from cuda_out.compile.toolchain import compile_cuda
+from cuda_out.ptx.machine import LaunchArray, PtxMachine
+from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.notes import Notes
+from cuda_out.ptx.run import kernel_of, launch_shape
+from swizzle.layouts import Conversion
+from symbolic.algebra.terms import Terms
+
+
+def wrong_elements(conversion: Conversion, arch: str = "sm_90") -> list[str]:
+    """Compile, run the PTX on variables, and return which elements are not what the target says."""
+    ptx = compile_cuda(kernel_text(conversion), arch).ptx
+    source, target, bits = conversion.source, conversion.target, conversion.bits
+    kind, terms = f"u{bits}", Terms()
+    per = max(1, 32 // bits)
+    threads = source.warps * 32
+
+    def place(thread: int, slot: int) -> int:
+        """Where a thread's element lies in an array of registers."""
+        if bits == 64:
+            raise NotImplementedError("64 bits lie in two words that are apart")
+        return (slot // per * threads + thread) * per + slot % per
+
+    size = words(source.slots, bits) * threads * per
+    atoms = np.array([terms.atom("in", n) for n in range(size)], np.int64)
+    given = LaunchArray("in", kind, np.zeros(size, np.uint64), atoms, True, False)
+    made = words(target.slots, bits) * threads * per
+    result = LaunchArray("out", kind, np.zeros(made, np.uint64), np.zeros(made, np.int64), False, True)
+    notes = Notes(Normal(terms, {"in": kind, "out": kind}))
+    machine = PtxMachine(kernel_of(ptx, "k"), launch_shape((1, 1, 1), (threads, 1, 1)), [given, result], notes)
+    machine.run()
+    problems = list(machine.races())
+    _, found = machine.contents("out")
+    cells = source.cells.reshape(threads, -1)
+    homes: dict[int, set[int]] = {}
+    for (thread, slot), cell in np.ndenumerate(cells):
+        homes.setdefault(int(cell), set()).add(int(atoms[place(thread, slot)]))
+    for (thread, slot), cell in np.ndenumerate(target.cells.reshape(threads, -1)):
+        if cell >= 0:
+            term = int(found[place(thread, slot)])
+            if term not in homes[int(cell)]:
+                shown = terms.show(term) if term > 0 else str(term)
+                problems.append(f"thread {thread}, element {slot}: {shown} instead of {target.cell(int(cell))}")
+    return problems

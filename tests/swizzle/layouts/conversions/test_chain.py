@@ -1,0 +1,80 @@
+"""The printed function through the chain: compiled, its PTX run on variables, its instructions counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bench.conversions import CASES, sass_counts
+from swizzle import layouts
+from swizzle.layouts import Conversion, convert
+from swizzle.layouts.conversions.network import LaneExchange, Mix
+from tests.swizzle.layouts.conversions.chain import wrong_elements
+
+COMPILED = ["fp8", "quads", "AoS 5"]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_every_element_lands_and_instructions_are_as_counted(name: str) -> None:
+    """The compiler may join two selects of one value by a predicate, and so need fewer."""
+    source, target, options = CASES[name]
+    found = convert(source, target, via="shuffles", **options)
+    assert wrong_elements(found) == []
+    counted = sass_counts(found)
+    if counted is not None:
+        assert counted[0] == found.shuffles and found.selects - 1 <= counted[1] <= found.selects
+
+
+@pytest.mark.parametrize("name", ["fp8", "warps"])
+def test_shared_memory(name: str) -> None:
+    """Stores, the barrier and loads, of bytes, of a layout with a formula, of several warps: no race."""
+    source, target, options = CASES[name]
+    found = convert(source, target, via="shared", **options)
+    assert found.via == "shared" and wrong_elements(found) == []
+
+
+def test_any_distribution() -> None:
+    """Lanes and conditions without a formula, cells that are held twice: tables, and one store each."""
+    order = [(7 * n * n + 3 * n) % 61 for n in range(64)]
+    source = layouts.distribution(lambda r, lane: order[2 * lane + r], registers=2, shape=(61,))
+    target = layouts.distribution(lambda r, lane: order[63 - 2 * lane - r], registers=2, shape=(61,))
+    for via in ("shuffles", "shared"):
+        assert wrong_elements(convert(source, target, bits=16, via=via)) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name not in COMPILED])
+def test_the_others(name: str) -> None:
+    """All of the table."""
+    source, target, options = CASES[name]
+    for via in ("auto", "shared", "shuffles"):
+        if (name, via) in (("warps", "shuffles"), ("32x32", "shuffles")):
+            continue
+        found = convert(source, target, via=via, **options)
+        assert wrong_elements(found) == []
+        counted = sass_counts(found) if found.network is not None else None
+        if counted is not None:
+            assert counted[0] == found.shuffles and found.selects - 1 <= counted[1] <= found.selects
+
+
+def spoilt(found: Conversion, wrong: Callable[[Any], Any], kind: type) -> Conversion:
+    """Return a conversion with the first node of a kind changed."""
+    assert found.network is not None
+    at = next(n for n, node in enumerate(found.network.nodes) if isinstance(node, kind))
+    nodes = list(found.network.nodes)
+    nodes[at] = wrong(nodes[at])
+    return replace(found, network=replace(found.network, nodes=tuple(nodes)))
+
+
+def test_a_wrong_lane_or_condition_is_found() -> None:
+    """What the chain looks at is the printed text: another lane, another select, another byte."""
+    tf32 = convert(*CASES["tf32"][:2], **CASES["tf32"][2])
+    fp8 = convert(*CASES["fp8"][:2], **CASES["fp8"][2])
+    lane = spoilt(tf32, lambda node: replace(node, lanes=(*node.lanes[1:], node.lanes[0])), LaneExchange)
+    turned = spoilt(tf32, lambda node: replace(node, first=node.second, second=node.first), Mix)
+    picks = spoilt(fp8, lambda node: replace(node, picks=((1, 0, 2, 3), *node.picks[1:])), Mix)
+    for wrong in (lane, turned, picks):
+        assert wrong_elements(wrong) != []

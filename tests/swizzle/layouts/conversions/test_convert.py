@@ -1,0 +1,175 @@
+"""Conversions: the counts of those that are known, every element of random ones, what is said to be minimal."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.conversions import CASES, tritons_clocks
+from swizzle import layouts
+from swizzle.layouts import convert, distribution
+from swizzle.layouts.conversions.linear import QUAD, QUAD_OUTPUTS
+from swizzle.layouts.conversions.rounds import schedules
+from tests.swizzle.layouts.conversions.brute import lands
+
+COUNTS = {  # the fewest clocks: via, clocks; in registers: shuffles/selects; the fewest shuffles, which is the bound
+    "tf32": ("shuffles", 4, (4, 8), 4),
+    "f16": ("shuffles", 0, (0, 0), 0),
+    "fp8": ("shuffles", 4, (4, 8), 4),
+    "8x8 b16": ("shuffles", 2, (2, 1), 2),
+    "16x16 b16": ("shuffles", 4, (4, 8), 4),
+    "rows to A": ("shuffles", 7, (6, 14), 4),
+    "blocked": ("shared", 16, (18, 36), 8),
+    "quads": ("shuffles", 5, (5, 10), 3),
+    "octets": ("shuffles", 15.5, (15, 31), 7),
+    "32x32": ("shared", 64, None, 31),
+    "AoS 3": ("shuffles", 3, (3, 6), 3),
+    "AoS 4": ("shuffles", 7, (6, 14), 4),
+    "AoS 5": ("shuffles", 7.5, (5, 15), 5),
+    "AoS 6": ("shuffles", 12, (6, 24), 6),
+    "AoS 7": ("shuffles", 10.5, (7, 21), 7),
+    "AoS 8": ("shared", 16, (18, 36), 8),
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "32x32" else ()) for n in COUNTS])
+def test_known_conversions(name: str) -> None:
+    """None takes more clocks than here, and the fewest shuffles are the bound when they are asked for."""
+    source, target, options = CASES[name]
+    via, clocks, counts, bound = COUNTS[name]
+    found = convert(source, target, **options)
+    assert (found.via, found.clocks, found.bound) == (via, clocks, bound)
+    triton = tritons_clocks(name)
+    assert triton is None or found.clocks <= triton
+    fewest = convert(source, target, via="shuffles", fewest="shuffles", **options)
+    assert fewest.shuffles == bound and lands(found) and lands(fewest)
+    if counts:
+        inside = convert(source, target, via="shuffles", **options)
+        assert (inside.shuffles, inside.selects) == counts and lands(inside)
+
+
+def bit_texts(rng: random.Random, height: int, registers: int) -> list[str]:
+    names = [f"e{k}" for k in range(height)]
+    found = []
+    for _ in range(2):
+        rng.shuffle(names)
+        found.append(f"{' '.join(names[:registers])} | {' '.join(names[registers:])}")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_permutations_of_bits(seed: int) -> None:
+    """Every element lands, in words and in parts of words, and nothing is below the bound."""
+    rng = random.Random(seed)
+    bits, words = rng.choice([8, 16, 32, 64]), rng.choice([0, 1, 2, 3])
+    registers = words + {8: 2, 16: 1, 32: 0, 64: 0}[bits]
+    source, target = bit_texts(rng, registers + 5, registers)
+    for options in ({}, {"fewest": "shuffles"}):
+        found = convert(source, target, bits=bits, via="shuffles", **options)
+        assert lands(found) and found.shuffles >= found.bound
+    assert lands(convert(source, target, bits=bits, via="shared"))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_distributions(seed: int) -> None:
+    """Any cells in any slots, some held twice, some wanted twice or not at all: every element lands, by either way."""
+    rng = random.Random(100 + seed)
+    bits, registers = rng.choice([8, 16, 32]), rng.choice([1, 2, 3, 5])
+    count = 32 * registers
+    held = rng.sample(range(count), count)
+    for _ in range(rng.choice([0, 20])):
+        held[rng.randrange(count)] = held[rng.randrange(count)]
+    wanted: list[int | None] = rng.sample(held, count)
+    for _ in range(rng.choice([0, 20])):
+        wanted[rng.randrange(count)] = rng.choice([None, rng.choice(held)])
+
+    def of(cells: Any) -> layouts.Distribution:
+        return distribution(lambda r, lane: cells[lane * registers + r], registers=registers, shape=(count,))
+
+    for via in ("shuffles", "shared"):
+        found = convert(of(held), of(wanted), bits=bits, via=via)  # type: ignore[arg-type]
+        assert lands(found) and (via == "shared" or found.shuffles >= found.bound)
+
+
+def test_maps_that_are_linear_and_no_permutation_of_bits() -> None:
+    """A tile that is swizzled by xor: rows by lanes to diagonals takes shuffles, and selects of one bit only."""
+    source = distribution(lambda r, lane: (lane, r), registers=4, shape=(32, 4))
+    target = distribution(lambda r, lane: (lane ^ r, r ^ lane & 3), registers=4, shape=(32, 4))
+    found = convert(source, target, bits=32, via="shuffles")
+    assert lands(found) and found.shuffles <= 4 and found.clocks <= 8
+
+
+def test_broadcasts() -> None:
+    """One word that all lanes want is one shuffle; two that one lane has are two."""
+    source = distribution(lambda r, lane: 32 * r + lane, registers=2)
+    one = distribution(lambda r, lane: 5, registers=1, shape=(64,))
+    assert (convert(source, one, bits=32).shuffles, convert(source, one, bits=32).selects) == (1, 0)
+    two = distribution(lambda r, lane: 5 + 32 * r, registers=2, shape=(64,))
+    found = convert(source, two, bits=32)
+    assert (found.shuffles, found.selects, found.bound) == (2, 0, 2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_permutation_of_words_has_as_many_rounds_as_a_lane_has_words(seed: int) -> None:
+    """Koenig: a colouring reaches the bound where all of a lane's words move."""
+    rng = random.Random(seed)
+    words = rng.choice([1, 2, 3, 4, 5])
+    tokens = rng.sample(range(32 * words), 32 * words)
+    wanted = np.array(tokens).reshape(words, 32, 1)
+    networks = list(schedules(wanted, words))
+    assert min(network.shuffles for network in networks) <= words
+    assert all(network.gives(wanted) for network in networks)
+
+
+def test_the_block_of_four_words() -> None:
+    """What a solver found: four words of four lanes, transposed."""
+    values = [[(lane, word) for lane in range(4)] for word in range(4)]
+    for first, second, code in QUAD:
+        if second < 0:
+            values.append([values[first][lane ^ code] for lane in range(4)])
+        else:
+            values.append([values[second if code >> lane & 1 else first][lane] for lane in range(4)])
+    assert [values[n] for n in QUAD_OUTPUTS] == [[(word, lane) for lane in range(4)] for word in range(4)]
+    assert sum(second < 0 for _, second, _ in QUAD) == 5 and len(QUAD) == 15
+
+
+def test_an_index_that_may_be_permuted() -> None:
+    """The accumulator is the operand, if k is permuted: no shuffle, and the permutation is one of k."""
+    for name, selects in (("tf32", 0), ("fp8", 4)):
+        source, target, options = CASES[name]
+        found = convert(source, target, free=1, **options)
+        size = options["shape"][1]
+        assert (found.shuffles, found.selects) == (0, selects) and sorted(found.permutation) == list(range(size))
+        assert lands(found)
+        plain = layouts.distribution("r3 c2 | c0 c1 r0 r1 r2")
+        if name == "tf32":  # what stands at index k of the operand is column permutation[k] of the accumulator
+            cell = found.target.cells[0, 1, 2]
+            row, k = plain.cell(plain.cells[0, 1, 2])
+            assert found.target.cell(cell) == (row, found.permutation[k])
+    rows = convert("c0 c1 c2 | r0 r1 r2 r3 r4", "c1 c2 r4 | c0 r0 r1 r2 r3", bits=32, free=1)
+    fixed = convert("c0 c1 c2 | r0 r1 r2 r3 r4", "c1 c2 r4 | c0 r0 r1 r2 r3", bits=32)
+    assert rows.bound <= fixed.bound and lands(rows)
+
+
+def test_several_warps() -> None:
+    """Warps that keep to themselves need no shared memory; others go through it, conflicts and all."""
+    apart = convert("a b | c d x y z | w", "c d | a b x y z | w", bits=32)
+    assert (apart.via, apart.shuffles, apart.selects) == ("shuffles", 5, 10) and lands(apart)
+    source, target, options = CASES["warps"]
+    across = convert(source, target, **options)
+    assert across.via == "shared" and lands(across) and across.shared is not None and across.shared.found.free
+
+
+def test_what_is_said_to_be_minimal() -> None:
+    """Only what reaches a bound; the rest is open."""
+    proofs = {name: convert(*CASES[name][:2], **CASES[name][2]).proof for name in ("AoS 3", "quads", "AoS 5", "f16")}
+    assert proofs["AoS 3"] == (
+        "3 shuffles at least: a lane wants 3 elements of other lanes; the selects take no longer, so the clocks are "
+        "minimal, too"
+    )
+    assert proofs["quads"].startswith("open: every way in registers takes 3 shuffles at least")
+    assert proofs["AoS 5"].endswith("the selects are open")
+    assert proofs["f16"] == "0 shuffles at least: each lane has what it wants; no select is needed"
