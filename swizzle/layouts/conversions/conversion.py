@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from swizzle.layouts.access import mistake
 from swizzle.layouts.conversions.bounds import ShuffleBound
-from swizzle.layouts.conversions.network import Network
+from swizzle.layouts.conversions.network import ExchangeNetwork
 from swizzle.layouts.conversions.shared import SharedPlan
 from swizzle.layouts.conversions.shared_text import shared_text
 from swizzle.layouts.conversions.text import cuda_text
@@ -23,7 +23,7 @@ class Conversion(Struct, frozen=True):
     source: Distribution
     target: Distribution
     bits: int
-    network: Network | None
+    network: ExchangeNetwork | None
     shared: SharedPlan | None
     least: ShuffleBound
     permutation: tuple[int, ...] = ()

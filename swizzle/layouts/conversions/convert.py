@@ -16,7 +16,7 @@ from swizzle.layouts.access import Access, is_int, mistake
 from swizzle.layouts.conversions.bounds import ShuffleBound, bound_of
 from swizzle.layouts.conversions.conversion import Conversion
 from swizzle.layouts.conversions.linear import plans
-from swizzle.layouts.conversions.network import ANY, LANES, Mix, Network, NetworkNode, Tokens
+from swizzle.layouts.conversions.network import ANY, LANES, Mix, ExchangeNetwork, NetworkNode, Tokens
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import Cells, Distribution, held_by, of_bits
@@ -70,7 +70,7 @@ def convert(
     least = bound_of(source.cells[0], target.cells[0], per)
     if bits == 64:
         least = ShuffleBound(2 * least.shuffles, f"{least.reason}, two words each")
-    network: Network | None = None
+    network: ExchangeNetwork | None = None
     shared: SharedPlan | None = None
     if via != "shared":
         network = _network(known, source.slots, bits, fewest)
@@ -156,7 +156,7 @@ def _in_one_warp(source: Distribution, target: Distribution) -> Cells | None:
     return found
 
 
-def _network(after: Cells, slots: int, bits: int, fewest: str) -> Network | None:
+def _network(after: Cells, slots: int, bits: int, fewest: str) -> ExchangeNetwork | None:
     """Return the best network that was found; each is run on tokens first."""
     per, halves = max(1, 32 // bits), max(1, bits // 32)
     words = -(-slots // per) * halves
@@ -170,7 +170,7 @@ def _network(after: Cells, slots: int, bits: int, fewest: str) -> Network | None
     spare = -wanted.shape[1] % per
     wanted = np.concatenate([wanted, np.full((LANES, spare), ANY, np.int64)], axis=1)
     wanted = wanted.reshape(LANES, -1, per).transpose(1, 0, 2)
-    best: Network | None = None
+    best: ExchangeNetwork | None = None
     for network in _candidates(wanted, words, per, fewest):
         if best is not None and _order(network, fewest) >= _order(best, fewest):
             continue
@@ -179,12 +179,12 @@ def _network(after: Cells, slots: int, bits: int, fewest: str) -> Network | None
     return best
 
 
-def _order(network: Network, fewest: str) -> tuple[float, ...]:
+def _order(network: ExchangeNetwork, fewest: str) -> tuple[float, ...]:
     both = network.shuffles + network.selects
     return (network.clocks, both) if fewest == "clocks" else (network.shuffles, network.selects)
 
 
-def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[Network]:
+def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[ExchangeNetwork]:
     """Yield networks; of whole words that move, the places within them are left out."""
     some = wanted.reshape(-1, per)
     whole = (some == some[:, :1] + np.arange(per)) & (some[:, :1] % per == 0) | (some == ANY).all(axis=1, keepdims=True)
@@ -201,7 +201,7 @@ def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[N
         yield from schedules(wanted, words)
 
 
-def _packed(network: Network, per: int) -> Network:
+def _packed(network: ExchangeNetwork, per: int) -> ExchangeNetwork:
     """Return a network over words as one over words of several places."""
     nodes: list[NetworkNode] = []
     for node in network.nodes:
@@ -210,7 +210,7 @@ def _packed(network: Network, per: int) -> Network:
             nodes.append(Mix(node.first, node.second, picks))
         else:
             nodes.append(node)
-    return Network(network.words, per, tuple(nodes), network.outputs)
+    return ExchangeNetwork(network.words, per, tuple(nodes), network.outputs)
 
 
 # ---- an index that may be permuted ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.layouts.conversions.muxes import put_together
-from swizzle.layouts.conversions.network import ANY, LANES, Builder, Network, Tokens
+from swizzle.layouts.conversions.network import ANY, LANES, Builder, ExchangeNetwork, Tokens
 
 QUAD: tuple[tuple[int, int, int], ...] = (
     (3, -1, 2), (0, 2, 0b1001), (5, -1, 2), (1, 4, 0b0110), (7, -1, 1), (0, 6, 0b0110), (1, 4, 0b1001), (2, 6, 0b1001),
@@ -86,7 +86,7 @@ class _Plan(Struct, frozen=True):
         return max(self.shuffles, self.selects / 2)
 
 
-def plans(wanted: Tokens, fewest: str = "clocks") -> Iterator[Network]:
+def plans(wanted: Tokens, fewest: str = "clocks") -> Iterator[ExchangeNetwork]:
     """Yield networks for a conversion that is affine over bits, the most promising; nothing for others."""
     found = bits_of(wanted)
     if found is None:
@@ -98,7 +98,7 @@ def plans(wanted: Tokens, fewest: str = "clocks") -> Iterator[Network]:
         some.sort(key=lambda plan: (plan.clocks, plan.shuffles + plan.selects))
     else:
         some.sort(key=lambda plan: (plan.shuffles, plan.selects))
-    best: tuple[tuple[float, int], _Plan, Network] | None = None
+    best: tuple[tuple[float, int], _Plan, ExchangeNetwork] | None = None
     for plan in some[: _TRIED if bits.word > 2 else 3 * _TRIED]:
         network = _made(bits, goal, plan, 0)
         if network is None:
@@ -287,7 +287,7 @@ def _rating(bits: PositionBits, layer: _Layer, to: Tokens) -> tuple[int, int]:
 # ---- building -------------------------------------------------------------------------------------------------------
 
 
-def _made(bits: PositionBits, goal: Tokens, plan: _Plan, both: int) -> Network | None:
+def _made(bits: PositionBits, goal: Tokens, plan: _Plan, both: int) -> ExchangeNetwork | None:
     """Return the network of a plan. Of `both` pairs of words, both are sent, where one could be."""
     builder = Builder(1 << bits.word, 1 << bits.place)
     nodes, now = list(range(1 << bits.word)), np.arange(len(goal))

@@ -54,7 +54,7 @@ class Mix(Struct, frozen=True):
 NetworkNode: TypeAlias = Input | LaneExchange | Mix
 
 
-class Network(Struct, frozen=True):
+class ExchangeNetwork(Struct, frozen=True):
     """Nodes in order, each of earlier ones, and which of them are the words that the other distribution has."""
 
     words: int
@@ -151,12 +151,12 @@ class Builder:
         known = self.find(want)
         return self._add((first, second, None), want) if known is None else known
 
-    def network(self, outputs: Sequence[int]) -> Network:
+    def network(self, outputs: Sequence[int]) -> ExchangeNetwork:
         """Return what the outputs need, with all that is of no matter chosen."""
         return _finished(self, list(outputs))
 
 
-def _finished(builder: Builder, outputs: list[int]) -> Network:
+def _finished(builder: Builder, outputs: list[int]) -> ExchangeNetwork:
     """Settle mixes from the first to the last: where a lane's places do not matter, a lane takes a word whole, and a
     mix that never needs its second word is none."""
     needed = _needed(builder, outputs)
@@ -187,7 +187,7 @@ def _finished(builder: Builder, outputs: list[int]) -> Network:
         numbers[n] = len(nodes)
         kept[len(nodes)] = value
         nodes.append(node)
-    return _without_dead(Network(builder.words, per, tuple(nodes), tuple(numbers[n] for n in outputs)))
+    return _without_dead(ExchangeNetwork(builder.words, per, tuple(nodes), tuple(numbers[n] for n in outputs)))
 
 
 def _needed(builder: Builder, outputs: Sequence[int]) -> dict[int, npt.NDArray[np.bool_]]:
@@ -257,7 +257,7 @@ def _parities() -> tuple[int, ...]:
 PARITIES = _parities()
 
 
-def _without_dead(network: Network) -> Network:
+def _without_dead(network: ExchangeNetwork) -> ExchangeNetwork:
     """Leave out what no output needs, except inputs, and mixes that take one word whole everywhere."""
     replaced: dict[int, int] = {}
     for n, node in enumerate(network.nodes):
@@ -291,4 +291,6 @@ def _without_dead(network: Network) -> Network:
             case Mix(first, second, picks):
                 node = Mix(numbers[replaced[first]], numbers[replaced[second]], picks)
         nodes.append(node)
-    return Network(network.words, network.per, tuple(nodes), tuple(numbers[replaced[n]] for n in network.outputs))
+    return ExchangeNetwork(
+        network.words, network.per, tuple(nodes), tuple(numbers[replaced[n]] for n in network.outputs)
+    )

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.layouts.conversions.muxes import put_together
-from swizzle.layouts.conversions.network import ANY, LANES, Builder, Network, Tokens
+from swizzle.layouts.conversions.network import ANY, LANES, Builder, ExchangeNetwork, Tokens
 
 _TRIED = 6
 MOST_PACKETS = 32 * 32
@@ -32,7 +32,7 @@ class _Packet(Struct, frozen=True):
     into: int
 
 
-def schedules(wanted: Tokens, words: int) -> Iterator[Network]:
+def schedules(wanted: Tokens, words: int) -> Iterator[ExchangeNetwork]:
     """Yield networks of rounds: by rules, and by a colouring. `words` is how many a lane has at the beginning."""
     packets = _packets(wanted, words)
     if not packets or len(packets) > MOST_PACKETS:
@@ -148,7 +148,9 @@ def _greedy(packets: Sequence[_Packet]) -> tuple[int, ...]:
     return tuple(colours)
 
 
-def _scheduled(wanted: Tokens, words: int, packets: Sequence[_Packet], colours: Sequence[int]) -> Network | None:
+def _scheduled(
+    wanted: Tokens, words: int, packets: Sequence[_Packet], colours: Sequence[int]
+) -> ExchangeNetwork | None:
     per = wanted.shape[2]
     builder = Builder(words, per)
     own = list(range(words))

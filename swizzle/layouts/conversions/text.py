@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swizzle.layouts.conversions.network import LANES, PARITIES, Input, LaneExchange, Mix, Network
+from swizzle.layouts.conversions.network import LANES, PARITIES, Input, LaneExchange, Mix, ExchangeNetwork
 from symbolic.errors import Place
 from symbolic.ir.program import DType, Expr, Var
 from symbolic.ir.text import python_text
@@ -57,7 +57,7 @@ def lanes_where(mask: int) -> str:
 
 
 class _Text:
-    def __init__(self, network: Network, name: str) -> None:
+    def __init__(self, network: ExchangeNetwork, name: str) -> None:
         self.network, self.name = network, name
         self.tables: list[str] = []
         self.head: list[str] = []
@@ -143,7 +143,7 @@ def parameters(before: int, after: int) -> str:
     return f"const unsigned (&x)[{before}], unsigned (&y)[{after}]"
 
 
-def cuda_text(network: Network, name: str, title: str) -> str:
+def cuda_text(network: ExchangeNetwork, name: str, title: str) -> str:
     """Return a device function that takes the registers x of every lane to the registers y, which are other ones."""
     text = _Text(network, name)
     lines = text.body()

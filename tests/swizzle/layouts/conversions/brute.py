@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from swizzle.layouts import Conversion
-from swizzle.layouts.conversions.network import Input, LaneExchange, Mix, Network
+from swizzle.layouts.conversions.network import Input, LaneExchange, Mix, ExchangeNetwork
 
 
-def moved(network: Network, registers: list[list[list[int]]]) -> list[list[list[int]]]:
+def moved(network: ExchangeNetwork, registers: list[list[list[int]]]) -> list[list[list[int]]]:
     """Run a network; `registers[lane][word]` is what lies at each place of a word."""
     lanes = len(registers)
     values: list[list[list[int]]] = []
