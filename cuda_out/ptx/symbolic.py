@@ -218,12 +218,26 @@ def _permuted(normal: Normal, operation: Operation, v: list[Term], chosen: list[
     pieces = (*normal.split(8, 4, v[0]), *normal.split(8, 4, v[1]))
     taken = [number for number in chosen if number < 8]
     if len(taken) == 4:
-        return normal.joined(8, [pieces[number] for number in taken])
+        return _moved_bytes(normal, operation.result, v, taken)
     if len(taken) not in (1, 2) or chosen != taken + [taken[-1] | 8] * (4 - len(taken)):
         return _opaque(normal, operation, v)
     kind = f"s{8 * len(taken)}"
     low = pieces[taken[0]] if len(taken) == 1 else normal.joined(8, [pieces[number] for number in taken])
     return normal.extended(kind, normal.of_kind(kind, low))
+
+
+def _moved_bytes(normal: Normal, kind: str, v: list[Term], taken: list[int]) -> Term:
+    """Bytes of two words in some order; neighbours that stay neighbours move together, as they may be one element."""
+    parts, place = list[Term](), 0
+    while place < 4:
+        first, count = taken[place], 1
+        while place + count < 4 and taken[place + count] == first + count and (first + count) % 4:
+            count += 1
+        mask = normal.terms.const((1 << 8 * count) - 1)
+        low = normal.conjunction(kind, normal.shifted_right("u32", v[first // 4], first % 4 * 8), mask)
+        parts.append(normal.shifted_left(kind, low, 8 * place))
+        place += count
+    return normal.exclusive_or(kind, *parts)
 
 
 def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:

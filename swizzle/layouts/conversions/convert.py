@@ -16,7 +16,7 @@ from swizzle.layouts.access import Access, is_int, mistake
 from swizzle.layouts.conversions.bounds import ShuffleBound, bound_of
 from swizzle.layouts.conversions.conversion import Conversion
 from swizzle.layouts.conversions.linear import plans
-from swizzle.layouts.conversions.network import ANY, LANES, Mix, ExchangeNetwork, NetworkNode, Tokens
+from swizzle.layouts.conversions.network import ANY, LANES, ExchangeNetwork, Mix, NetworkNode, Tokens
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import Cells, Distribution, held_by, of_bits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swizzle.layouts.conversions.network import LANES, PARITIES, Input, LaneExchange, Mix, ExchangeNetwork
+from swizzle.layouts.conversions.network import LANES, PARITIES, ExchangeNetwork, Input, LaneExchange, Mix
 from symbolic.errors import Place
 from symbolic.ir.program import DType, Expr, Var
 from symbolic.ir.text import python_text

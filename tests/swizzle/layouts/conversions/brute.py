@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swizzle.layouts import Conversion
-from swizzle.layouts.conversions.network import Input, LaneExchange, Mix, ExchangeNetwork
+from swizzle.layouts.conversions.network import ExchangeNetwork, Input, LaneExchange, Mix
 
 
 def moved(network: ExchangeNetwork, registers: list[list[list[int]]]) -> list[list[list[int]]]:
