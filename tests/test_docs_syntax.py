@@ -97,7 +97,7 @@ def test_sentences_of_kernels_are_in_the_language() -> None:
 
 
 def test_the_words_are_the_front_end_s() -> None:
-    """Dtypes, roles, holes, helpers, builtins, options, operators and the names of `cuda` are those that there are."""
+    """Dtypes, roles, holes, helpers, builtins, options, operators, the names of `cuda` but what is for Python files."""
     assert GRAMMAR.undefined() == set()
     assert GRAMMAR.texts("dtype") == set(ELEMENT_TYPES)
     assert GRAMMAR.texts("role") == set(ROLES) - {"in"}

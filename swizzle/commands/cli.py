@@ -193,6 +193,7 @@ def cli() -> None:
 )
 @_cost
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
+@click.option("--pareto", is_flag=True, help="List the solutions that none equals or beats in every cost.")
 @_limits
 @click.option(
     "--solver",

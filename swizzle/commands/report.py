@@ -44,7 +44,19 @@ def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False
         answer["all"] = [
             {"holes": holes_as_json(solution.holes), "cost": dict(solution.cost)} for solution in result.solutions
         ]
+    if "front" in certificate:
+        answer["front"] = [
+            {"holes": holes_as_json(s.holes), "cost": dict(s.cost)}
+            | ({"pads": pads} if (pads := _pads(result, s)) else {})
+            for s in result.solutions
+        ]
     return answer
+
+
+def _pads(result: Result, solution: Solution) -> Mapping[str, int]:
+    """Return the extents of a solution's pads, by their names."""
+    names = result.certificate.get("pads", ())
+    return {name: solution.posed.parameters[name] for name in names} if solution.posed is not None else {}
 
 
 PARTS: Final = ("sources", "interpret", "search", "verify")
@@ -59,8 +71,7 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
     match result.status:
         case "sat":
             lines = [f"{result.sketch}: solved, verified for all inputs"]
-            lines += [f"    {name} = {extent}" for name, extent in result.certificate.get("pads", {}).items()]
-            lines += _solution_lines(result.best)
+            lines += _solution_lines(result, result.best)
             lines += [f"  assumes {each}" for each in result.certificate.get("assumed", ())]
             for title, line in zip_longest(["cost"], optimality(result, every_space), fillvalue=""):
                 lines.append(f"  {title:<7} {line}")
@@ -77,10 +88,17 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
                 more = "; there may be more" if result.reason else ""
                 if "cancelling" in result.certificate:
                     more = "; there may be more, in which terms cancel"
+                if "left_out" in result.certificate:
+                    more = f"; there may be more: {result.certificate['left_out']}"
                 lines.append(f"  {'found' if more else 'all':<7} {found}{more}")
-                for number, solution in enumerate(result.solutions[1:], start=2):
-                    lines.append(f"  solution {number}, {cost_text(solution.cost)}")
-                    lines += _solution_lines(solution)
+                lines += _other_solutions(result)
+            if "front" in result.certificate:
+                of = count(result.certificate["front"]["of"], "solution")
+                more = "" if result.certificate["front"]["whole"] else "; there may be more"
+                lines.append(
+                    f"  front   {len(result.solutions)} of {of}: none equals or beats another in every cost{more}"
+                )
+                lines += _other_solutions(result)
         case "unsat":
             sources = tuple(dict.fromkeys(hole.found_in for hole in result.posed.filled)) if result.posed else ()
             if MISMATCH in result.certificate:
@@ -128,13 +146,23 @@ def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _solution_lines(solution: Solution) -> list[str]:
-    """Return one line a hole: its name, its formula, its place, in columns."""
+def _other_solutions(result: Result) -> list[str]:
+    """Return the lines of all solutions but the best."""
+    lines = []
+    for number, solution in enumerate(result.solutions[1:], start=2):
+        lines.append(f"  solution {number}, {cost_text(solution.cost)}")
+        lines += _solution_lines(result, solution)
+    return lines
+
+
+def _solution_lines(result: Result, solution: Solution) -> list[str]:
+    """Return one line a pad and a hole: its name, its extent or formula, a hole's place, in columns."""
+    pads = [f"    {name} = {extent}" for name, extent in _pads(result, solution).items()]
     if not solution.holes:
-        return ["  (no holes)"]
+        return [*pads, "  (no holes)"]
     names = max(len(hole.name) for hole in solution.holes)
     formulas = max(len(hole.formula) for hole in solution.holes)
-    return [
+    return pads + [
         f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}"
         + (f", found in {hole.found_in}" if hole.found_in else "")
         for hole in solution.holes

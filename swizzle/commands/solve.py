@@ -58,6 +58,7 @@ class SolveArguments(Struct, frozen=True):
     families: Sequence[str] = ()
     trust: bool = False
     memory: int | None = None
+    pareto: bool = False
 
 
 def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
@@ -178,13 +179,14 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO, bounds: Bound
         cost=tuple(arguments.cost),
         families=register(arguments.families),
         memory=bounds.memory,
+        pareto=arguments.pareto,
     )
     # what a user's cost or family is, no key says; and nobody asks for a comparison twice
     others = limits.families or any(cost not in OURS.values() for cost in costs_of(limits.cost))
     compared = limits.template != "paper" or not limits.canonical
     quiet = arguments.quiet or arguments.json_object
     with shown_progress(sketch.name, err, quiet=quiet) as listener:
-        if arguments.no_cache or compared or others or not sketch.program.holes:
+        if arguments.no_cache or arguments.pareto or compared or others or not sketch.program.holes:
             result = search(sketch, limits, progress=listener)
         else:
             result = remember(sketch, limits, listener)

@@ -13,7 +13,7 @@ from swizzle.costs.conflicts import Conflicts
 from swizzle.costs.cost import Cost
 from swizzle.costs.sectors import Sectors
 from swizzle.problem.candidate import Candidate
-from swizzle.search.state import SearchState
+from swizzle.search.state import LEFT_OUT, SearchState
 from swizzle.solution.solution import Result, Solution, SpaceName, Status
 from swizzle.solution.words import assumed
 from symbolic.ir.program import Program
@@ -38,6 +38,8 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
             candidates = [state.best, *state.all] if dearer else state.all
         if least := state.ranking.least(state.best):
             certificate["floor"] = least
+        if state.left_out:
+            certificate["left_out"] = LEFT_OUT
         if state.left_open:
             certificate["left_open"] = list(state.left_open)
     if state.evident is not None:

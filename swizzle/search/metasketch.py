@@ -31,10 +31,11 @@ from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
 from swizzle.search.shorter import with_shorter_formulas
-from swizzle.search.state import SearchState
+from swizzle.search.state import LEFT_OUT, SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.sketches.sketch import Sketch, not_a_sketch
 from swizzle.solution.filling import solve_filled
+from swizzle.solution.front import solve_front
 from swizzle.solution.padding import pads_of, solve_padded
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
@@ -48,7 +49,6 @@ Listener = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
 COUNTED = 64  # light functions whose costs are counted
-LEFT_OUT = f"of {' and '.join(ON_REQUEST)}, only functions that the outputs tell were looked at"
 
 
 class _Search(SearchState):
@@ -60,7 +60,6 @@ class _Search(SearchState):
         self.every = limits.all_solutions or bool(self.goal.counted)
         self.counted_at = 0.0
         self.counterexamples = 0
-        self.left_out = False  # whether some functions are too many to be searched
         self.recognised = False  # the best was found by its values, and is not looked for again among all functions
         self.tables: Tables | None = None
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
@@ -371,6 +370,8 @@ def solve(
     if sketch.filled_from:
         costs_of(limits.cost)  # a mistake in it is found before the sources are solved
         return solve_filled(sketch, limits, progress, solve)
+    if limits.pareto:
+        return solve_front(sketch, limits, progress, solve)
     search = _Search(sketch, limits, progress, meaning)
     try:
         memory = default_memory() if limits.memory is None else limits.memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from swizzle.audit.certificate import Claim
 from swizzle.costs.goal import Goal
@@ -17,6 +18,9 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Result, SpaceName
 from symbolic.limits import Interruption, OutOfMemory
 from symbolic.solve.engines import SolverName, quickest_boolean
+from templates.registry import ON_REQUEST
+
+LEFT_OUT: Final = f"of {' and '.join(ON_REQUEST)}, only functions that the outputs tell were looked at"
 
 
 class SearchState:
@@ -37,6 +41,7 @@ class SearchState:
         self.left_open: list[SpaceName] = []
         self.reason = ""
         self.out_of_memory = False
+        self.left_out = False  # whether some functions are too many to be searched
         self.asked_whatever = False  # whether it was looked for an evident 'no'
         self.evident: Hopeless | None = None
         self.narrowed = False  # a space is left that has fillings which were not looked at

@@ -43,6 +43,7 @@ class Limits(Struct, frozen=True):
     - `space`: None goes through the spaces from small to large and stops at the first with an answer; 'all' goes on to
       the last space and proves the optimum there.
     - `all_solutions`: list every solution of that space, too.
+    - `pareto`: list the solutions of that space that none equals or beats in every cost, instead of the cheapest.
     - `timeout`: seconds of wall time, or None.
     - `memory`: the bytes that the process may hold; None is three quarters of what is free.
     - `solver`: 'auto' is Glucose.
@@ -65,6 +66,7 @@ class Limits(Struct, frozen=True):
     cost: tuple[str | Named | type[Named], ...] = ("accumulates",)
     families: tuple[str | TemplateFamily, ...] = ()
     memory: int | None = None
+    pareto: bool = False
 
 
 class Progress(Struct, frozen=True):
