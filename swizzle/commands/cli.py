@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+EMITTED = ("cub", "cuda", "triton", "numba", "jax")
+"""What an operator is written as; plain CUDA takes the header for CUB, too."""
 MAX_SECONDS = 1_000_000
 """The longest --timeout: engines count milliseconds in 32 bits."""
 
@@ -92,8 +94,8 @@ def _kinds(context: click.Context, option: click.Parameter, value: str | None) -
 def _operator_kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     words = None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",")))
     for word in words or ():
-        if word != "cub":
-            raise click.BadParameter(f"expected cub, the one kind that is there yet, not {word!r}")
+        if word not in EMITTED:
+            raise click.BadParameter(f"expected some of {', '.join(EMITTED)}, separated by commas, not {word!r}")
     return words
 
 
@@ -346,7 +348,9 @@ def show(context: click.Context, /, **options: Any) -> int:
 @click.option(
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cuh, a proved operator, into DIR."
 )
-@click.option("--emit", metavar="KINDS", callback=_operator_kinds, help="Which files -o writes: cub (the default).")
+@click.option(
+    "--emit", metavar="KINDS", callback=_operator_kinds, help="Which files -o writes: cub (the default), numba, ..."
+)
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @_limits
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")

@@ -70,6 +70,7 @@ Examples:
   swizzle operator runs.py:best_run --json        one of them, an object for programs
   swizzle operator runs.py --domain integers      numbers without a width: nothing overflows
   swizzle operator runs.py:best_run -o out        write out/best_run.cuh: a struct, and functors for CUB and Thrust
+  swizzle operator runs.py:best_run --emit triton,jax -o out     Python modules for tl.associative_scan and for JAX
 
 Exit status: 0 an operator was found and its laws are proved, 1 refuted, or none was found, 2 a mistake in what was
 given, 3 undecided, 70 a bug of swizzle."""

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import split_target
-from swizzle.emit.files import check_folder, write_whole
+from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators import Found, judged, operator_of
 from swizzle.operators.loop import Domain
@@ -76,11 +76,19 @@ def _written(found: Found, arguments: OperatorArguments) -> list[str]:
     if arguments.output is None or found.status != "proved" or not found.loop.state:
         return []
     from swizzle.operators.cub import cub
+    from swizzle.operators.python_texts import DIALECTS, python_text
 
     head = [f"The operator of {found.loop.name}, found and proved by swizzle {__version__}: {found.domain_text}."]
-    path = arguments.output / f"{found.loop.name}.cuh"
-    write_whole(path, cub(found.with_identity, [*head, *found.source().splitlines()]))
-    return [str(path)]
+    head += found.source().splitlines()
+    contents: dict[Path, str] = {}
+    for kind in arguments.emit or ("cub",):
+        if kind in DIALECTS:
+            path = arguments.output / f"{found.loop.name}_{kind}.py"
+            contents[path] = python_text(found.with_identity, kind, head)
+        else:
+            contents[arguments.output / f"{found.loop.name}.cuh"] = cub(found.with_identity, head)
+    write_all(contents)
+    return list(map(str, contents))
 
 
 def given_names(target: str, overrides: Mapping[str, int], single: bool) -> list[Given]:

@@ -71,8 +71,8 @@ def test_a_header_is_written(tmp_path: Path) -> None:
     assert status == 3 and not (tmp_path / "none").exists()
     status, _, err = call(f"{LOOPS}:total", "--emit", "cub")
     assert status == 2 and "--emit without -o" in err
-    status, _, err = call(f"{LOOPS}:total", "--emit", "triton", "-o", str(tmp_path))
-    assert status == 2 and "expected: cub, the one kind that is there yet, not 'triton'" in err
+    status, _, err = call(f"{LOOPS}:total", "--emit", "torch", "-o", str(tmp_path))
+    assert status == 2 and "expected: some of cub, cuda, triton, numba, jax, separated by commas, not 'torch'" in err
 
 
 def test_the_text() -> None:
