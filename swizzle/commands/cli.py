@@ -21,6 +21,7 @@ from swizzle.commands.completion import (
     Shell,
     complete_define,
     complete_families,
+    complete_kernel,
     complete_operators,
     complete_target,
     script,
@@ -365,7 +366,12 @@ def operator(context: click.Context, /, **options: Any) -> int:
 
 @cli.command("doctor", epilog=DOCTOR, short_help="Find and mend bank conflicts in a CUDA kernel.")
 @click.argument("target", metavar="FILE", shell_complete=complete_target)
-@click.option("--kernel", metavar="NAME", help="Which kernel of the file; of a template, 'NAME<32, float>'.")
+@click.option(
+    "--kernel",
+    metavar="NAME",
+    shell_complete=complete_kernel,
+    help="Which kernel of the file; of a template, 'NAME<32, float>'.",
+)
 @click.option(
     "--launch",
     metavar="GRID,BLOCK",

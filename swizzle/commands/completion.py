@@ -67,6 +67,21 @@ def complete_define(context: click.Context, parameter: click.Parameter, incomple
     return [CompletionItem(f"{name}={value}") for value in values if str(value).startswith(begun)]
 
 
+def complete_kernel(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete --kernel from the kernels of the CUDA file that was named before it."""
+    from swizzle.doctor.text import CudaText
+    from symbolic.errors import SwizzleError
+
+    given = [context.params.get("target"), *context.args]
+    file = next((Path(str(each)) for each in given if each and str(each).endswith((".cu", ".cuh"))), None)
+    with suppress(OSError, UnicodeDecodeError, SwizzleError):
+        if file is not None and file.stat().st_size <= MOST_BYTES:
+            kernels = CudaText(str(file), file.read_text(encoding="utf-8-sig")).kernels()
+            names = dict.fromkeys(each.name for each in kernels if each.name.startswith(incomplete))
+            return [CompletionItem(name) for name in names]
+    return []
+
+
 def complete_families(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the last of some names of families from what installed packages have."""
     *before, begun = incomplete.split(",")

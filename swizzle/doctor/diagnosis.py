@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.syntax import NotInterpreted
@@ -16,10 +17,10 @@ from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_o
 from swizzle.doctor.mends import Asking, Mend, Tile, asking, mends
 from swizzle.doctor.patch import patched, questions, tiles_of
 from swizzle.doctor.proof import why_not
-from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of
+from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of, in_source
 from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, named
 from swizzle.layouts.search import Family
-from symbolic.errors import SwizzleError
+from symbolic.errors import Place, SwizzleError
 from symbolic.suggest import near
 
 SHORT = 40_000
@@ -130,10 +131,7 @@ class Doctor:
         if not wrong:
             return found
         if ran.races:
-            race = ran.races[0]
-            for each in arrays:
-                race = race.replace(each.region, each.name)
-            found.verdict, found.why = "undecided", f"it has a {race}"
+            found.verdict, found.why = "undecided", f"it has a {ran.races[0]}"
             return found
         for each in wrong:
             self._look_for_mends(each)
@@ -145,17 +143,22 @@ class Doctor:
         return found
 
     def _first_run(self) -> Ran:
-        entry = entry_of(compiled(self.text, self._source(self.text)), self.kernel)
+        ptx = compiled(self.text, self._source(self.text))
+        entry = entry_of(ptx, self.kernel)
         words, said = self.flags
         self.launch = launch_of(self.text, self.kernel, words, said, entry.most_threads)
         self.inputs = Inputs(self.arguments, self.launch)
         try:
-            return self.inputs.run(entry)
+            ran = self.inputs.run(entry)
+            return replace(ran, races=tuple(self._in_words(ptx, each) for each in ran.races))
         except NotInterpreted as error:
-            raise Undecided(f"not interpreted: {error}") from None
+            raise Undecided(f"not interpreted: {in_source(ptx, str(error), instructions=True)}") from None
         except Broken as error:
+            line, colon, what = self._in_words(ptx, str(error)).partition(": ")
+            known = line.removeprefix("line ").isdigit()
             raise SwizzleError(
-                f"{self.kernel.name} cannot run like this: {error}", place=self.text.place(self.kernel.begin),
+                f"{self.kernel.name} cannot run like this: {what if known else line + colon + what}",
+                place=Place(self.text.path, int(line.removeprefix("line ")), 1) if known else None,
                 expected=f"a launch that it is made for; it was {self.launch}", fix="look at --launch and --args",
             ) from None  # fmt: skip
 
@@ -259,14 +262,19 @@ class Doctor:
         turns that each array takes then."""
         text = CudaText(self.text.path, new)
         try:
-            after = self.inputs.run(entry_of(compiled(text, self._source(text)), self.kernel))
-        except (Undecided, NotInterpreted, Broken, SwizzleError) as error:
+            ptx = compiled(text, self._source(text))
+            after = self.inputs.run(entry_of(ptx, self.kernel))
+        except (Undecided, SwizzleError) as error:
             return f"the patched kernel: {error.found if isinstance(error, SwizzleError) else error}", {}
+        except (NotInterpreted, Broken) as error:
+            return f"the patched kernel: {self._in_words(ptx, str(error))}", {}
         turns = {name: sum(each.passes() for each in of_array(by_line(after), name)) for name in mended}
-        why = why_not(before, after, mended)
-        for symbol in mended:
-            why = why.replace(symbol, _short(symbol))
-        return why, turns
+        return self._in_words(ptx, why_not(before, after, mended)), turns
+
+    @staticmethod
+    def _in_words(ptx: str, message: str) -> str:
+        """Return a message about PTX in the names and lines of the file."""
+        return re.sub(r"\b_Z\w+", lambda match: _short(match[0]), in_source(ptx, message))
 
 
 def _short(symbol: str) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cuda_out.compile.toolchain import CompileError, compile_to_ptx
 from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
-from cuda_out.ptx.memory import Broken, Seen
+from cuda_out.ptx.memory import Seen
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.parse import parse
@@ -97,7 +97,7 @@ def entry_of(ptx: str, kernel: CudaKernel) -> Kernel:
     try:
         kernels = parse(ptx)
     except NotInterpreted as error:
-        raise Undecided(f"not interpreted: {error}") from None
+        raise Undecided(f"not interpreted: {in_source(ptx, str(error), instructions=True)}") from None
     if len(kernels) != 1:
         raise SwizzleError(
             f"{kernel.name} is compiled to {len(kernels)} kernels" + (f": {', '.join(kernels)}" if kernels else ""),
@@ -106,16 +106,40 @@ def entry_of(ptx: str, kernel: CudaKernel) -> Kernel:
         )
     (found,) = kernels.values()
     if found.refused:
-        raise Undecided(f"not interpreted: {found.refused}")
+        raise Undecided(f"not interpreted: {in_source(ptx, found.refused, instructions=True)}")
     return found
+
+
+def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
+    """Return what is said of lines of PTX as said of the lines of the file that they come from.
+
+    The instructions are left out, unless it is them that matter.
+
+    >>> ptx = '.loc 1 7 3\\nst.f32 [%r1], %f2;\\n.file 1 "kernel.cu"'
+    >>> in_source(ptx, "race (line 2: st.f32 [%r1], %f2)"), in_source(ptx, "line 2: st.f32", instructions=True)
+    ('race (line 7)', 'line 7: st.f32')
+    """
+    lines = ptx.splitlines()
+    own = [number for number, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.M) if _is_own(name)]
+    said: dict[str, str] = {}
+    for number in map(int, re.findall(r"\bline (\d+): ", message)):
+        locations = (line for line in reversed(lines[:number]) if line.lstrip().startswith(".loc"))
+        places = re.findall(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)", next(locations, ""))
+        where = next((f"line {line}" for file, line in places if file in own), "the compiler's own")
+        text = " ".join(lines[number - 1].split("//")[0].strip().rstrip(";").split()) if number <= len(lines) else ""
+        if text and not instructions:
+            said[f"line {number}: {text}"] = where
+        said[f"line {number}: "] = f"{where}: "
+    return re.sub("|".join(map(re.escape, said)), lambda match: said[match[0]], message) if said else message
+
+
+def _is_own(name: str) -> bool:
+    return name.endswith("kernel.cu")
 
 
 def line_of(kernel: Kernel, source: Sequence[tuple[int, int]]) -> int:
     """Return the line of the file that an instruction comes from: where it was inlined, if it is from a header."""
     for file, line in source:
-        if kernel.files.get(file, "").endswith("kernel.cu"):
+        if _is_own(kernel.files.get(file, "")):
             return line
     return 0
-
-
-__all__ = ["Broken", "Inputs", "NotInterpreted", "Ran", "Undecided", "compiled", "entry_of", "line_of"]

@@ -41,6 +41,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "@sketch(block=8)\ndef only(x):\n    x[?sw_xform(1, 2)]\n@serial\ndef total(x: i32): pass"
     )
     (tmp_path / "wrong.py").write_text("def (:")
+    (tmp_path / "k.cu").write_text("__global__ void turn(float* x) {}\n__global__ void take(float* x) {}\nint t() {}")
+    (tmp_path / "wrong.cu").write_text("__global__ void turn(float* x) {")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -64,6 +66,8 @@ def offered(*words: str) -> list[str]:
         ("operator b.swz:", ["b.swz:total"]),
         ("operator b.swz:o", []),
         ("solve wrong.py:", []),
+        ("doctor k.cu --kernel t", ["turn", "take"]),
+        ("doctor wrong.cu --kernel ", []),
         ("solve a.py -D ", ["K=", "warp_size=", "n="]),
         ("solve a.py:first -q -D w", ["warp_size="]),
         ("solve a.py -D K=", ["K=1", "K=2", "K=3"]),

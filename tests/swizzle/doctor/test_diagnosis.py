@@ -218,3 +218,16 @@ def test_the_size_that_a_formula_is_for_is_asserted() -> None:
     assert 'static_assert((TILE) == 32, "tile_cell is made for this size");' in found.patched
     with pytest.raises(SwizzleError, match="static assertion failed"):
         diagnosed(found.patched.replace("TILE = 32", "TILE = 16"))
+
+
+def test_words_are_of_the_file() -> None:
+    """What the interpreter says of PTX is said of the file's lines and names."""
+    race = diagnosed(TRANSPOSE.replace("__syncthreads();", "")).why
+    assert "race on tile[" in race and "(line 13)" in race and "(line 18)" in race and "_Z" not in race
+    data = diagnosed(one_warp("if (x[t] > 1.0f) y[t] = x[t];", "")).why
+    assert data.startswith("not interpreted: line 5: @") and "depends on data" in data
+    with pytest.raises(SwizzleError) as raised:
+        diagnosed(one_warp("\ny[t + 1024] = x[t];", ""))
+    assert str(raised.value).startswith(
+        "kernel.cu:6:1: error: k cannot run like this: block (0, 0, 0), thread (0, 0, 0)"
+    )
