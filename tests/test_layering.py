@@ -69,7 +69,7 @@ ROOMS: dict[str, str] = {
     "swizzle.solution swizzle.emit swizzle.emit.any_length",
     "swizzle.commands": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.costs swizzle.solution "
     "swizzle.operators swizzle.device_scans swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length "
-    "swizzle.explain swizzle.show swizzle.layouts swizzle.doctor",
+    "swizzle.explain swizzle.show swizzle.layouts swizzle.doctor swizzle.scans",
 }
 """The rooms of its own package that each room may import. The public faces know all rooms."""
 

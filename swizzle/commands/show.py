@@ -18,6 +18,7 @@ from swizzle.show.picture import Picture, drawable, picture_of
 from swizzle.solution.saved import load_saved
 from swizzle.solution.solution import Solution
 from swizzle.solution.words import count
+from symbolic.errors import SwizzleError
 
 
 class ShowArguments(Struct, frozen=True):
@@ -66,7 +67,19 @@ def _kernel(
     if arguments.target.endswith(".json"):
         sketch, solution = load_saved(Path(arguments.target), arguments.overrides, trust=arguments.trust)
         return solution, sketch.spec
-    sketch = load_one(arguments.target, arguments.overrides)
+    try:
+        sketch = load_one(arguments.target, arguments.overrides)
+    except SwizzleError:
+        if ".py:" not in arguments.target:
+            raise
+        from swizzle.commands.networks import shown
+
+        found = shown(arguments.target, arguments.overrides, arguments.output, out)
+        if found is None:
+            raise
+        if isinstance(found, int):
+            return found
+        sketch = found
     if not sketch.program.holes:
         return Solution(sketch.program, (), {}), sketch.spec
     asked = SolveArguments(arguments.target, timeout=arguments.timeout, quiet=arguments.quiet, cost=arguments.cost)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.scans.mistakes import mistake
+from swizzle.scans.picture import svg
 
 Step = tuple[int, ...]
 """For each element the one that it takes, or IDLE."""
@@ -51,6 +52,13 @@ class Network:
         return "\n".join(
             " ".join(("." if source == IDLE else str(source)).rjust(width) for source in step) for step in self.steps
         )
+
+    def svg(self) -> str:
+        """Return the network as a figure."""
+        return svg(self.size, self.steps, repr(self).strip("<>"))
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
 
     @cached_property
     def backward(self) -> bool:
