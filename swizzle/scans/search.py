@@ -17,7 +17,7 @@ import numpy as np
 from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, sizes
 from swizzle.scans.bank import Column, Mask
 from swizzle.scans.network import IDLE, Ends, Network
-from swizzle.scans.points import LoopPoints
+from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch
 from symbolic.expressions.expression import Expression, constant
 
@@ -32,21 +32,31 @@ RUNS: Final = 60_000
 Candidate = tuple[int, Expression, Mask]
 
 
+class Known:
+    """What searches for the same example share: the points of loops, and the candidates for their conditions."""
+
+    def __init__(self) -> None:
+        self.points: dict[tuple[Skeleton, bool], LoopPoints] = {}
+        self.candidates: dict[tuple[Skeleton, bool, int, int], list[Candidate]] = {}
+        self.runs = 0
+
+
 class Search:
     """The fillings of a sketch that are scans at every size that is tried."""
 
-    def __init__(self, sketch: ReadScan, example: Network | None) -> None:
+    def __init__(self, sketch: ReadScan, example: Network | None, known: Known | None = None) -> None:
         self.sketch, self.example, self.backward = sketch, example, sketch.backward
+        self.known = known or Known()
         base = sketch.base
-        known = 0 if example is None else example.size
-        self.among = [size for size in sizes(base, max(32, known)) if size >= min(4, known or 4)]
-        self.runs = 0
-        self._asked: dict[tuple[LoopSketch, bool], LoopPoints] = {}
+        given = 0 if example is None else example.size
+        self.among = [size for size in sizes(base, max(32, given)) if size >= min(4, given or 4)]
 
     def found(self) -> Iterator[tuple[Algorithm, list[list[LoopPoints]]]]:
         """Yield the algorithms, with the points at which each loop's expressions were looked for."""
         start: list[Ends] = [np.arange(size) for size in self.among]
         for with_size in (self.backward, not self.backward):
+            if not self._possible(with_size):
+                continue
             for loops in self._loops(self.sketch.loops, 0, start, with_size):
                 algorithm = Algorithm(loops, self.backward)
                 if not any(algorithm.wrong(size) for size in sizes(self.sketch.base, TRIED)):
@@ -65,14 +75,10 @@ class Search:
             return
         loop, *others = loops
         points, shape = self._points(loop, with_size), loop.skeleton
-        wanted = None if self.example is None else self._wanted(points, loop, at)
-        choices = [
-            self._candidates(points, step, None if wanted is None else wanted[number])
-            for number, step in enumerate(loop.steps)
-        ]
+        choices = self._choices(loop, at, with_size)
         for chosen in _by_weight(choices):
-            self.runs += 1
-            if self.runs > RUNS:
+            self.known.runs += 1
+            if self.known.runs > RUNS:
                 return
             run = self._run(points, [mask for _, _, mask in chosen], reach)
             if run is None or (not others and not self._finished(run[1])):
@@ -89,6 +95,31 @@ class Search:
             made = ScanLoop(shape.way, self.sketch.base, shape.least, shape.most, tuple(steps))
             for rest in self._loops(others, at + len(points.of(self.example)) * len(steps), run[1], with_size):
                 yield (made, *rest)
+
+    def _possible(self, with_size: bool) -> bool:
+        """Tell whether every condition has a candidate, before any are put together."""
+        at = 0
+        for loop in self.sketch.loops if self.example is not None else ():
+            if not all(self._choices(loop, at, with_size)):
+                return False
+            at += len(self._points(loop, with_size).of(self.example)) * len(loop.steps)
+        return True
+
+    def _choices(self, loop: LoopSketch, at: int, with_size: bool) -> list[list[Candidate]]:
+        """Return the candidates for the conditions of a loop that begins at a step of the example."""
+        points = self._points(loop, with_size)
+        wanted = None if self.example is None else self._wanted(points, loop, at)
+        found = []
+        for number, step in enumerate(loop.steps):
+            key = (loop.skeleton, with_size, at, number)
+            if step.when is not None or key not in self.known.candidates:
+                some = self._candidates(points, step, None if wanted is None else wanted[number])
+                if step.when is None:
+                    self.known.candidates[key] = some
+            else:
+                some = self.known.candidates[key]
+            found.append(some)
+        return found
 
     def _wanted(self, points: LoopPoints, loop: LoopSketch, at: int) -> list[Mask]:
         """Return when each step of a loop runs at the example's size."""
@@ -119,9 +150,10 @@ class Search:
         return source if (points.values(source)[mask] == want[mask]).all() else None
 
     def _points(self, loop: LoopSketch, with_size: bool) -> LoopPoints:
-        if (loop, with_size) not in self._asked:
-            self._asked[loop, with_size] = LoopPoints(loop.skeleton, self.sketch.base, self.among, with_size=with_size)
-        return self._asked[loop, with_size]
+        key = (loop.skeleton, with_size)
+        if key not in self.known.points:
+            self.known.points[key] = LoopPoints(loop.skeleton, self.sketch.base, self.among, with_size=with_size)
+        return self.known.points[key]
 
     def _finished(self, reach: Sequence[Ends]) -> bool:
         """Tell whether every element has everything."""

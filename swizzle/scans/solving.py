@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from types import FunctionType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -19,8 +20,11 @@ from swizzle.scans.network import Network, network
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import Proof, prove
 from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch, read
-from swizzle.scans.search import TRIED, Search
+from swizzle.scans.search import TRIED, Known, Search
 from swizzle.scans.skeletons import BASES, base_of, sketches
+
+SKETCHES: Final = 300
+"""Ways to see an example's steps as loops that are tried."""
 
 
 class Scan(Struct, frozen=True):
@@ -185,10 +189,11 @@ def solve(
                 "an example of 16",
             )
         some = sketches(example, base)
-    for each in some:
+    known = Known()
+    for each in itertools.islice(some, SKETCHES):
         if not each.holes:
             return _judged(each, started)
-        for algorithm, points in Search(each, example).found():
+        for algorithm, points in Search(each, example, known).found():
             return _known(name, algorithm, points, started)
     why = "no conditions and sources were found that make a scan of every size"
     return Scan(name, "none", None, None, time.perf_counter() - started, why)

@@ -39,7 +39,7 @@ def _text(node: Expression) -> tuple[str, int]:
             return f"{node.operator}({', '.join(shown(each) for each in node.arguments)})", _ATOM
         case "and" | "or":
             level = _AND if node.operator == "and" else _OR
-            ordered = sorted(node.arguments, key=lambda each: each.size)
+            ordered = sorted(node.arguments, key=lambda each: (each.size, shown(each).lstrip("(")))
             return f" {node.operator} ".join(_inner(each, level + 1) for each in ordered), level
         case "not" if node.arguments[0].operator == "==":
             return _compared("!=", *node.arguments[0].arguments)
@@ -53,7 +53,8 @@ def _text(node: Expression) -> tuple[str, int]:
         case "*" if node.arguments[0].constant and node.arguments[0].value == -1:
             return f"-{_inner(node.arguments[1], _ATOM)}", _SUM
         case "*":
-            return " * ".join(_inner(each, _ATOM) for each in node.arguments), _PRODUCT
+            ordered = sorted(node.arguments, key=lambda each: (not each.constant, _rank(each)))
+            return " * ".join(_inner(each, _ATOM) for each in ordered), _PRODUCT
     a, b = node.arguments
     if node.operator in "&|^" and _rank(b) < _rank(a):
         a, b = b, a
@@ -62,9 +63,9 @@ def _text(node: Expression) -> tuple[str, int]:
     return text, _PRODUCT if node.operator in ("%", "//") else _OR - 1
 
 
-def _rank(node: Expression) -> tuple[bool, bool, int]:
-    """Return a key by which what is about `i` comes first, and numbers last."""
-    return "i" not in node.names, node.constant, node.size
+def _rank(node: Expression) -> tuple[bool, bool, int, str]:
+    """Return a key by which what is about `i` comes first, and numbers last; no two are alike."""
+    return "i" not in node.names, node.constant, node.size, shown(node)
 
 
 def _compared(operator: str, a: Expression, b: Expression) -> tuple[str, int]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
-from swizzle.scans import Network
+from swizzle import scans
+from swizzle.scans import Network, Scan
 
 IDLE = -1
 Edges = Iterable[tuple[int, int]]
@@ -94,3 +96,10 @@ FAMILIES: dict[str, Callable[[int], Network]] = {
     "han_carlson": han_carlson,
     "ladner_fischer": ladner_fischer,
 }
+
+
+@cache
+def solved(name: str, backward: bool = False) -> Scan:
+    """Return what an example of 16 elements becomes; of 27 for the tree in base 3."""
+    example = brent_kung(27, 3) if name == "base_three" else FAMILIES[name](16)
+    return scans.solve(like=example.mirrored() if backward else example)

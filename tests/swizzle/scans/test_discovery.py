@@ -27,7 +27,7 @@ def every(size: int, depth: int) -> Iterator[Network]:
 def test_discovery_against_trying_everything(depth: int) -> None:
     """Every number of operations, and with each property."""
     wanted = list(every(4, depth))
-    for operations in range(3, 7):
+    for operations in range(3, 7) if depth == 2 else (4, 5):
         found = list(scans.discover(4, depth, operations))
         assert len(set(found)) == len(found)
         assert set(found) == {each for each in wanted if each.operations == operations}
