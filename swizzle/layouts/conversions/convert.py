@@ -80,7 +80,9 @@ def convert(
             shared = None
     if network is None and shared is None:
         shared = through_shared(source, target, bits)
-    return Conversion(source, target, bits, None if shared else network, shared, least, permutation)
+    network = None if shared else network
+    assert network is None or all(_lands(network, *each, bits) for each in zip(source.cells, target.cells, strict=True))
+    return Conversion(source, target, bits, network, shared, least, permutation)
 
 
 # ---- what is asked --------------------------------------------------------------------------------------------------
@@ -177,6 +179,21 @@ def _network(after: Cells, slots: int, bits: int, fewest: str) -> ExchangeNetwor
         if network.gives(wanted):
             best = network
     return best
+
+
+def _lands(network: ExchangeNetwork, source: Cells, target: Cells, bits: int) -> bool:
+    """Say whether a network takes the cells of a warp to where the target has them: apart from tokens, on cells."""
+    halves = max(1, bits // 32)
+    held = np.full((LANES, network.words * network.per), ANY, np.int64)
+    cells = (np.where(source < 0, ANY, source * halves)[..., None] + np.arange(halves)).reshape(LANES, -1)
+    held[:, : cells.shape[1]] = cells
+    values = network.run()
+    for slot in range(target.shape[1] * halves):
+        token = values[network.outputs[slot // network.per]][:, slot % network.per]
+        want = target[:, slot // halves]
+        if ((want >= 0) & (held.reshape(-1)[token] != want * halves + slot % halves)).any():
+            return False
+    return True
 
 
 def _order(network: ExchangeNetwork, fewest: str) -> tuple[float, ...]:

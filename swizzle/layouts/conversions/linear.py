@@ -31,7 +31,7 @@ QUAD: tuple[tuple[int, int, int], ...] = (
 """4 words of 4 lanes transposed, nodes 4 to 18: (source, -1, flip) is a shuffle that reads lane ^ flip; (first, second,
 lanes) a select, which takes the second in those lanes."""
 QUAD_OUTPUTS = (14, 17, 18, 13)
-_TRIED = 4
+_TRIED = (12, 12, 12, 4, 4, 4, 2)  # plans that are built, by the bits that count words
 _LAYERS = 3
 _MOST_PAIRINGS = 24
 
@@ -99,7 +99,7 @@ def plans(wanted: Tokens, fewest: str = "clocks") -> Iterator[ExchangeNetwork]:
     else:
         some.sort(key=lambda plan: (plan.shuffles, plan.selects))
     best: tuple[tuple[float, int], _Plan, ExchangeNetwork] | None = None
-    for plan in some[: _TRIED if bits.word > 2 else 3 * _TRIED]:
+    for plan in some[: _TRIED[min(bits.word, len(_TRIED) - 1)]]:
         network = _made(bits, goal, plan, 0)
         if network is None:
             continue

@@ -26,7 +26,7 @@ def put_together(builder: Builder, wants: Sequence[Tokens], sources: Sequence[in
     if origin is None:
         return None
     mark, best, least = builder.mark(), None, -1
-    ways = [_halving, _turning] if builder.per == 1 and len(wants) > 2 else [_halving]
+    ways = [_halving, _turning] if len(wants) > 2 else [_halving]
     for way in ways:
         made = way(builder, wants, origin, sources, ordered)
         if made is not None and (best is None or builder.mark() - mark < least):
@@ -186,6 +186,10 @@ def _turning(
     """Turn words by a power of one permutation, which the lane decides: a barrel shifter, bit by bit of the power."""
     if len(wants) != len(sources):
         return None
+    values = np.stack([builder.value(source) for source in sources])
+    for want, each in zip(wants, origin, strict=True):
+        if (each != each[:, :1]).any() or (ordered and (want != values[each[:, 0], np.arange(LANES)]).any()):
+            return None  # not whole words
     index = np.stack([each[:, 0] for each in origin])  # want, lane
     if (np.sort(index, axis=0) != np.arange(len(sources))[:, None]).any():
         return None

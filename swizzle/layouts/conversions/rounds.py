@@ -23,20 +23,26 @@ MOST_PACKETS = 32 * 32
 
 
 class _Packet(Struct, frozen=True):
-    """Tokens that go from a lane to a lane; of whole words, from which word to which."""
+    """Tokens that go from a lane to a lane: from which word the first is, which word it goes into, and how many packets
+    of this lane go into its words before that."""
 
     source: int
     target: int
     tokens: tuple[int, ...]
     word: int
     into: int
+    rank: int
 
 
 def schedules(wanted: Tokens, words: int) -> Iterator[ExchangeNetwork]:
     """Yield networks of rounds: by rules, and by a colouring. `words` is how many a lane has at the beginning."""
-    packets = _packets(wanted, words)
-    if not packets or len(packets) > MOST_PACKETS:
-        return
+    for own in (True, False) if wanted.shape[2] > 1 else (True,):
+        packets = _packets(wanted, words, own)
+        if packets and len(packets) <= MOST_PACKETS:
+            yield from _in_rounds(wanted, words, packets)
+
+
+def _in_rounds(wanted: Tokens, words: int, packets: Sequence[_Packet]) -> Iterator[ExchangeNetwork]:
     rounds = max(max(p.into for p in packets), max(p.word for p in packets)) + 1
     tried = 0
     seen: set[tuple[int, ...]] = set()
@@ -50,30 +56,43 @@ def schedules(wanted: Tokens, words: int) -> Iterator[ExchangeNetwork]:
             yield network
 
 
-def _packets(wanted: Tokens, words: int) -> list[_Packet]:
-    """Group what lanes want of other lanes by twos of lanes, in parts of a word; of whole words, one packet a word."""
+def _packets(wanted: Tokens, words: int, own: bool) -> list[_Packet]:
+    """Group what lanes want by the lanes that they come from and go to, in parts of a word; whole words one by one.
+
+    With `own`, what stays in its lane is there, too, as a rule may move it with the rest.
+    """
     per = wanted.shape[2]
-    found = []
-    groups: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
-    for into in range(len(wanted)):
-        for lane in range(LANES):
-            for token in wanted[into, lane].tolist():
-                if token != ANY:
-                    word = token // per % words
-                    groups[token // (per * words), lane].append((into, word, token))
+    groups: dict[tuple[int, int], dict[int, tuple[int, int]]] = defaultdict(dict)  # tokens, where they go first
+    for lane in range(LANES):
+        for at, token in enumerate(wanted[:, lane].reshape(-1).tolist()):
+            if token != ANY:
+                source = token // (per * words)
+                # A word that is wanted twice moves twice, unless only a part of it is wanted.
+                groups[source, lane].setdefault(token if per > 1 else token * len(wanted) + at, (token, at))
+    parts = []
     for (source, target), some in groups.items():
-        if per > 1 and source == target:
+        if source == target and not own:
             continue
-        some = sorted(set(some))
-        for k in range(0, len(some), per):
-            part = some[k : k + per]
-            found.append(_Packet(source, target, tuple(t for _, _, t in part), part[0][1], part[0][0]))
+        tokens = sorted(some.values(), key=lambda each: each[0])
+        parts += [(source, target, tokens[k : k + per]) for k in range(0, len(tokens), per)]
+    parts.sort(key=lambda part: (part[1], min(at for _, at in part[2])))
+    before: Counter[int] = Counter()
+    found = []
+    for source, target, part in parts:
+        token, at = part[0]
+        sent = tuple(t for t, _ in part)
+        found.append(_Packet(source, target, sent, token // per % words, at // per, before[target]))
+        before[target] += 1
     return found
 
 
 def _rules(packets: Sequence[_Packet], rounds: int) -> Iterator[tuple[int, ...]]:
     """Yield colourings by rules: the register that a word comes from or goes to, turned or flipped by the lane."""
-    ends = [np.array([(p.into, p.target) for p in packets]).T, np.array([(p.word, p.source) for p in packets]).T]
+    ends = [
+        np.array([(p.into, p.target) for p in packets]).T,
+        np.array([(p.rank, p.target) for p in packets]).T,
+        np.array([(p.word, p.source) for p in packets]).T,
+    ]
     for register, _ in ends:
         yield tuple(register.tolist())
     for block in [d for d in range(rounds, 1, -1) if rounds % d == 0]:

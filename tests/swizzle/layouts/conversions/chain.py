@@ -18,15 +18,13 @@ def wrong_elements(conversion: Conversion, arch: str = "sm_90") -> list[str]:
     """Compile, run the PTX on variables, and return which elements are not what the target says."""
     ptx = compile_cuda(kernel_text(conversion), arch).ptx
     source, target, bits = conversion.source, conversion.target, conversion.bits
-    kind, terms = f"u{bits}", Terms()
-    per = max(1, 32 // bits)
+    kind, terms = f"u{min(bits, 32)}", Terms()
+    per, halves = max(1, 32 // bits), max(1, bits // 32)
     threads = source.warps * 32
 
-    def place(thread: int, slot: int) -> int:
-        """Where a thread's element lies in an array of registers."""
-        if bits == 64:
-            raise NotImplementedError("64 bits lie in two words that are apart")
-        return (slot // per * threads + thread) * per + slot % per
+    def place(thread: int, slot: int, half: int) -> int:
+        """Where an element, or a half of one of 64 bits, lies in an array of registers."""
+        return ((slot // per * halves + half) * threads + thread) * per + slot % per
 
     size = words(source.slots, bits) * threads * per
     atoms = np.array([terms.atom("in", n) for n in range(size)], np.int64)
@@ -38,14 +36,14 @@ def wrong_elements(conversion: Conversion, arch: str = "sm_90") -> list[str]:
     machine.run()
     problems = list(machine.races())
     _, found = machine.contents("out")
-    cells = source.cells.reshape(threads, -1)
-    homes: dict[int, set[int]] = {}
-    for (thread, slot), cell in np.ndenumerate(cells):
-        homes.setdefault(int(cell), set()).add(int(atoms[place(thread, slot)]))
+    homes: dict[tuple[int, int], set[int]] = {}
+    for (thread, slot), cell in np.ndenumerate(source.cells.reshape(threads, -1)):
+        for half in range(halves):
+            homes.setdefault((int(cell), half), set()).add(int(atoms[place(thread, slot, half)]))
     for (thread, slot), cell in np.ndenumerate(target.cells.reshape(threads, -1)):
-        if cell >= 0:
-            term = int(found[place(thread, slot)])
-            if term not in homes[int(cell)]:
+        for half in range(halves if cell >= 0 else 0):
+            term = int(found[place(thread, slot, half)])
+            if term not in homes[int(cell), half]:
                 shown = terms.show(term) if term > 0 else str(term)
                 problems.append(f"thread {thread}, element {slot}: {shown} instead of {target.cell(int(cell))}")
     return problems

@@ -45,6 +45,12 @@ def test_any_distribution() -> None:
         assert wrong_elements(convert(source, target, bits=16, via=via)) == []  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("via", ["shuffles", "shared"])
+def test_elements_of_64_bits(via: Any) -> None:
+    """Both halves of each arrive."""
+    assert wrong_elements(convert("a | b c d e f", "c | b a d e f", bits=64, via=via)) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if name not in COMPILED])
 def test_the_others(name: str) -> None:

@@ -94,6 +94,22 @@ def test_random_distributions(seed: int) -> None:
         assert lands(found) and (via == "shared" or found.shuffles >= found.bound)
 
 
+def test_pixels_of_three_bytes() -> None:
+    """Four neighbouring pixels a lane, their colours apart: structures of three words, and six byte permutes more."""
+    loaded = distribution(lambda r, lane: 128 * (r // 4) + 4 * lane + r % 4, registers=12)
+    planes = distribution(lambda r, lane: 12 * lane + 3 * (r % 4) + r // 4, registers=12)
+    found = convert(loaded, planes, bits=8)
+    assert (found.shuffles, found.selects) == (3, 12) and lands(found)
+
+
+def test_a_shift_moves_what_crosses_a_lane_only() -> None:
+    """The neighbour's first word is all that is not there."""
+    source = distribution(lambda r, lane: 4 * lane + r, registers=4)
+    target = distribution(lambda r, lane: 4 * lane + r + 1 if 4 * lane + r < 127 else None, registers=4, shape=(128,))
+    found = convert(source, target, bits=32)
+    assert (found.shuffles, found.selects, found.bound) == (1, 0, 1) and lands(found)
+
+
 def test_maps_that_are_linear_and_no_permutation_of_bits() -> None:
     """A tile that is swizzled by xor: rows by lanes to diagonals takes shuffles, and selects of one bit only."""
     source = distribution(lambda r, lane: (lane, r), registers=4, shape=(32, 4))
