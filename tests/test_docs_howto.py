@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from swizzle import Limits, solve
 from swizzle.commands.cli import execute
 from swizzle.commands.exit_status import MISTAKE, NO
 from swizzle.solution.saved import load_saved
@@ -36,6 +37,21 @@ def test_the_extensions_run(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     runpy.run_path(str(tmp_path / name), run_name="__main__")
 
 
+def test_a_second_description_that_lacks_what_was_found_confirms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`Again` of seven offsets does not have the eighth, which the solution takes."""
+    text = files_of(text_of("extend.md"))["quadratic.py"]
+    lying = text.replace("for b in range(n)])", "for b in range(n) if b != 1])")
+    assert lying != text
+    monkeypatch.setattr("templates.registry._USERS", {})
+    (tmp_path / "quadratic.py").write_text(lying, encoding="utf-8")
+    names = runpy.run_path(str(tmp_path / "quadratic.py"))
+    limits = Limits(space="4", all_solutions=True, certify=True)
+    (claim,) = solve(names["probe"], limits, families=[names["FAMILY"]]).certificate["confirmed"]
+    assert claim["verdict"] == "not confirmed: the second description of a family lacks a filling that was found"
+
+
 def test_an_installed_family_is_known_to_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's file and metadata, as a package: its session, a certificate, a solution file that is read back."""
     page = text_of("extend.md")
@@ -56,6 +72,8 @@ def test_an_installed_family_is_known_to_the_command_line(tmp_path: Path, monkey
     assert untimed(run_again(session)) == untimed(session)
     done = run_again("$ swizzle solve quadratic.py --families quadratic --space 4 --all --certify -o out\n")
     assert "certify no filling besides those found: 1 in Space 4: confirmed by" in done
+    many = run_again("$ swizzle solve quadratic.py --families quadratic --cost terms\n")
+    assert "not proved minimal in Space 4" in many  # a formula of the family for another function may be shorter
     monkeypatch.setattr("templates.registry._USERS", {})  # as another process
     assert "rotate by 3 * k * k + 1 " in run_again("$ swizzle show out/probe.json\n")
     assert "verified for all inputs" in run_again("$ swizzle check out/probe.json\n")

@@ -88,7 +88,7 @@ def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) 
     """
     if claim.at_most is not None and claim.cost != "accumulates":
         return f"a bound on {claim.cost} is not followed"
-    from swizzle.audit.second_opinion import SecondOpinion
+    from swizzle.audit.second_opinion import Lacking, SecondOpinion
     from symbolic.second.forward import NotCovered
 
     templates = problem.templates
@@ -105,6 +105,9 @@ def _doubt(problem: Problem, claim: Claim, solver: SolverName, deadline: float) 
             answer = opinion.find(claim.at_most, known)
     except NotCovered as reason:
         return f"{reason} is not followed"
+    except Lacking:
+        assert problem.families, "the second description of a family of ours lacks a function that was found"
+        return "the second description of a family lacks a filling that was found"
     except KeyboardInterrupt:
         return "interrupted"
     except OutOfTime:

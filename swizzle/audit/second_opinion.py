@@ -31,6 +31,10 @@ from templates.second.registry import hole_of
 HoleFunctions: TypeAlias = tuple[Callable[[Sequence[Any]], Any], ...]  # of each hole, from lanes of arguments to lanes
 
 
+class Lacking(Exception):
+    """A filling that was found is none of those that the second descriptions of its holes have."""
+
+
 class SecondOpinion:
     """A search for a filling that, by a claim, does not exist; a context manager, because it holds a solver."""
 
@@ -63,12 +67,19 @@ class SecondOpinion:
         self.solver.close()
 
     def find(self, at_most: int | None, known: Sequence[HoleFunctions] = ()) -> HoleFunctions | Unsat | Unknown:
-        """Look for a filling of at most this cost, other than those known."""
+        """Look for a filling of at most this cost, other than those known.
+
+        Raises `Lacking` if one that is known is not there: what is not there cannot be missed either.
+        """
+        for filling in known:
+            other, here = self._other_than(filling), fresh()
+            self.solver.add([some_of((no(here), no(other)))])
+            if isinstance(self.solver.check([here], timeout=max(0.001, self.deadline - time.monotonic())), Unsat):
+                raise Lacking
+            self.solver.add([other])
         if at_most is not None:
             alive = [no(d) for d in self.dead.values()]
             self.solver.add([some_of(exactly(count, alive) for count in range(at_most + 1))])
-        for filling in known:
-            self.solver.add([self._other_than(filling)])
         first = self.problem.outputs[:1] + self.problem.outputs[-1:]
         for output in first:
             self._look_at_output(output.array, output.address)

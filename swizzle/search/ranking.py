@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from swizzle.costs.cost import check_floor
 from swizzle.costs.goal import Goal
+from swizzle.costs.terms import FormulaTerms
 from swizzle.problem.candidate import Candidate
 from swizzle.search.reading import Reading
 
@@ -50,8 +51,10 @@ class Ranking:
         `lowered`: no filling is cheaper in the cost that is lowered. `done`: no filling is cheaper in any of them.
         """
         values, floors = self.by_name(best), self.goal.by_name(self.floors)
+        # a function that one of our families has is not counted with the formula that a user's family has for it
+        open_terms = {FormulaTerms.name} if self._reading.problem.families else set[str]()
         found: dict[str, bool] = {}
         for name, value in values.items():
-            by_search = done or (lowered and self.goal.lowers and not found)
+            by_search = (done and name not in open_terms) or (lowered and self.goal.lowers and not found)
             found[name] = all(found.values()) and (value == floors[name] or by_search)
         return found
