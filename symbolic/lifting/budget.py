@@ -47,7 +47,7 @@ class Budget:
         self.depth: float = DEPTH if limited else math.inf
 
     def look(self, where: Callable[[], Place]) -> None:
-        """Say that the work is over, or by `OutOfTime` that the time is, if it is."""
+        """Raise SwizzleError where the steps are used up, and `OutOfTime` where the time is."""
         if self.left < 0:
             raise SwizzleError(
                 f"{self.what} takes more than {STEPS:,} steps", place=where(), expected=f"at most {STEPS:,} steps",

@@ -220,7 +220,7 @@ class Activation(FunctionCalls):
                 yield state.names[name]
 
     def _round(self, node: ast.For | ast.While, state: State, left: list[State]) -> State | None:
-        """Run a loop's body once; who breaks has left."""
+        """Run a loop's body once; paths that break are not in the state that is left."""
         self.budget.left -= ROUND
         if self.budget.left < self.budget.pause:
             self.tired(node)
@@ -233,7 +233,7 @@ class Activation(FunctionCalls):
         return join([*loop.continues, end]) if loop.continues else end
 
     def too_far(self, node: ast.AST, state: State, what: str) -> None:
-        """Say of the paths that would go on that nobody takes them."""
+        """Note that no input takes the paths that would go on."""
         site = self.site(node, state)
         if conditions().both(site.path, TRUE) == TRUE:
             raise self.error(node, what, "an end that is reached", f"@lifted(bound={2 * self.function.bound})")
@@ -339,7 +339,7 @@ class Activation(FunctionCalls):
         return found
 
     def _way(self, target: ast.expr, state: State) -> tuple[str, list[tuple[ast.expr, Any]]]:
-        """Return the name that an element is reached from, and the steps to it: indices, or the names of fields."""
+        """Return the name from which an element is reached, and the steps to it: indices or names of fields."""
         match target:
             case ast.Name(id=name):
                 if name not in self.code.local:

@@ -96,7 +96,7 @@ def _settled(found: Union) -> int | Union | Integer:
 
 
 def guard_of(value: bool | Boolean) -> Guard:
-    """Return the guard that a condition is."""
+    """Return a condition as a guard."""
     return conditions().guard(value.formula) if isinstance(value, Boolean) else TRUE if value else FALSE
 
 

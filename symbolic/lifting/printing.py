@@ -95,7 +95,7 @@ class _Filler(Struct, frozen=True):
 
 
 def cost_of(closure: Closure) -> int | Integer:
-    """Return how many operators, calls and look-ups the text of a filled function has, as a number of its choices."""
+    """Return the number of operators, calls and look-ups in a filled function's text, as a formula of its choices."""
     site, sketch = PathSite(TRUE, lambda: closure.code.text.place(closure.code.node)), closure.sketch
 
     def total(costs: list[Any]) -> Any:

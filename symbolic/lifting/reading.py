@@ -43,7 +43,7 @@ class TextOrigin(Struct, frozen=True):
 
 
 def _characters(text: str, offset: int, indent: int) -> int:
-    """Return how many characters the bytes are that Python counts columns in."""
+    """Return the number of characters in so many bytes of a line; Python counts columns in bytes."""
     return len(text.encode("utf-8")[: offset + indent].decode("utf-8", errors="ignore")) if text else offset + indent
 
 

@@ -49,7 +49,7 @@ class Running(ABC):
 
     @abstractmethod
     def condition(self, node: ast.expr, state: State) -> Guard:
-        """Return the guard that an expression counts as true; what decides it alone is all that is asked."""
+        """Return the guard under which an expression counts as true; no more of it is evaluated than decides that."""
 
     @abstractmethod
     def closure(self, node: ast.Lambda | ast.FunctionDef, state: State) -> Closure:
@@ -69,7 +69,7 @@ class Running(ABC):
 
     @abstractmethod
     def too_far(self, node: ast.AST, state: State, what: str) -> None:
-        """Say of the paths that would go on that nobody takes them."""
+        """Note that no input takes the paths that would go on."""
 
     # -- places and sites --------------------------------------------------------------------------------------
 
@@ -86,11 +86,11 @@ class Running(ABC):
         return SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
 
     def tired(self, node: ast.AST) -> None:
-        """Look whether the work is over that the text may ask for; SwizzleError if it is."""
+        """Raise SwizzleError where the text has used up the work that it may ask for."""
         self.budget.look(lambda: self.place(node))
 
     def mistaken(self, node: ast.AST, error: Exception) -> SwizzleError:
-        """Return what Python says of plain values as the mistake of a stranger's text."""
+        """Return the error that Python raised on plain values as a mistake in a stranger's text."""
         if isinstance(error, IndexError):
             return self.error(
                 node, str(error), "an index inside the shape", "check it against the shapes in @sketch(...)"

@@ -17,7 +17,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard
 
 
 class Dead(Exception):
-    """No input goes on from here: what would have come next is nobody's concern."""
+    """No input goes on from here, so that what follows is not run."""
 
 
 class _Unset:
@@ -67,7 +67,7 @@ class PathSite(Struct, frozen=True):
 
     @property
     def here(self) -> Here:
-        """Where a program is that is called from this site."""
+        """The path and the place for what is called from this site."""
         return Here(lambda: conditions().formula(self.path), self.where())
 
 
@@ -85,7 +85,7 @@ class State(Struct):
         return None if path == FALSE else State(path, dict(self.names))
 
     def leave(self, around: State) -> None:
-        """Say that these paths fail, which are some of those around: `Dead` where they are all."""
+        """Note that these paths, a part of the surrounding state's, fail; raises `Dead` where they are all of them."""
         if self.path == around.path:
             raise Dead
 

@@ -209,7 +209,7 @@ class _Direct(dict[type, bool]):
 
 
 def is_data(kind: type) -> bool:
-    """Tell whether values of a type are data, which functions compute with and are not steered by: NumPy's numbers,
+    """Tell whether values of a type are data, which functions compute with but never branch on: NumPy's numbers,
     and whatever has a `reduce_with`."""
     return hasattr(kind, "reduce_with") or (hasattr(kind, "dtype") and not hasattr(kind, "__len__"))
 
@@ -283,7 +283,7 @@ _UNIONS: WeakKeyDictionary[object, dict[FNode, Union]] = WeakKeyDictionary()
 
 
 def inward(value: Any, names: frozenset[int] | None = None) -> Any:
-    """Return a value as the machine holds it; lists get these names, new ones when there are none."""
+    """Return a value as the interpreter holds it; its lists get these names, or new ones where none are given."""
     if DIRECT[type(value)]:
         return value
     match value:
@@ -300,7 +300,7 @@ def inward(value: Any, names: frozenset[int] | None = None) -> Any:
 
 
 def outward(value: Any) -> Any:
-    """Return a value as its user holds it."""
+    """Return a value in the form in which users hold it."""
     match value:
         case Items():
             return [outward(item) for item in value.items]

@@ -75,7 +75,7 @@ class Reduced(Data):
         self.entries += tuple(map(within, only.entries))
 
     def _find_possible(self, t: int) -> PossibleTerms:
-        """Enumerate what few entries may give."""
+        """Enumerate the values that an accumulator of few entries may have."""
         parts, total = [], 1
         for entry in self.entries:
             sets = [possible(o, t) for o in entry.operands]
@@ -139,7 +139,8 @@ class Reduced(Data):
         return Need(fewest - (0 if self.init is None else 1), tuple(offers))
 
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
-        """Return a guard that implies equality; the solver may leave it false, which no one-way use minds."""
+        """Return a guard that implies equality. The solver may make it false where they are equal, which does no harm
+        where only that implication is used."""
         if term == UNWRITTEN:
             return FALSE
         found = encoding.guards.fresh()

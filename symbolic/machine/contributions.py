@@ -174,7 +174,7 @@ class Contributions:
         return chosen[0] if len(chosen) == 1 else self.terms.apply(self.inner or "", chosen)
 
     def may_be_multiple(self, entry: Entry, t: int) -> bool:
-        """Say whether a factor may be a multiple of another sum, as which it is not looked for."""
+        """Say whether a factor may be a multiple of another sum; the search does not look for it in that form."""
         if self.inner != "*":
             return False
         values = [(o, possible(o, t)) for o in entry.operands]

@@ -125,5 +125,5 @@ class LaunchShape(Struct, frozen=True):
 
 
 def _axis(number: Number, extents: tuple[int, int, int], axis: int) -> Number:
-    """Return a coordinate of a number, or of each of some, that counts the first axis fastest."""
+    """Return one coordinate of a thread number, or of each in an array; the first axis counts fastest."""
     return number // math.prod(extents[:axis]) % extents[axis]

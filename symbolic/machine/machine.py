@@ -183,7 +183,7 @@ class Machine:
         self.rules.loops = outer
 
     def _uniform(self, node: Expr, mask: Vector, what: tuple[str, str] = _BOUND) -> int:
-        """Return the value that is the same for all threads; `what` says what it is, and what to do if it is not."""
+        """Return the value that all threads agree on; `what` names it in the error for threads that do not."""
         value = self.index(node, mask)
         lanes = value if isinstance(value, np.ndarray) else None
         active = lanes[mask] if lanes is not None and isinstance(mask, np.ndarray) else lanes
@@ -221,7 +221,7 @@ class Machine:
 
     @staticmethod
     def _sharers(cells: int, threads: int) -> Callable[[int], range]:
-        """Return what says which threads reach a cell, of arrays of `cells` that so many threads share."""
+        """Return a function from a cell to the threads that reach it, for arrays of `cells` that so many share."""
         return lambda address: range(address // cells * threads, (address // cells + 1) * threads)
 
     def _address(self, node: Load | Store, mask: Vector) -> Vector:

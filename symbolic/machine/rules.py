@@ -22,7 +22,7 @@ from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, guard_at
 
 
 class Rules:
-    """Looks after one run; `loops` are the values of the loop variables that are running."""
+    """Checks the rules during one run; `loops` holds the current values of the loop variables."""
 
     def __init__(self, sites: Sites, shape: LaunchShape, result: Run, limit: int) -> None:
         self.sites, self.shape, self.result, self.limit = sites, shape, result, limit
@@ -41,7 +41,7 @@ class Rules:
             self.between_blocks.add(name)
 
     def finish(self) -> None:
-        """Look at what is left when the run is over."""
+        """Check what can only be checked when the run is over."""
         for name in self.accesses:
             self.look_for_races(name)
 
@@ -56,7 +56,8 @@ class Rules:
             self.result.violations.append(Violation(self.key(node, rule), thread, message, node.place, fix))
 
     def passed(self, scope: Literal["block", "warp"], mask: Vector) -> None:
-        """Note a barrier; a race that one under holes may prevent is not certain, so it counts as passed by all."""
+        """Note a barrier. One whose mask depends on holes counts as passed by all threads, since a race that it may
+        prevent is not certain."""
         self.result.barriers.append(PassedBarrier(scope, mask))
         through = mask if isinstance(mask, np.ndarray) else np.ones(self.shape.count, np.bool_)
         self.warp_epoch = self.warp_epoch + through

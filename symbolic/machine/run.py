@@ -25,7 +25,7 @@ EXPECTED: Final = {
 
 
 class HoleObligation(Protocol):
-    """What holes must see to."""
+    """A condition that the filling of the holes must meet."""
 
     def __call__(self, encoding: Encoding, t: int, when: Guard = TRUE) -> None:
         """Require it of thread t, where `when` holds."""

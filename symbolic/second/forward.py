@@ -136,7 +136,7 @@ class _Memory:
         self._hits: dict[tuple[int, int], dict[int, list[tuple[int, FNode]]]] = {}
 
     def read(self, t: int, cell: int, after: int) -> Any:
-        """Return what thread t finds in a cell after so many writes."""
+        """Return what thread t reads from a cell after that many writes."""
         key = (self.sharers(t).start, cell, after)
         if key not in self._known:
             self._known[key] = self._read(t, cell, after)
@@ -155,7 +155,7 @@ class _Memory:
         return self.values.choose([*found, (alive, before)])
 
     def hits(self, t: int, number: int) -> dict[int, list[tuple[int, FNode]]]:
-        """Return which threads may write to each cell in a write, and when."""
+        """Return, for each cell, the threads that a write may let write to it, each with its condition."""
         key = (self.sharers(t).start, number)
         if key not in self._hits:
             hits = self._hits[key] = {}
@@ -301,7 +301,7 @@ class Forward:
         return self.true if on.is_false() else some_of((no(on), then()))
 
     def _together(self, mask: Lazy, size: int) -> None:
-        """Where one thread of a group is on, all are."""
+        """Demand that where one thread of a group is active, all are."""
         block = self.shape.block_threads
 
         def compute(t: int) -> FNode:

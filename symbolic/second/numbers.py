@@ -27,7 +27,7 @@ FEW = 1024  # cases of a value
 
 
 class Cased(Struct, frozen=True, eq=False):
-    """A value: cases of numbers or a formula, and when it was never written."""
+    """A value: cases of numbers, or a formula; and the condition that it was never written."""
 
     value: Cases | FNode | None
     dtype: DType
@@ -175,7 +175,7 @@ class NumberValues:
         return both(no(number.unwritten), same)
 
     def term(self, terms: Terms, term: Term, dtype: DType) -> Cased:
-        """Return what the specification says, of a term of it."""
+        """Return the value of a term of the specification."""
         op, args = terms.nodes[term]
         if dtype.is_narrow and op not in ("atom", "const"):
             raise NotCovered(f"a computed output of {dtype.value}")

@@ -39,7 +39,7 @@ class OpenAccumulator(Struct, frozen=True, eq=False):
 
 
 class Applied(Struct, frozen=True):
-    """An operator on values of which one is a bag, or made of one."""
+    """An operator applied to values, of which at least one is a bag or made of one."""
 
     op: str
     operands: tuple[Any, ...]
@@ -145,7 +145,7 @@ class TermValues:
         )
 
     def _reduced_may_be(self, key: Applied, term: Term) -> FNode:
-        """Take what is known off the wanted term, and ask whether the bag is the rest."""
+        """Take the known operands off the wanted term, and ask whether the bag is what remains."""
         known = [k for k in key.operands if isinstance(k, int)]
         (only, *others) = [k for k in key.operands if not isinstance(k, int)]
         if (
@@ -270,7 +270,7 @@ class TermValues:
         return both(*rules, *(self._adds_up(wanted[item], found) for item, found in uses.items()))
 
     def _adds_up(self, wanted: Any, uses: Sequence[tuple[FNode, Any]]) -> FNode:
-        """Say that the numbers of those that hold add up to a wanted one; that they may where it is too much to say."""
+        """Return that the numbers of those that hold add up to a wanted one; TRUE where there are too many sums."""
         reached: dict[Fraction, FNode] = {Fraction(0): self._true}
         for formula, number in uses:
             grown: dict[Fraction, list[FNode]] = {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Model:
-    """A value for every symbol; symbols that the engine left open are False or zero.
+    """A value for every symbol; symbols whose value the engine left open are False or zero.
 
     A model stays valid after later checks and after its solver is closed.
     """
@@ -46,19 +46,19 @@ class Model:
 
 
 class Sat(Struct, frozen=True):
-    """There is an assignment: this one."""
+    """The formulas hold under `model`."""
 
     model: Model
 
 
 class Unsat(Struct, frozen=True):
-    """There is none; `core` is a subset of the check's assumptions that already excludes all."""
+    """No assignment satisfies the formulas; `core` holds the assumptions of the check that are already too many."""
 
     core: tuple[FNode, ...]
 
 
 class Unknown(Struct, frozen=True):
-    """The engine gave up, or its time was over."""
+    """The engine gave up, or ran out of time."""
 
     reason: str
 
@@ -76,7 +76,7 @@ class SolverEngine(Protocol):
         """Conjoin formulas."""
 
     def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
-        """Decide the conjunction under literals; seconds. A KeyboardInterrupt leaves the engine usable."""
+        """Decide the conjunction under these literals, in so many seconds; usable after a KeyboardInterrupt."""
 
     def symbols(self) -> Sequence[FNode]:
         """Return the symbols that occur in what was added."""

@@ -37,7 +37,7 @@ def column(values: list[Any], kind: PySMTType) -> Column:
 
 
 def evaluated(formula: FNode, columns: Mapping[FNode, Column]) -> Column:
-    """Return the column of a formula; of each symbol one is given, and all fit each other by NumPy's rules."""
+    """Return the column of a formula. One is given for each symbol, and they broadcast by NumPy's rules."""
     known: dict[FNode, Column] = dict(columns)
     pending = [formula]
     while pending:
@@ -114,7 +114,7 @@ def _shifted(width: int, a: Column, count: Column, *, left: bool) -> Column:
 
 
 def _flipped(width: int, a: Column) -> Column:
-    """Return numbers whose order is that of the bits as signed ones."""
+    """Return numbers that are ordered as unsigned ones as the bits are ordered as signed ones."""
     return a ^ np.uint64(1 << (width - 1))
 
 

@@ -36,7 +36,7 @@ class Cvc5Engine:
             assert_formula(walk(formula))
 
     def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
-        """Decide, deaf to Ctrl-C; the core is all the assumptions. The model is valid until the next check."""
+        """Decide, ignoring Ctrl-C; the core is all the assumptions. The model is valid until the next check."""
         if timeout is not None:
             self._pysmt.cvc5.setOption("tlimit-per", str(max(1, int(timeout * 1000))))
         try:

@@ -51,7 +51,7 @@ def floor_mod(a: FNode, b: FNode) -> FNode:
 
 
 def real_div(a: FNode, b: FNode) -> FNode:
-    """Fractions divide exactly."""
+    """Divide exactly; by zero it is zero."""
     m = manager()
     zero = m.Real(0)
     if b.is_constant():

@@ -37,7 +37,7 @@ def gc_paused() -> Iterator[None]:
 
 
 class _Worker(threading.Thread):
-    """A thread that makes one call after the other: starting one takes longer than a small question."""
+    """A thread that makes one call after the other, as starting one takes longer than a small question."""
 
     def __init__(self) -> None:
         super().__init__(name="solver", daemon=True)  # Python does not wait for it at its end

@@ -98,7 +98,7 @@ def _fork(engine: SolverEngine, assumptions: Sequence[FNode], timeout: float | N
 
 
 def _end_with(parent: int) -> None:
-    """Let the kernel kill this child when its parent is gone, whatever ended that: an engine would go on for hours."""
+    """Let the kernel kill this child when its parent ends, in whatever way: an engine might run on for hours."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it was gone before

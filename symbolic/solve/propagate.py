@@ -70,14 +70,14 @@ class Subproblem:
         _free(self._solver)
 
     def possible(self, guards: Sequence[Guard]) -> bool:
-        """Say whether these guards can hold; True where that takes too long to find out."""
+        """Say whether these guards can hold together; True where finding out takes too long."""
         import pysolvers
 
         self._solver.conf_budget(self.CONFLICTS)
         return pysolvers.minisat22_solve_lim(self._solver.minisat, list(guards), KEEP_CTRL_C, 0) is not False
 
     def needed(self, groups: Iterable[Sequence[Guard]]) -> list[Sequence[Guard]]:
-        """Return the groups of which a guard must hold, as far as that is soon found out."""
+        """Return the groups of which some guard must hold, as far as that is found out quickly."""
         import pysolvers
 
         found: list[Sequence[Guard]] = []

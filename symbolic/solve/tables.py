@@ -36,7 +36,7 @@ class Table(Struct, frozen=True):
 
 
 def default_of(kind: PySMTType) -> Any:
-    """Return what is taken for a value that is open: False, zero, a table of such."""
+    """Return the value that stands for one that is left open: False, zero, or a table of these."""
     if kind.is_function_type():
         return Table({}, default_of(kind.return_type))
     if kind.is_bool_type():
@@ -65,6 +65,6 @@ class Applications(Struct):
                     self.found.setdefault(node.function_name(), set()).add(node)
 
     def table(self, function: FNode, value: Callable[[FNode], Any]) -> Table:
-        """Return what a function is, of which `value` gives every term's value."""
+        """Return a function as a table; `value` gives the value of each term."""
         entries = {tuple(map(value, each.args())): value(each) for each in self.found.get(function, ())}
         return Table(entries, default_of(function.symbol_type().return_type))

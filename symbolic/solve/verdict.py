@@ -15,13 +15,13 @@ Clauses: TypeAlias = Sequence[Sequence[Guard]]
 
 
 class Possible(Struct, frozen=True):
-    """There is a choice; `holds` tells which guards hold under it."""
+    """Some choice is possible; `holds` tells which guards hold under it."""
 
     holds: Holds
 
 
 class Excluded(Struct, frozen=True):
-    """There is none; `core` are assumptions that already exclude all."""
+    """No choice is possible; `core` holds the assumptions that already exclude all of them."""
 
     core: frozenset[Guard]
 

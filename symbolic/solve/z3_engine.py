@@ -94,7 +94,7 @@ class Z3Engine:
         return Unknown(f"timeout after {timeout:g} s" if late else self._z3.reason_unknown())
 
     def symbols(self) -> Sequence[FNode]:
-        """Return every symbol that is known, which are those of what was added, and of questions before."""
+        """Return every symbol that is known: those of what was added, and of earlier questions in this context."""
         return [*(f for f in self._converter.memoization if f.is_symbol()), *self._applications.found]
 
     def close(self) -> None:
@@ -138,5 +138,5 @@ def _reader(model: z3.ModelRef, converter: Z3Converter, applications: Applicatio
 
 
 def _irrational(model: z3.ModelRef) -> bool:
-    """Tell whether some symbol's value is an algebraic number, which no value of ours can hold."""
+    """Tell whether some symbol's value is an irrational algebraic number, which a Fraction cannot hold."""
     return any(z3.is_algebraic_value(model[d]) for d in model.decls() if d.range().kind() == z3.Z3_REAL_SORT)
