@@ -16,7 +16,7 @@ from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.target import split_target
 from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import Operator, TypedOperator
-from swizzle.operators import Found, judged, operator_of
+from swizzle.operators import DerivedOperator, Found, found_of
 from swizzle.operators.loop import Domain
 from swizzle.operators.proof import LawProof
 from swizzle.operators.serial import Serial
@@ -32,7 +32,7 @@ TITLES: Final = {
     "right_identity": "right identity", "commutative": "commutative", "idempotent": "idempotent",
     "self_inverse": "self-inverse",
 }  # fmt: skip
-Given: TypeAlias = Serial | Operator | TypedOperator
+ByName: TypeAlias = Serial | Operator | TypedOperator | DerivedOperator
 
 
 class OperatorArguments(Struct, frozen=True):
@@ -58,10 +58,7 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
         statuses = []
         for given in given_names(arguments.target, arguments.overrides, arguments.json_object):
-            if isinstance(given, Serial):
-                found = operator_of(given.loop, arguments.domain)
-            else:
-                found = judged(given, arguments.domain)
+            found = found_of(given, arguments.domain)
             files = _written(found, arguments)
             if arguments.json_object:
                 out.write(json.dumps({**as_json(found), "files": files}, indent=2) + "\n")
@@ -73,7 +70,7 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
 
 def _written(found: Found, arguments: OperatorArguments) -> list[str]:
     """Write a proved operator of a loop into the output folder, and return the files."""
-    if arguments.output is None or found.status != "proved" or not found.loop.state:
+    if arguments.output is None or found.status != "proved" or found.written_down:
         return []
     from swizzle.operators.cub import cub
     from swizzle.operators.python_texts import DIALECTS, python_text
@@ -91,11 +88,11 @@ def _written(found: Found, arguments: OperatorArguments) -> list[str]:
     return list(map(str, contents))
 
 
-def given_names(target: str, overrides: Mapping[str, int], single: bool) -> list[Given]:
+def given_names(target: str, overrides: Mapping[str, int], single: bool) -> list[ByName]:
     """Return the serial loops and operators that FILE[:NAME] names; one, where only a `single` one will do."""
     path, selector = split_target(target)
     everything = load_names(path, overrides)
-    named = {name: each for name, each in everything.items() if isinstance(each, Given)}
+    named = {name: each for name, each in everything.items() if isinstance(each, ByName)}
     if not named:
         raise SwizzleError(
             f"{path} has no serial loop, and no operator",
@@ -151,13 +148,13 @@ def report(found: Found) -> str:
         return "\n".join([*lines, f"  next           {found.next_step}", ""])
     size = count(len(carrier.words), "word")
     lines = [f"{loop.name}: {found.status}, {size}, {found.domain_text}, {found.seconds:.2f} s", *stated]
-    if state:
+    if not found.written_down:
         lines += [f"  found          {carrier.how}", textwrap.indent(found.source(), "    ")]
     lines += [f"  {title:14} {_law(proofs.laws[name])}" for name, title in TITLES.items() if name in proofs.laws]
     if found.empty is not None:
         ours, own = (", ".join(map(str, each)) for each in found.empty)
         lines.append(f"  no element     the result is {ours}, and the loop's {own}: for one element or more")
-    if not state and proofs.identity is not None:
+    if found.written_down and proofs.identity is not None:
         lines.append(f"  identity       {', '.join(repr(each) for each in proofs.identity.values())}")
     if found.ranges is not None and found.ranges.verdict == "proved":
         lines.append(f"  no overflow    {'; '.join(found.ranges.bounds)}")

@@ -26,8 +26,7 @@ from swizzle.device_scans.device import Checked, DeviceScan, device_scan
 from swizzle.device_scans.text import source_of, text_of
 from swizzle.emit.emitters import PTX_ARCH
 from swizzle.emit.files import check_folder, write_all
-from swizzle.operators import judged, operator_of
-from swizzle.operators.serial import Serial
+from swizzle.operators import found_of
 from swizzle.solution.version import __version__
 from swizzle.solution.words import count
 
@@ -60,7 +59,7 @@ def scan(arguments: ScanArguments, out: TextIO, err: TextIO) -> int:
 
 def _scanned(given: Any, arguments: ScanArguments, out: TextIO) -> int:
     started = time.perf_counter()
-    found = operator_of(given.loop) if isinstance(given, Serial) else judged(given)
+    found = found_of(given)
     if found.status != "proved":
         details = {"scan": found.loop.name, "status": found.status, "operator": as_json(found), "files": []}
         out.write(json.dumps(details, indent=2) + "\n" if arguments.json_object else report(found))

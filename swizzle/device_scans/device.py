@@ -14,11 +14,10 @@ from swizzle.device_scans.operators import proved
 from swizzle.device_scans.plan import composition, launches
 from swizzle.emit.any_length.conditions import any_length
 from swizzle.emit.calling import call
-from swizzle.language.operators import Operator, TypedOperator
 from swizzle.language.words import ScanOperator
 from swizzle.operators import Found
+from swizzle.operators.derived import Given
 from swizzle.operators.rows import scan_operator_of
-from swizzle.operators.serial import Serial
 from swizzle.solution.solution import Solution
 from swizzle.specs.specification import Remembered
 from swizzle.specs.verify import explain_mismatch, verify
@@ -111,13 +110,19 @@ class DeviceScan(Struct, frozen=True, eq=False):
         return [cuda.device_array(count, dtype) for dtype in dtypes]
 
 
-def device_scan(given: Serial | TypedOperator | Operator | Found) -> DeviceScan:
+def device_scan(given: Given) -> DeviceScan:
     """Make a scan of a serial loop, or by an operator, and check its kernels: for all inputs, at every length.
 
     Raises SwizzleError where no operator of the loop is proved, or its words cannot be printed.
     """
     found = proved(given)
     operator = scan_operator_of(found.with_identity)
+    if not operator.words or not operator.result.values:
+        raise SwizzleError(
+            f"{found.loop.name} has no {'words' if operator.result.values else 'result'}",
+            place=found.loop.place,
+            expected="a loop whose result depends on its elements",
+        )
     elements, words = Level.of_elements(operator), Level.of_words(operator)
     levels = (elements,) if elements.plain else (elements, words)
     kernels = {(level.lifts, kind): checked(kernel_of(level, kind)) for level in levels for kind in KINDS}

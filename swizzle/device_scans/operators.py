@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from swizzle.language.operators import Operator, TypedOperator
 from swizzle.language.words import ScanOperator
-from swizzle.operators import Found, judged, operator_of
+from swizzle.operators import Found, found_of
+from swizzle.operators.derived import Given
 from swizzle.operators.rows import scan_operator_of
-from swizzle.operators.serial import Serial
 from symbolic.errors import SwizzleError
 
 
-def scan_operator(given: Serial | TypedOperator | Operator | Found) -> ScanOperator:
+def scan_operator(given: Given) -> ScanOperator:
     """Return the operator of a serial loop, or of what `@operator` made, for kernels and specifications.
 
     It has functions `lift`, `combine` and `result`, which take words one by one and give one, or a tuple. Raises
@@ -19,11 +18,9 @@ def scan_operator(given: Serial | TypedOperator | Operator | Found) -> ScanOpera
     return scan_operator_of(proved(given).with_identity)
 
 
-def proved(given: Serial | TypedOperator | Operator | Found) -> Found:
+def proved(given: Given) -> Found:
     """Return what was found of a loop, or judged of an operator; raises SwizzleError unless it is proved."""
-    found = (
-        given if isinstance(given, Found) else operator_of(given.loop) if isinstance(given, Serial) else judged(given)
-    )
+    found = found_of(given)
     if found.status != "proved":
         raise SwizzleError(
             f"no operator of {found.loop.name} is proved: {found.witness or found.status}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace as replaced
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +27,10 @@ SECONDS = 0.5
 """For looking for fewer words than were found."""
 
 
+GIVEN: Final = "a function of two values"
+"""How an operator was found that somebody wrote down."""
+
+
 class Found(Struct, frozen=True):
     """What was found of a loop: its operator with the proofs of its laws; or what was tried, and two splits whose parts
     have the same words while the whole inputs have not (`mixed_up`)."""
@@ -40,6 +44,11 @@ class Found(Struct, frozen=True):
     mixed_up: str = ""
     ranges: OverflowProof | None = None
     undecided: bool = False
+
+    @property
+    def written_down(self) -> bool:
+        """Whether it is a function of the user's, which need not be shown."""
+        return self.carrier is not None and self.carrier.how == GIVEN
 
     @property
     def status(self) -> Verdict:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.find import Found
+from swizzle.operators.find import GIVEN, Found
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.proof import Proofs, Prover
 from symbolic.algebra.operator_laws import Law
@@ -64,7 +64,7 @@ def _judged(
         return Found(empty, domain, None, None, 0.0, (f"the function as formulas: {error}",), undecided=True)
     loop = Loop(name, None, dict(words), {}, {}, dict(combine), ())
     lift = {word: name_of(word, dtype) for word, dtype in words.items()}
-    carrier = Carrier(loop, words, lift, combine, {}, tuple(lift.values()), "a function of two values")
+    carrier = Carrier(loop, words, lift, combine, {}, tuple(lift.values()), GIVEN)
     prover = Prover(carrier, domain)
     laws = {"associative": prover.associative(), "commutative": prover.commutative()}
     identity, laws["left_identity"], laws["right_identity"] = prover.identity(_said_identity(words, said))

@@ -33,7 +33,7 @@ from swizzle.frontend.resolve import Launch
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.element_types import ArrayType
 from swizzle.language.surface import ELEMENT_TYPES
-from swizzle.operators import operator_of
+from swizzle.operators import operator_of, segmented
 from swizzle.operators.rows import scan_operator_of
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.specs.verify import verify
@@ -196,6 +196,20 @@ def test_an_operator_is_scanned_itself() -> None:
     first, last = np.zeros(100, np.int32), np.zeros(100, np.int32)
     scan(a, b, first, last)
     assert (first == 5).all() and (last == b).all()
+
+
+@pytest.mark.slow
+def test_segments_are_scanned() -> None:
+    """Flags are whole numbers, a part may have none or many, and a scan goes through parts as before."""
+    scan, n, rng = device_scan(segmented(affine)), TILE + 77, np.random.default_rng(3)
+    v, g = (rng.integers(-3, 4, n).astype(np.int32) for _ in range(2))
+    flags = (rng.random(n) < 0.01).astype(np.int32)
+    found = np.zeros(n, np.int32)
+    scan(v, g, flags, found)
+    state = 1
+    for i in range(n):
+        state = int(g[i]) * (1 if flags[i] else state) + int(v[i])
+        assert found[i] == (state + 2**31) % 2**32 - 2**31
 
 
 @pytest.mark.slow
