@@ -85,9 +85,27 @@ def test_an_installed_family_is_known_to_the_command_line(tmp_path: Path, monkey
     assert str(caught.value) == (
         "error: xform1 of out/probe.json has a function of the family 'quadratic': there is no family 'quadratic'\n"
         "  expected: a package that names quadratic under swizzle.families in its metadata (docs/extend.md)\n"
-        "  fix: install that package in this Python's environment"
+        "  fix: install that package in this Python's environment, or write --families FILE.py:NAME"
     )
     _found.cache_clear()
+    assert "verified for all inputs" in run_again("$ swizzle check out/probe.json --families quadratic.py:FAMILY\n")
+    monkeypatch.setattr("templates.registry._USERS", {})
+    assert "probe: solved" in run_again("$ swizzle solve quadratic.py --families quadratic.py:FAMILY\n")
+
+
+def test_the_command_line_takes_costs_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a file has at its top level, beside names; each mistake is one error."""
+    (tmp_path / "cost.py").write_text(files_of(text_of("extend.md"))["cost.py"], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    found = run_again("$ swizzle solve cost.py --cost cost.py:Operations,conflicts,cost.py:Lines\n")
+    assert "9 operations, proved minimal" in found and "4 lines, proved minimal among these" in found
+    for word, complaint in {
+        "cost.py:operations": "a cost at its top level\n  fix: did you mean Operations?",
+        "cost.py": "expected: FILE.py:NAME, a cost at its top level\n  fix: write cost.py:NAME",
+        "costs.py:Lines": "costs.py cannot be read",
+        "cost.py:load": "is not a cost",
+    }.items():
+        assert complaint in refused("solve", "cost.py", "--cost", word)
 
 
 def refused(*arguments: str) -> str:

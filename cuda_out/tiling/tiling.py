@@ -110,10 +110,14 @@ class Tiling(Struct, frozen=True):
         return found[0] if len(found) == 1 else None
 
     def tails(self) -> list[dict[Axis, int]]:
-        """Return lengths that cut a block off, are shorter than one block, or need more blocks than the sketch has."""
+        """Return lengths that cut a block off, are shorter than one block, or need more blocks than the sketch has.
+
+        One axis has such a length at a time, and the others one block, so that they cost little; in the end all have.
+        """
         wanted: list[dict[Axis, int]] = []
+        one_block = {each.axis: min(each.declared, each.tile) for each in self.axes}
         for each in self.axes:
             for length in (each.step, each.tile - each.step, each.tile + each.step, 3 * each.tile):
-                wanted.append({**self.declared, each.axis: length})
+                wanted.append({**one_block, each.axis: length})
         wanted.append({each.axis: each.tile + each.step for each in self.axes})
         return [lengths for lengths in wanted if self.valid(lengths)]

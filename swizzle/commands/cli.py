@@ -108,6 +108,15 @@ def _families(context: click.Context, option: click.Parameter, value: str | None
     return tuple(dict.fromkeys(word.strip() for word in value.split(","))) if value else ()
 
 
+def _registered(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Make families known that a saved solution may name."""
+    if value and not context.resilient_parsing:
+        from swizzle.sketches.loading import named_in_files
+        from templates.registry import register
+
+        register(named_in_files(_families(context, option, value), "a family"))
+
+
 def _operators(context: click.Context, option: click.Parameter, value: str | None) -> None:
     """Hand the operators in for as long as the command runs."""
     if value and not context.resilient_parsing:
@@ -165,7 +174,7 @@ _cost: Final = click.option(
     default="accumulates",
     show_default=True,
     callback=_names,
-    help="The costs to minimize, separated by commas, the most important first (docs/solving.md).",
+    help="The costs to minimize, separated by commas, the most important first: names, or your own, FILE.py:NAME.",
 )
 
 
@@ -174,7 +183,15 @@ _own_families: Final = click.option(
     metavar="NAMES",
     callback=_families,
     shell_complete=complete_families,
-    help="Families of templates that installed packages add to Space 4, separated by commas (docs/extend.md).",
+    help="Families of templates for Space 4, separated by commas: of installed packages, or your own, FILE.py:NAME.",
+)
+_read_families: Final = click.option(
+    "--families",
+    metavar="NAMES",
+    callback=_registered,
+    expose_value=False,
+    shell_complete=complete_families,
+    help="Your own families of templates that a saved solution names, FILE.py:NAME.",
 )
 
 
@@ -248,6 +265,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
     "--emitted", is_flag=True, help="Also check the printed CUDA text: compile it, validate its PTX, run it on the CPU."
 )
 @click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
+@_read_families
 @_trust
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @_limits
@@ -265,6 +283,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @_sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
+@_read_families
 @_trust
 @_limits
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")

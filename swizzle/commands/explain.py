@@ -14,6 +14,7 @@ from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.progress import shown_progress
 from swizzle.commands.target import load_all, load_one
 from swizzle.explain.explain import explain as explained
+from swizzle.sketches.loading import named_in_files
 from swizzle.solution.solution import Limits, SolverChoice, SpaceName
 
 
@@ -43,7 +44,7 @@ def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
             else:
                 sketches = load_all(arguments.target, arguments.overrides)
         for sketch in sketches:
-            families = tuple(arguments.families)
+            families = tuple(named_in_files(arguments.families, "a family"))
             limits = Limits(
                 arguments.space,
                 timeout=arguments.timeout,

@@ -24,6 +24,7 @@ from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, proven
 from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
+from swizzle.sketches.loading import named_in_files
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from, shares_a_hole
 from swizzle.solution.saved import load_saved, saved_text
@@ -176,8 +177,8 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO, bounds: Bound
         light=not arguments.no_light,
         template=arguments.template,
         canonical=not arguments.no_canonical,
-        cost=tuple(arguments.cost),
-        families=register(arguments.families),
+        cost=tuple(named_in_files(arguments.cost, "a cost")),
+        families=register(named_in_files(arguments.families, "a family")),
         memory=bounds.memory,
         pareto=arguments.pareto,
     )

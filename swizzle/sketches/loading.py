@@ -10,7 +10,7 @@ import traceback
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -69,6 +69,38 @@ def operators_called(words: Sequence[str]) -> HandedIn:
             own = {operator.name: operator}
         found |= own
     return HandedIn(found, files)
+
+
+def named_in_files(words: Sequence[str], what: str) -> list[Any]:
+    """Return each word, or, of one that is `FILE.py:NAME`, what that file has under this name at its top level.
+
+    `what` says what is looked for, in an error. A file is run once for all its names.
+    """
+    files: dict[str, Mapping[str, Any]] = {}
+    found: list[Any] = []
+    for word in words:
+        file, colon, name = word.rpartition(":")
+        if not file.endswith(".py") and not word.endswith(".py"):
+            found.append(word)
+            continue
+        if not colon or word.endswith(".py"):
+            raise SwizzleError(
+                f"{word} without the name of {what}", expected=f"FILE.py:NAME, {what} at its top level",
+                fix=f"write {word.rstrip(':')}:NAME",
+            )  # fmt: skip
+        if file not in files:
+            files[file] = vars(_run_module(_read(Path(file)), file, Parameters()))
+        if name not in files[file]:
+            names = [
+                each
+                for each, value in files[file].items()
+                if each[0] != "_" and not isinstance(value, types.ModuleType)
+            ]
+            raise SwizzleError(
+                f"{file} has no {name}", expected=f"{what} at its top level", fix=near(name, names) or f"define {name}"
+            )
+        found.append(files[file][name])
+    return found
 
 
 def load_declared(

@@ -213,7 +213,7 @@ def _require_family(path: Path, hole: str, family: Any) -> None:
         raise SwizzleError(
             f"{hole} of {path} has a function of the family {family!r}: {error.found}",
             expected=f"a package that names {family} under swizzle.families in its metadata (docs/extend.md)",
-            fix="install that package in this Python's environment",
+            fix="install that package in this Python's environment, or write --families FILE.py:NAME",
         ) from None
 
 

@@ -302,16 +302,24 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
             return _combined("+", a, Datum(self.terms, unary(self.terms, "-", b.term)))
         return _combined(op, a, b)
 
-    return method
+    def product(self: Datum, other: Any) -> Any:
+        """Return a product of two values that are no products, of which most are: its term is made at once."""
+        if type(other) is Datum and (a := self._term) is not None and (b := other._term) is not None:
+            nodes = self.terms.nodes
+            if nodes[a][0] != "*" != nodes[b][0]:
+                return Datum(self.terms, self.terms.apply("*", (a, b)))
+        return method(self, other)
+
+    return product if op == "*" else method
 
 
 def _combined(op: str, a: Datum, b: Datum) -> Datum:
     """Return `op(a, b)`, for a reduction noted only."""
-    if find_law(op) is None:
+    if op not in LAWS and find_law(op) is None:
         return Datum(a.terms, a.terms.apply(op, (a.term, b.term)))
-    if a.noted != op:  # a chain has one operator: what came before becomes a term
+    if a._chain is None or a._chain[0] != op:  # a chain has one operator: what came before becomes a term
         a = Datum(a.terms, a.term)
-    return Datum(a.terms, None, (op, a, b.term))
+    return Datum(a.terms, None, (op, a, b._term if b._term is not None else b.term))
 
 
 def unary(terms: Terms, op: str, a: Term) -> Term:

@@ -129,7 +129,9 @@ class _Conditions:
         meaning = Meaning.of(self.program, self.spec)
         declared = MeaningAt(self.tiling.declared, self.program, meaning.terms, meaning.wanted)
         sources = [declared]
-        beyond = self._lengths(lambda axis: axis.tile * (3 if axis.declared == 2 * axis.tile else 2))
+        first, *further = self.tiling.axes
+        beyond = {axis.axis: min(axis.declared, axis.tile) for axis in further}
+        beyond[first.axis] = first.tile * (3 if first.declared == 2 * first.tile else 2)
         larger = meaning_at(self.tiling, self.program, self.spec, beyond)
         if larger is not None:
             sources.append(larger)
@@ -152,9 +154,6 @@ class _Conditions:
         self._run()
         evidence = dict.fromkeys(tuple(source.lengths[a.axis] for a in self.tiling.axes) for source in compared)
         return replace(self.tiling, axes=tuple(map(self._with_reach, self.tiling.axes)), evidence=tuple(evidence))
-
-    def _lengths(self, of: Callable[[TiledAxis], int]) -> dict[Axis, int]:
-        return {axis.axis: of(axis) for axis in self.tiling.axes}
 
     def _tails(self) -> Iterator[MeaningAt]:
         """Ask the specification at lengths that cut a block, or are smaller than one, or make more blocks."""
