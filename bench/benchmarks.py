@@ -71,8 +71,10 @@ COOKBOOK = (
 WITHOUT_ANSWER = (
     *(f"{kernel} steps=4" for kernel in ("reduction:shared", "maximum", "scan:scan")),
     *(f"{kernel} threads=32 steps=4" for kernel in ("tree", "block_scan")),
+    *(f"{kernel} threads=128 steps=6" for kernel in ("tree", "block_scan")),
     *("scan:blind", "fft_stage:blind"),
 )
+BUTTERFLIES = tuple(f"bench/butterflies:{kernel}" for kernel in ("walsh", "both", "bodies", "fir"))
 LARGE = tuple(f"bench/large:{kernel} N={n}" for kernel in ("turned", "exchanged", "windows") for n in (256, 720, 1024))
 UNMATCHED = tuple(f"bench/large:unmatched N={n}" for n in (256, 720, 1024))
 BY_STRUCT = ("aos_sum:crc", "aos_store:crc", "aos_store:rcr")
@@ -92,6 +94,8 @@ TABLE = [
     *(row for kernel in LARGE for row in of(kernel, "first")),
     *(row for kernel in UNMATCHED for row in of(kernel, "3", none=("3",))),
     *(row for kernel in COOKBOOK for row in of(f"cookbook/{kernel}", "first")),
+    *(row for kernel in BUTTERFLIES for row in of(kernel, "first")),
+    *of("bench/butterflies:walsh rounds=4", "first", none=("first",)),
     *(row for kernel in WITHOUT_ANSWER for row in of(f"cookbook/{kernel}", "first", none=("first",))),
 ]  # fmt: skip
 COMPARISON = [

@@ -23,7 +23,7 @@ from symbolic.limits import OutOfTime
 from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.engines import SolverName, quickest_boolean
 
-EngineName: TypeAlias = "SolverName | Literal['tables', 'counting']"  # the latter two use no solver
+EngineName: TypeAlias = "SolverName | Literal['tables', 'counting', 'exhaustion']"  # the latter three use no solver
 SECONDS = 300.0  # for each claim, where the caller sets no limit
 
 
@@ -56,7 +56,7 @@ class Claim(Struct, frozen=True):
 
 def second_solver(solver: EngineName) -> SolverName:
     """Return the quickest solver whose search shares no code with the one that was used."""
-    if solver in ("tables", "counting"):
+    if solver in ("tables", "counting", "exhaustion"):
         return quickest_boolean()
     if solver == "glucose":
         return "cadical"

@@ -33,6 +33,7 @@ from swizzle.search.reading import Reading
 from swizzle.search.shorter import with_shorter_formulas
 from swizzle.search.state import LEFT_OUT, SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
+from swizzle.search.trying import Exhaustion, TooMany
 from swizzle.sketches.sketch import Sketch, not_a_sketch
 from swizzle.solution.filling import solve_filled
 from swizzle.solution.front import solve_front
@@ -42,6 +43,7 @@ from swizzle.specs.specification import Meaning
 from symbolic.limits import Interruption, limited
 from symbolic.memory import default_memory, released, size_of
 from symbolic.solve.answer import Unknown
+from templates.holes import SPACES
 from templates.registry import ON_REQUEST, register
 from templates.template import TemplateFamily
 
@@ -62,6 +64,7 @@ class _Search(SearchState):
         self.counterexamples = 0
         self.recognised = False  # the best was found by its values, and is not looked for again among all functions
         self.tables: Tables | None = None
+        self.tried: set[SpaceName] = set()  # those whose fillings, or light ones, were tried side by side
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
@@ -166,12 +169,40 @@ class _Search(SearchState):
                     return True
             except TooManyFunctions:
                 pass
+        if self.plan.tries_all():
+            if self._tried(space):
+                return True
+            if self.plan.looks_ahead(space) and self._tried(SPACES[-1]):
+                self.left_open += [space] * (self.best is not None and self.best.space != space)
+                return True
         waiting, self.left_open = [*self.left_open, space], []
         for each in waiting:
             if not self._search_by_solver(each):
                 return False
             if self.best is not None:
                 break
+        return True
+
+    def _tried(self, space: SpaceName) -> bool:
+        """Say whether all fillings were tried, or a right one was found that cannot be beaten in this space."""
+        assert self.problem is not None and self.plan is not None
+        if space in self.tried:
+            return False
+        self.tried.add(space)
+        try:
+            engine = Exhaustion(self.problem, space, self.goal.lowered, light=space == SPACES[-1])
+            self.tell(space, "trying all fillings" if engine.complete else "trying light formulas")
+            found = engine.candidates()
+        except TooMany:
+            return False
+        best = min(found, key=lambda candidate: candidate.cost, default=None)
+        if best is not None and (self.best is None or best.cost < self.best.cost):
+            self.best = best
+        if not engine.complete:
+            return self.best is not None and self.at_floor()
+        self.lowered = True
+        if self.best is None or not self.at_floor():
+            self._claim(space, engine, None if self.best is None else self.best.cost - 1)
         return True
 
     def _found_by_chains(self, space: SpaceName) -> bool:
@@ -331,7 +362,9 @@ class _Search(SearchState):
         late = self.deadline is not None and time.monotonic() >= self.deadline
         return self.timed_out if late else answer.reason
 
-    def _claim(self, space: SpaceName, engine: Engine, at_most: int | None, known: tuple[Candidate, ...] = ()) -> None:
+    def _claim(
+        self, space: SpaceName, engine: Engine | Exhaustion, at_most: int | None, known: tuple[Candidate, ...] = ()
+    ) -> None:
         self.narrowed |= engine.narrowed
         name = self.goal.lowered.name
         self.claims.append(Claim(space, at_most, known, engine.name, engine.evidence(), name, engine.narrowed))

@@ -99,6 +99,16 @@ class Plan:
             and self.floor == self.most
         )
 
+    def tries_all(self) -> bool:
+        """Say whether fillings are tried side by side before a solver is asked (`trying.py`)."""
+        return self.problem.by_items and self.limits.canonical and not self.limits.all_solutions
+
+    def looks_ahead(self, space: SpaceName) -> bool:
+        """Say whether light formulas of the last space are tried before a solver looks for this one's: no filling costs
+        less, and the proof that this space has none may become long."""
+        last = SPACES[-1]
+        return space not in LIGHT and space != last and self.floor == self.most and self._searches(last)
+
     def tries_chains(self, space: SpaceName) -> bool:
         """Say whether fillings of a space are first looked for by trying the functions of one hole (`chains.py`).
 

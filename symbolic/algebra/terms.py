@@ -49,6 +49,7 @@ class Terms:
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
         self._primitives: dict[Term, tuple[Term, Any]] = {}
         self.words = JoinedWords(self)
+        self.of_sets: dict[Any, Any] = {}  # what was worked out of sets of terms, which many threads have in common
         self.choices = Choices(self)
         self.one = self.const(1)
 

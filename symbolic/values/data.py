@@ -271,12 +271,16 @@ def kinds(terms: Terms, value: DataVector, t: int) -> Kinds:
         return kinds_of_term(terms, int(value[t]))
     if t not in value.known_kinds:
         values = value.possible(t)
-        value.known_kinds[t] = (
-            value.kinds(terms, t)
-            if values is None
-            else frozenset[str]().union(*(kinds_of_term(terms, v) for v in values))
-        )
+        value.known_kinds[t] = value.kinds(terms, t) if values is None else _kinds_of_terms(terms, values)
     return value.known_kinds[t]
+
+
+def _kinds_of_terms(terms: Terms, values: frozenset[Term]) -> frozenset[str]:
+    key = "kinds", values
+    found: frozenset[str] | None = terms.of_sets.get(key)
+    if found is None:
+        found = terms.of_sets[key] = frozenset[str]().union(*(kinds_of_term(terms, v) for v in values))
+    return found
 
 
 def kinds_of_term(terms: Terms, term: Term) -> frozenset[str]:

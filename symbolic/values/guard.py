@@ -140,6 +140,19 @@ class Guards:
             self.add((-when, then, -found))
         return found
 
+    def tied(self, groups: Sequence[Sequence[tuple[Guard, Guard]]]) -> list[Guard]:
+        """Return for each group of pairs the guard that both of some pair hold; of all pairs, those of one do."""
+        if len(groups) == 2:
+            first = self.fresh()
+            found = [first, -first]
+        else:
+            found = [self.fresh() for _ in groups]
+            self.exactly_one(found)
+        for guard, group in zip(found, groups, strict=True):
+            for a, b in group:
+                self.add((-a, -b, guard))
+        return found
+
     def odd_one(self, a: Guard, b: Guard) -> Guard:
         """Return the guard 'one of these holds, and not the other'."""
         if FALSE in (a, b):

@@ -142,14 +142,26 @@ class Mapped(Data):
         return prod(EXPANSION_LIMIT if s is None else len(s) for s in sets) < EXPANSION_LIMIT
 
     def _held_by_value(self, encoding: Encoding, t: int, tally: Tally) -> Held:
-        guards, terms, found = encoding.guards, self.terms, dict[Any, list[Guard]]()
-        for chosen in itertools.product(*(sorted(possible(o, t) or ()) for o in self.operands)):
-            here = tally.of(terms, terms.apply(self.op, chosen))
-            if here:
-                guard = self._are(encoding, t, chosen)
-                for amount in here:
-                    found.setdefault(amount, []).append(guard)
+        guards, found = encoding.guards, dict[Any, list[Guard]]()
+        for chosen, here in self._that_hold(
+            encoding, tuple(possible(o, t) or frozenset() for o in self.operands), tally
+        ):
+            guard = self._are(encoding, t, chosen)
+            for amount in here:
+                found.setdefault(amount, []).append(guard)
         return {amount: guard for amount, some in found.items() if (guard := guards.any(some)) != FALSE}
+
+    def _that_hold(
+        self, encoding: Encoding, sets: tuple[frozenset[Term], ...], tally: Tally
+    ) -> list[tuple[tuple[Term, ...], Held]]:
+        """Return the combinations of operands that hold anything; other threads and rounds ask for the same ones."""
+        key = self.op, sets, tally
+        found = encoding.holding.get(key)
+        if found is None:
+            terms = self.terms
+            every = ((c, tally.of(terms, terms.apply(self.op, c))) for c in itertools.product(*map(sorted, sets)))
+            found = encoding.holding[key] = [(chosen, here) for chosen, here in every if here]
+        return found
 
     def _is(self, encoding: Encoding, t: int, term: Term) -> Guard:
         """Return the guard that the value is a term, exactly."""
@@ -239,7 +251,12 @@ class Mapped(Data):
         known = [s for s in sets if s is not None]
         if len(known) < len(sets) or prod(map(len, known)) > EXPANSION_LIMIT or self.by_items(t):
             return None
-        return frozenset(self.terms.apply(self.op, chosen) for chosen in itertools.product(*known))
+        key = self.op, *known
+        found: PossibleTerms = self.terms.of_sets.get(key)
+        if found is None:
+            every = (self.terms.apply(self.op, chosen) for chosen in itertools.product(*known))
+            found = self.terms.of_sets[key] = frozenset(every)
+        return found
 
     def _sets(self, t: int) -> tuple[list[PossibleTerms], list[int]]:
         """Return what the operands may be, and which one of them cannot be enumerated, if any."""

@@ -75,20 +75,13 @@ def combine(guards: Guards, function: Callable[[Any, Any], Hashable], a: Union, 
     if len(distinct) == 1:
         return Union({results[0]: TRUE})
     if len(distinct) == len(results):
-        return Union({value: guards.both(g, h) for value, (g, h) in zip(results, pairs, strict=True)})
-    if len(distinct) == 2:
-        first = guards.fresh()
-        named = dict(zip(distinct, (first, -first), strict=True))
-    else:
-        named = {value: guards.fresh() for value in distinct}
-        guards.exactly_one(list(named.values()))
-    clauses: dict[Hashable, list[tuple[Guard, ...]]] = {value: [] for value in distinct}
-    for value, (g, h) in zip(results, pairs, strict=True):
-        clauses[value].append((-g, -h, named[value]))
-    for group in clauses.values():
-        for clause in group:
-            guards.add(clause)
-    return Union(named)
+        each = {value: guards.both(g, h) for value, (g, h) in zip(results, pairs, strict=True)}
+        return Union({value: guard for value, guard in each.items() if guard != FALSE})
+    groups: dict[Hashable, list[tuple[Guard, Guard]]] = {value: [] for value in distinct}
+    for value, pair in zip(results, pairs, strict=True):
+        groups[value].append(pair)
+    named = dict(zip(distinct, guards.tied(list(groups.values())), strict=True))
+    return Union({value: guard for value, guard in named.items() if guard != FALSE})
 
 
 def merge(guards: GuardAlgebra, parts: Iterable[tuple[Guard, Union]]) -> Union:

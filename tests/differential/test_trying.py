@@ -1,0 +1,100 @@
+"""Exhaustion all fillings side by side finds those that the machine finds right one by one, in random sketches."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+import pytest
+
+from swizzle.costs.accumulates import ACCUMULATES, live_accumulates
+from swizzle.problem.problem import Problem
+from swizzle.search import trying
+from swizzle.search.metasketch import solve
+from swizzle.search.trying import Exhaustion, TooMany
+from swizzle.solution.solution import Limits
+from symbolic.values import mapped
+from tests.differential.random_sketches import what_runs
+from tests.differential.test_partial_sums import ARGUMENTS, body, spec_of
+from tests.differential.test_search_against_brute_force import functions
+from tests.sketches import kernel
+
+
+@pytest.fixture(autouse=True)
+def _by_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped, "FEW", 1)
+
+
+def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Compare one random sketch; say what came out."""
+    rng = Random(seed)
+    text = body(rng)
+    spec = spec_of(text, rng)
+    if spec is None:
+        return "breaks a rule"
+    sketch = kernel(text, spec=spec, arguments=ARGUMENTS, block=4, warp_size=4)
+    problem = Problem.of(sketch.program, sketch.spec)
+    monkeypatch.setattr(trying, "AT_ONCE", rng.choice((64, 1 << 15)))
+    monkeypatch.setattr(trying, "FEW", rng.choice((2, 64)))
+    monkeypatch.setattr(Exhaustion, "_costs_alike", lambda self: False)
+    try:
+        engine = Exhaustion(problem, "1", ACCUMULATES)
+        found = {what_runs(sketch.program, engine.templates, c.choices): c.cost for c in engine.candidates()}
+    except TooMany:
+        return "not asked by items"
+    made, right = engine.templates, {}
+    for choices in itertools.product(*(functions(t, p) for t, p in zip(made, problem.points, strict=True))):
+        run, wrong = problem.candidate(made, choices)
+        if not run.violations and not wrong:
+            right[what_runs(sketch.program, made, choices)] = len(live_accumulates(run))
+    if engine.narrowed:  # fillings in which terms cancel may be left out
+        assert found.items() <= right.items(), (seed, text, spec)
+    else:
+        assert found == right, (seed, text, spec)
+    return "some" if right else "none"
+
+
+def test_all_fillings_of_random_sketches(monkeypatch: pytest.MonkeyPatch) -> None:
+    met = {check(seed, monkeypatch) for seed in (3, 6, 8, 55, 72, 74, 86, 92, 98, 109, 115, 116)}
+    assert met == {"some", "none"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 2000, 25))
+def test_all_fillings_of_many_random_sketches(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(start, start + 25):
+        check(seed, monkeypatch)
+
+
+BUTTERFLY = """
+i = cuda.laneid
+v = x[i]
+for m in (4, 2, 1):
+    o = cuda.shfl_sync(cuda.FULL_MASK, v, ?sw_xform(i, 8, m))
+    v = v + o if {condition} else o - v
+y[i] = v
+"""
+SIGNS = "[sum((-1) ** ({0} % 2 + {0} // 2 % 2 + {0} // 4) * x[j] for j in range(8)) for i in range(8)]".format(
+    "(i & j)"
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "spec", "space", "solver"),
+    [
+        ("?sw_cond(i % (2 * m), m)", SIGNS, "4", "exhaustion"),
+        ("?sw_cond(i, m)", SIGNS, "2", "exhaustion"),  # no comparison of the lane with the step alone
+        ("?sw_cond(i % (2 * m), m)", SIGNS.replace("range(8)]", "range(7)] + [x[1] - x[0]]"), "2", "exhaustion"),
+    ],
+)
+def test_a_butterfly_of_differences(condition: str, spec: str, space: str, solver: str) -> None:
+    """Its small spaces are tried out, and in Space 4 light formulas; that proves nothing but what is found."""
+    sketch = kernel(
+        BUTTERFLY.format(condition=condition), spec=spec, arguments="x=i32[8], y=i32.out[8]", block=8, warp_size=8
+    )
+    found = solve(sketch, Limits(space=None if space == "4" else space))  # type: ignore[arg-type]
+    assert (found.status, found.space) == ("sat" if space == "4" else "unsat", space)
+    assert {claim["solver"] for claim in found.certificate["proved"] if claim["space"] in "12"} == {solver}
+    if space == "4":
+        assert [str(h.formula) for h in found.best.holes] == ["i ^ m", "(i % (2 * m)) < m"]
+        assert "left_open" not in found.certificate  # of eight lanes, Space 3 is tried out as well
