@@ -21,6 +21,11 @@ def test_the_sessions() -> None:
     assert runner.run(parsed, out=printed.append).failed == 0, "".join(printed)
 
 
+def test_an_operator_on_words(tmp_path: Path) -> None:
+    (tmp_path / "runs.py").write_text(files_of(text_of("scans.md"))["runs.py"], encoding="utf-8")
+    runpy.run_path(str(tmp_path / "runs.py"))
+
+
 def test_the_sketches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = text_of("scans.md")
     (tmp_path / "sketches.py").write_text(files_of(page)["sketches.py"], encoding="utf-8")

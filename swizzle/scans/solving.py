@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from swizzle.language.element_types import ElementType, f32
 from swizzle.language.operators import Operator
+from swizzle.language.words import ScanOperator
 from swizzle.layouts import Access, Layout
 from swizzle.scans.algorithm import Algorithm, sizes
-from swizzle.scans.kernel import ScanKernel, block_scan, kernel
+from swizzle.scans.block import block_scan
+from swizzle.scans.kernel import ScanKernel, kernel
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.network import Network, network
 from swizzle.scans.points import LoopPoints, Skeleton
@@ -67,17 +69,18 @@ class Scan(Struct, frozen=True):
         self,
         size: int,
         *,
-        operator: str | Operator = "+",
+        operator: str | Operator | ScanOperator = "+",
         dtype: ElementType = f32,
         threads: int | None = None,
         place: Layout | bool = True,
     ) -> ScanKernel:
         """Return the scan of one block of so many elements, as a sketch without holes that any command takes.
 
-        `operator` is "+", "*", "min", "max", of integers also "&", "|" and "^", or an operator of your own. Steps with
-        gaps are done by `threads` threads, half as many as there are elements unless given. `place` is where elements
-        are kept in shared memory: the layout with the fewest bank conflicts, then bytes, then instructions; a layout
-        of your own; or, if False, in order.
+        `operator` is "+", "*", "min", "max", of integers also "&", "|" and "^", an operator of your own, or the
+        operator on words that `scan_operator(loop)` found, which has types of its own. Steps with gaps are done by
+        `threads` threads, half as many as there are elements unless given. `place` is where elements are kept in shared
+        memory: the layout with the fewest bank conflicts, then bytes, then instructions; a layout of your own; or, if
+        False, in order.
         """
         return kernel(self.name, self.loops, size, operator, dtype, threads, place)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle import SwizzleError, i32, layouts, load, operator, scans, u32
+from swizzle import SwizzleError, i32, layouts, load, operator, scan_operator, scans, serial, u32
 from swizzle.scans import Network
 from swizzle.scans.algorithm import evaluate
 from swizzle.scans.dense import dense, elements
@@ -56,6 +56,29 @@ def test_other_operators_and_base_three() -> None:
         scan.kernel(27, threads=27, place=False),
     ):
         assert verify(made.sketch.program, made.sketch.spec).equal
+
+
+@serial
+def first_and_last(x: i32):
+    """Two results of a loop, of which the first is that of the first element that is not 0."""
+    first, last = 0, 0
+    for v in x:
+        first = v if first == 0 else first
+        last = v
+    return first, last
+
+
+def test_operators_on_words() -> None:
+    """Found of a loop: forward, backward, where all read before any writes; several results."""
+    op = scan_operator(first_and_last)
+    for name, backward in (("kogge_stone", False), ("brent_kung", True)):
+        made = solved(name, backward).kernel(16, operator=op)
+        sketch = made.sketch
+        assert verify(sketch.program, sketch.spec).equal and "op.combine(" in made.text
+        data = np.array([0, 0, 5, 0, 7, 1, 0, 3, 2, 2, 0, 9, 0, 0, 4, 0])
+        words = sketch.spec(data)
+        wanted = [first_and_last(data[i:] if backward else data[: i + 1]) for i in range(16)]
+        assert [tuple(map(int, row)) for row in zip(*words.values(), strict=True)] == wanted
 
 
 def test_swapped_operands_are_no_scan() -> None:
