@@ -72,6 +72,7 @@ def doctor(arguments: DoctorArguments, printed: Printed, out: TextIO, err: TextI
         check_folder(arguments.output)
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
         given = _given(arguments, printed)
+        _check_elsewhere(given, arguments.output)
         with confined(not arguments.trust):
             examined = Doctor(given.text, given.kernel, given.launch, given.args)
             found = examined.diagnose()
@@ -246,15 +247,20 @@ def _mend(array: ArrayFindings, mend: Mend) -> str:
 # ---- files -------------------------------------------------------------------------------------------------------
 
 
+def _check_elsewhere(given: _Given, output: Path | None) -> None:
+    """Raise SwizzleError where the mended file would overwrite the one that is looked at."""
+    mended = None if output is None else output / given.name
+    if mended is not None and mended.exists() and Path(given.text.path).exists() and mended.samefile(given.text.path):
+        raise SwizzleError(
+            f"{mended} is the file itself", expected="another folder for the mended file", fix="-o mended"
+        )
+
+
 def _written(found: Diagnosis, given: _Given, output: Path | None) -> list[str]:
     """Write the mended file, and a picture of each array that was mended."""
     if output is None or not found.patched:
         return []
     mended = output / given.name
-    if mended.exists() and Path(given.text.path).exists() and mended.samefile(given.text.path):
-        raise SwizzleError(
-            f"{mended} is the file itself", expected="another folder for the mended file", fix="-o mended"
-        )
     contents = {mended: found.patched}
     for array in found.arrays:
         if array.chosen is not None:
