@@ -78,25 +78,25 @@ def compile_cuda(
             assert_never(never)
 
 
-def compile_to_ptx(text: str, arch: str = "sm_80", *, lines: bool = False) -> str:
+def compile_to_ptx(text: str, arch: str = "sm_80", *, by_hand: bool = False) -> str:
     """Compile CUDA C++ `text` to PTX only, and ignore warnings: for text that is altered on purpose.
 
-    Functions that are declared only stay calls. With `lines`, each instruction has its line of the text (`.loc`), whose
-    file is called kernel.cu.
+    Functions that are declared only stay calls. Of a text that was written `by_hand`, each instruction has its line
+    (`.loc`, of a file kernel.cu), and functions without annotation, which are constexpr, are for the GPU as well.
     """
     _check_arch(arch)
     separate = ["--relocatable-device-code=true"] if re.search(r'^extern "C" __device__ [^{]*;', text, re.M) else []
     match _choose("auto"):
         case "nvrtc":
             options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", *separate]
-            options += ["--generate-line-info"] if lines else []
+            options += ["--generate-line-info", "--device-as-default-execution-space"] if by_hand else []
             return _run_nvrtc(text, arch, "kernel.cu", options)[1]
         case "nvcc":
             with scratch_folder() as scratch:
                 source = Path(scratch, "kernel.cu")
                 source.write_text(text)
                 made = Path(scratch, "kernel.ptx")
-                more = [*separate, "-lineinfo"] if lines else separate
+                more = [*separate, "-lineinfo", "--expt-relaxed-constexpr"] if by_hand else separate
                 done = run_compiler(
                     ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *more, "-ptx", "-o", str(made), str(source)], made
                 )

@@ -77,7 +77,7 @@ def compiled(text: CudaText, source: str) -> str:
     error: CompileError | None = None
     for architecture in ARCHITECTURES:
         try:
-            return compile_to_ptx(source, architecture, lines=True)
+            return compile_to_ptx(source, architecture, by_hand=True)
         except CompileError as failed:
             error = error or failed
     assert error is not None

@@ -227,7 +227,8 @@ class CudaText:
                 found.append(SpelledParameter(" ".join(bare.split()), ""))
             else:
                 star = "*" if "[" in bare[name.start() :] else ""
-                found.append(SpelledParameter(" ".join((bare[: name.start()] + star).split()), name[1]))
+                spelled = " ".join((bare[: name.start()] + star).split()).replace(" *", "*")
+                found.append(SpelledParameter(spelled, name[1]))
         return tuple(found) if self.code[begin:end].strip() not in ("", "void") else ()
 
     def split(self, begin: int, end: int) -> list[tuple[int, int]]:

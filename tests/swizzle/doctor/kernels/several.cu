@@ -4,7 +4,7 @@
 // Kernels of many kinds, each with one array that has conflicts; some are left alone.
 namespace own {
 constexpr int N = 64;
-const int HALF = N / 2;
+constexpr int halved(int n) { return n / 2; }
 struct __align__(8) Pair { float a; int b; };
 typedef float Row[32];
 __constant__ float weights[4] = {1, 2, 3, 4};
@@ -102,7 +102,7 @@ __global__ void histogram(const int* x, int* y) {
 }
 // swizzle doctor: --kernel strided --launch 1,64 --args f32[64,9],f32.out[64,9]
 __global__ void strided(const float* x, float* y) {
-  __shared__ float s[64 * 12];
+  __shared__ float s[halved(128) * 12];
   int t = threadIdx.x;
   for (int k = 0; k < 9; ++k) s[t * 12 + k] = x[t * 9 + k];
   __syncthreads();
