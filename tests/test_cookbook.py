@@ -83,6 +83,7 @@ WANTED: dict[str, Callable[..., Array]] = {
     "block_scan": np.cumsum,
     "dot": lambda x, w: (x @ w)[np.newaxis],
     "matvec": lambda a, x: a @ x,
+    "matmul": lambda a, b: a @ b,
     "wave": lambda x, before: 2 * x[1:129] - before + 0.25 * (x[:128] - 2 * x[1:129] + x[2:130]),
     "moving_average": lambda x: windows(x, 5).mean(axis=1),
     "fir": lambda x, w: windows(x, 17) @ w,
@@ -94,7 +95,7 @@ SMALLER = {"tree": {"threads": 32}, "block_scan": {"threads": 32}}
 SOLVED = [
     *slow_unless(
         ((target, SMALLER.get(target, {})) for target in WANTED),
-        lambda case: case[0] not in ("tree", "wave", "dot", "reduction:apart", "moving_average"),
+        lambda case: case[0] not in ("tree", "wave", "dot", "reduction:apart", "moving_average", "matvec"),
     ),
     *(pytest.param(target, {"threads": n}, marks=pytest.mark.slow) for target in SMALLER for n in (64, 128)),
 ]
