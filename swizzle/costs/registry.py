@@ -64,10 +64,21 @@ def _as_cost(thing: Any, name: str) -> Cost:
         able = "a class whose objects are made without arguments, or an object that is made already"
         with users_code(f"making a cost of {name}", thing.__init__, able):
             made = thing()
-    if isinstance(made, Cost) and type(made).of_run is not Cost.of_run and isinstance(getattr(made, "name", 0), str):
-        return made
-    raise SwizzleError(
-        f"{name} is not a cost",
-        expected="a subclass of swizzle.Cost with a `name` and a method `of_run`, or one of its objects",
-        fix="see docs/extend.md",
-    )
+    lacks = []
+    if isinstance(made, Cost):
+        lacks += ["`name`"] if not isinstance(getattr(made, "name", 0), str) else []
+        lacks += ["`of_run`"] if type(made).of_run is Cost.of_run else []
+    if not isinstance(made, Cost) or lacks:
+        raise SwizzleError(
+            f"{name} is not a cost" + (f": it has no {' and no '.join(lacks)}" if lacks else ""),
+            expected="a subclass of swizzle.Cost with a `name` and a method `of_run`, or one of its objects",
+            fix="see docs/extend.md",
+        )
+    taken = made.name in OURS and not isinstance(made, type(OURS[made.name]))
+    if taken or not made.name.isidentifier():
+        raise SwizzleError(
+            f"a cost called {made.name!r}" + (", as one of Swizzle's own is" if taken else ""),
+            expected="letters, digits and _, and none of " + ", ".join(OURS),
+            fix=f"give {type(made).__name__} another name",
+        )
+    return made

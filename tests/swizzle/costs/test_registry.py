@@ -47,6 +47,28 @@ class Words(Cost):
 """
 
 
+class Named(Cost):
+    """A cost whose name is told."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def of_run(self, filled: Filled) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("name", ["", "a,b", "two words", "conflicts"])
+def test_a_name_that_no_command_can_say_or_that_is_taken_is_refused(name: str) -> None:
+    with pytest.raises(SwizzleError, match=f"a cost called {name!r}"):
+        costs_of(Named(name))
+    assert costs_of(Named("mine"))[0].name == "mine"
+
+
+def test_what_a_class_lacks_is_said() -> None:
+    with pytest.raises(SwizzleError, match="it has no `name` and no `of_run`"):
+        costs_of(type("Empty", (Cost,), {}))
+
+
 class Unequal(Cost):
     """A cost that is made with an argument."""
 
@@ -130,12 +152,12 @@ def test_every_cost_is_known_by_its_name() -> None:
         ([], "the costs are none"),
         (["sectors", "sectors"], "the costs are sectors, sectors"),
         ([len], "<built-in function len> is not a cost"),
-        ([Cost], "<class 'swizzle.costs.cost.Cost'> is not a cost"),
-        (Cost, "<class 'swizzle.costs.cost.Cost'> is not a cost"),
+        ([Cost], "<class 'swizzle.costs.cost.Cost'> is not a cost: it has no `name` and no `of_run`"),
+        (Cost, "<class 'swizzle.costs.cost.Cost'> is not a cost: it has no `name` and no `of_run`"),
         (3, "3 is not a cost"),
         ("banks", "there is no cost 'banks'"),
         (Unequal, "fails: TypeError: Unequal.__init__() missing 1 required positional argument: 'least'"),
-        ([type("Uncounted", (Cost,), {"name": "uncounted"})], "Uncounted'> is not a cost"),
+        ([type("Uncounted", (Cost,), {"name": "uncounted"})], "Uncounted'> is not a cost: it has no `of_run`"),
     ],
 )
 def test_what_is_no_list_of_costs(asked: Any, found: str) -> None:
