@@ -35,7 +35,7 @@ SYNC: Final = "cuda.syncthreads()"
 class ScanKernel(Struct, frozen=True):
     """A scan of one block: `text` is the sketch, `sketch` the same as a `Sketch`.
 
-    The text has the syntax of `.swz` files. With an operator on words, which a `.swz` file cannot name, it is Python, in
+    The text has the syntax of `.swz` files. With an operator on words, which no `.swz` file can name, it is Python, in
     which `op` is the operator. `placement` is the layout of the shared array: where element j is kept, and the proof.
     """
 
