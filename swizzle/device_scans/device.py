@@ -116,7 +116,8 @@ def device_scan(given: Given) -> DeviceScan:
     Raises SwizzleError where no operator of the loop is proved, or its words cannot be printed.
     """
     found = proved(given)
-    operator = scan_operator_of(found.with_identity)
+    assert found.carrier is not None
+    operator = scan_operator_of(found.carrier)
     if not operator.words or not operator.result.values:
         raise SwizzleError(
             f"{found.loop.name} has no {'words' if operator.result.values else 'result'}",

@@ -15,7 +15,9 @@ def scan_operator(given: Given) -> ScanOperator:
     It has functions `lift`, `combine` and `result`, which take words one by one and give one, or a tuple. Raises
     SwizzleError where no operator is proved, or its words are none of kernels.
     """
-    return scan_operator_of(proved(given).with_identity)
+    carrier = proved(given).carrier
+    assert carrier is not None
+    return scan_operator_of(carrier)
 
 
 def proved(given: Given) -> Found:

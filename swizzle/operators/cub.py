@@ -16,7 +16,7 @@ from msgspec import Struct
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in
+from swizzle.operators.types import computed_in, infinite_summands, stand_in, sums_infinities
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import ONE, Expression, subexpressions, terms
 from symbolic.ir.program import DType
@@ -40,8 +40,8 @@ REFUSED: Final = {
 def cub(carrier: Carrier, head: Sequence[str]) -> str:
     """Return an operator as a C++ header; `head` are the lines of its first comment.
 
-    Raises SwizzleError for a word that has no C type here, or may be an infinity that its type has not, and for
-    operators that C has otherwise.
+    Raises SwizzleError for a word that has no C type here, or may be an infinity in more than sums where its type has
+    none, and for operators that C has otherwise.
     """
     check_printable(carrier)
     loop, words = carrier.loop, carrier.words
@@ -49,8 +49,8 @@ def cub(carrier: Carrier, head: Sequence[str]) -> str:
     sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
     parameters = ", ".join(f"{C_TYPES[dtype]} {arguments[name]}" for name, dtype in loop.elements.items())
     lift = Printer(loop.elements, arguments.__getitem__)
-    combine = Printer(sides, lambda name: f"{name[:2]}{members[name[2:]]}")
-    result = Printer(words, lambda word: f"w.{members[word]}")
+    combine = Printer(sides, lambda name: f"{name[:2]}{members[name[2:]]}", whole_infinities(carrier, "ab"))
+    result = Printer(words, lambda word: f"w.{members[word]}", whole_infinities(carrier))
     lines = [*(f"// {line}".rstrip() for line in head), "#pragma once", *HEADERS, ""]
     lines += [f"#ifndef {MARK}", "#ifdef __CUDACC__", f"#define {MARK} __host__ __device__ inline", "#else"]
     lines += [f"#define {MARK} inline", "#endif", "#endif", "", f"namespace {c_name(loop.name)}_operator {{", ""]
@@ -96,15 +96,17 @@ def check_printable(carrier: Carrier) -> None:
         if dtype not in C_TYPES:
             known = ", ".join(each.value for each in C_TYPES)
             raise SwizzleError(f"{name} is {dtype.value}", place=loop.place, expected=f"one of {known}")
-    infinite = [*carrier.infinite, *(word for word, each in (carrier.identity or {}).items() if each.infinite)]
-    reserved = [word for word in infinite if not words[word].is_float]
-    if reserved:
-        raise SwizzleError(
-            f"{reserved[0]} of {loop.name} may be an infinity, which {words[reserved[0]].value} has not",
-            place=loop.place,
-            expected="words that are numbers of their types",
-            fix="arrays of floating-point numbers",
-        )
+    for some, infinite in ((carrier.combine.values(), whole_infinities(carrier, "ab")),
+                           (carrier.result, whole_infinities(carrier))):  # fmt: skip
+        if not all(sums_infinities(each, infinite) for each in some):
+            word = next(iter(infinite)).rpartition(".")[2]
+            raise SwizzleError(
+                f"{word} of {loop.name} may be an infinity, which {words[word].value} has not, and more than sums and "
+                "comparisons is made of it",
+                place=loop.place,
+                expected="words that are numbers of their types",
+                fix="arrays of floating-point numbers",
+            )
     for each in (*carrier.lift.values(), *carrier.combine.values(), *carrier.result):
         for node in subexpressions(each):
             if node.operator in REFUSED:
@@ -115,11 +117,25 @@ def check_printable(carrier: Carrier) -> None:
                 )
 
 
+def whole_infinities(carrier: Carrier, sides: str = "") -> dict[str, int]:
+    """Return the names of whole numbers that may be an infinity, each with its sign: of words, or of those of parts.
+
+    Those of no element are among them, where the identity has an infinity.
+    """
+    empty = {word: 1 if each.value > 0 else -1 for word, each in (carrier.identity or {}).items() if each.infinite}
+    whole = {word: sign for word, sign in {**empty, **carrier.infinite}.items() if not carrier.words[word].is_float}
+    return {f"{side}.{word}": sign for side in sides for word, sign in whole.items()} if sides else whole
+
+
 class Printer(Struct, frozen=True):
-    """Expressions in C: every operand that is not alone stands in parentheses."""
+    """Expressions in C: every operand that is not alone stands in parentheses.
+
+    `infinite` are the names of whole numbers that may be an infinity (`swizzle.operators.types`).
+    """
 
     types: Mapping[str, DType]
     spelled: Callable[[str], str]
+    infinite: Mapping[str, int] = {}
 
     def type_of(self, *some: Expression) -> DType:
         """Return the type that numbers are computed in."""
@@ -159,7 +175,11 @@ class Printer(Struct, frozen=True):
                     [inner(what)] if coefficient == 1 else [_constant(coefficient, dtype), inner(what)]
                     for coefficient, what in terms(node)
                 ]  # fmt: skip
-                return _wrapped([_product(part, dtype) for part in parts], "+", dtype)
+                found = _wrapped([_product(part, dtype) for part in parts], "+", dtype)
+                for what, sign in reversed(infinite_summands(node, self.infinite)):
+                    limit = _constant(stand_in(sign, dtype), dtype)
+                    found = f"({inner(what)} == {limit} ? {limit} : {found})"
+                return found
             case "*":
                 return _wrapped(list(map(inner, arguments)), "*", dtype)
             case "/" | "&" | "|" | "^":
@@ -185,6 +205,8 @@ def _constant(value: object, dtype: DType) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
+        if not dtype.is_float:
+            return _constant(stand_in(value, dtype), dtype)
         return "INFINITY" if value > 0 else "(-INFINITY)"
     assert isinstance(value, int | Fraction)
     if dtype.is_float:

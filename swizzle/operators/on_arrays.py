@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in
+from swizzle.operators.types import computed_in, infinite_summands, stand_in
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.expressions.expression import ONE, Expression, terms
@@ -24,8 +24,14 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"<": np.less, "<=": 
 _ALONE: Final[Mapping[str, Callable[[Any], Any]]] = {"not": np.logical_not, "exp": np.exp, "log": np.log}
 
 
-def on_arrays(expression: Expression, dtype: DType, values: Mapping[str, Any], types: Mapping[str, DType]) -> Any:
-    """Return an expression of arrays in a type; conditions are any numbers that are not 0."""
+def on_arrays(
+    expression: Expression, dtype: DType, values: Mapping[str, Any], types: Mapping[str, DType],
+    infinite: Mapping[str, int] | None = None,
+) -> Any:  # fmt: skip
+    """Return an expression of arrays in a type; conditions are any numbers that are not 0.
+
+    `infinite` are the names of whole numbers that may be an infinity.
+    """
 
     def value(node: Expression, kind: DType) -> Any:
         match node.operator:
@@ -43,7 +49,11 @@ def on_arrays(expression: Expression, dtype: DType, values: Mapping[str, Any], t
                     _constant(number, kind) if what is ONE else _constant(number, kind) * value(what, kind)
                     for number, what in terms(node)
                 ]
-                return reduce(np.add, parts)
+                found = reduce(np.add, parts)
+                for what, sign in infinite_summands(node, infinite or {}):
+                    limit = _constant(stand_in(sign, kind), kind)
+                    found = np.where(value(what, kind) == limit, limit, found)
+                return found
             case "<" | "<=" | "==":
                 compared = computed_in(types, *node.arguments)
                 return _COMPARE[node.operator](*(value(each, compared) for each in node.arguments))
@@ -59,4 +69,5 @@ def on_arrays(expression: Expression, dtype: DType, values: Mapping[str, Any], t
 def _constant(value: Any, dtype: DType) -> Any:
     if dtype is BOOL or dtype.is_float:
         return np.asarray(bool(value) if dtype is BOOL else float(value), NUMPY_DTYPES[dtype])[()]
-    return np.asarray(wrapped(int(value), dtype), NUMPY_DTYPES[dtype])[()]
+    whole = stand_in(value, dtype) if isinstance(value, float) else wrapped(int(value), dtype)
+    return np.asarray(whole, NUMPY_DTYPES[dtype])[()]

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from cuda_out.c.identifiers import c_names
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.cub import check_printable
+from swizzle.operators.cub import check_printable, whole_infinities
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in
+from swizzle.operators.types import computed_in, infinite_summands, stand_in
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.expressions.expression import ONE, Expression, terms
@@ -85,8 +85,10 @@ def python_text(carrier: Carrier, name: str, head: Sequence[str]) -> str:
     members, elements = c_names(words, taken=taken), c_names(loop.elements, taken=[*taken, *words])
     sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
     lift = _ArrayPrinter(dialect, loop.elements, elements.__getitem__)
-    combine = _ArrayPrinter(dialect, sides, lambda each: f"{members[each[2:]]}_{each[0]}")
-    result = _ArrayPrinter(dialect, words, members.__getitem__)
+    combine = _ArrayPrinter(
+        dialect, sides, lambda each: f"{members[each[2:]]}_{each[0]}", whole_infinities(carrier, "ab")
+    )
+    result = _ArrayPrinter(dialect, words, members.__getitem__, whole_infinities(carrier))
     lines = [*(f"# {line}".rstrip() for line in head), "", *dialect.imports]
     lifted = [
         lift.of(each, words[word]) if each.names else lift.alike(each, words[word], next(iter(elements.values())))
@@ -136,6 +138,7 @@ class _ArrayPrinter(Struct, frozen=True):
     dialect: Dialect
     types: Mapping[str, DType]
     spelled: Callable[[str], str]
+    infinite: Mapping[str, int] = {}
 
     def words(self, values: Mapping[str, Expression], types: Mapping[str, DType]) -> list[str]:
         """Return a text for each word."""
@@ -196,7 +199,11 @@ class _ArrayPrinter(Struct, frozen=True):
                 kind = computed_in(self.types, *node.arguments)
                 return f"({self.text(node.arguments[0], kind)} {node.operator} {self.text(node.arguments[1], kind)})"
             case "+":
-                return self._wrapped(self._sum(node, dtype), dtype)
+                found = self._wrapped(self._sum(node, dtype), dtype)
+                for what, sign in reversed(infinite_summands(node, self.infinite)):
+                    limit = self._constant(stand_in(sign, dtype), dtype)
+                    found = d.select.format(f"({inner(what)} == {limit})", limit, found)
+                return found
             case _:
                 return self._wrapped("(" + f" {node.operator} ".join(map(inner, node.arguments)) + ")", dtype)
 
@@ -218,6 +225,8 @@ class _ArrayPrinter(Struct, frozen=True):
     def _constant(self, value: Any, dtype: DType) -> str:
         if isinstance(value, bool):
             return str(value)
+        if isinstance(value, float) and not dtype.is_float:
+            return self._constant(stand_in(value, dtype), dtype)
         if isinstance(value, float):
             return self.dialect.infinity if value > 0 else f"(-{self.dialect.infinity})"
         if not dtype.is_float:

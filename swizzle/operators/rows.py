@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.language.words import ScanOperator, WordsFunction
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.cub import Printer, check_printable
+from swizzle.operators.cub import Printer, check_printable, whole_infinities
 from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
 from swizzle.operators.types import as_data, computed_in
@@ -35,8 +35,15 @@ def scan_operator_of(carrier: Carrier) -> ScanOperator:
         {element: as_data(dtype) for element, dtype in carrier.loop.elements.items()},
         {word: as_data(dtype) for word, dtype in words.items()},
         _function(name, "lift", carrier.loop.elements, words, carrier.lift),
-        _function(name, "combine", sides, words, carrier.combine, law),
-        _function(name, "result", words, {each: computed_in(words, made) for each, made in results.items()}, results),
+        _function(name, "combine", sides, words, carrier.combine, whole_infinities(carrier, "ab"), law),
+        _function(
+            name,
+            "result",
+            words,
+            {each: computed_in(words, made) for each, made in results.items()},
+            results,
+            whole_infinities(carrier),
+        ),
     )
 
 
@@ -47,7 +54,7 @@ def _joined_by_words(carrier: Carrier, a: Any, b: Any) -> Any:
 
 def _function(
     name: str, part: str, given: Mapping[str, DType], made: Mapping[str, DType], values: Mapping[str, Expression],
-    law: Law | None = None,
+    infinite: Mapping[str, int] | None = None, law: Law | None = None,
 ) -> WordsFunction:  # fmt: skip
     spelled = c_names([_flat(each) for each in given])
     names = {each: spelled[_flat(each)] for each in given}
@@ -58,11 +65,12 @@ def _function(
             rows.append(list(given).index(value.value))
             continue
         symbol = f"{name}.{part}" if len(made) == 1 else f"{name}.{part}.{word}"
-        body = _body(value, dtype, given, names)
+        body = _body(value, dtype, given, names, infinite or {})
+        on_numbers = partial(_applied, value, dtype, given, infinite or {})
         found = c_name(symbol.replace(".", "_"))
         rows.append(
             WordFunction(
-                symbol, tuple(names.values()), _on_numbers(value, dtype, given), {as_data(dtype): found},
+                symbol, tuple(names.values()), on_numbers, {as_data(dtype): found},
                 types=frozenset({as_data(dtype)}),
                 joined=None if law is None else Joined(law.name, place, len(made)),
                 given=tuple(map(as_data, given.values())), result=as_data(dtype), spelled=found, body=body,
@@ -77,17 +85,17 @@ def _flat(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _body(value: Expression, dtype: DType, given: Mapping[str, DType], names: Mapping[str, str]) -> str:
+def _body(
+    value: Expression, dtype: DType, given: Mapping[str, DType], names: Mapping[str, str], infinite: Mapping[str, int]
+) -> str:
     def spelled(name: str) -> str:
         return f"({names[name]} != 0)" if given[name] is BOOL else names[name]
 
-    text = Printer(given, spelled).text(value, dtype)
+    text = Printer(given, spelled, infinite).text(value, dtype)
     return f"{text} ? 1 : 0" if dtype is BOOL else text
 
 
-def _on_numbers(value: Expression, dtype: DType, given: Mapping[str, DType]) -> Callable[..., Any]:
-    return partial(_applied, value, dtype, given)
-
-
-def _applied(value: Expression, dtype: DType, given: Mapping[str, DType], *words: Any) -> Any:
-    return on_arrays(value, dtype, dict(zip(given, words, strict=True)), given)
+def _applied(
+    value: Expression, dtype: DType, given: Mapping[str, DType], infinite: Mapping[str, int], *words: Any
+) -> Any:
+    return on_arrays(value, dtype, dict(zip(given, words, strict=True)), given, infinite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from swizzle.operators.cub import C_TYPES, cub
 from swizzle.operators.find import Found
 from swizzle.operators.samples import random_rows
 from symbolic.errors import SwizzleError
+from symbolic.expressions.expression import constant, multiply
 from tests.slow_cases import slow_unless
 from tests.swizzle.operators import loops
 
@@ -24,6 +26,7 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
 NAMES = [
     "total", "argmax", "second_largest", "segmented_sum", "best_run", "atoi", "blocks", "balanced", "is_sorted",
     "line_of_sight", "polynomial", "recurrence", "softmax", "log_sum_exp", "average", "flags_kept", "seen",
+    "longest_run", "clamped",
 ]  # fmt: skip
 
 
@@ -120,9 +123,11 @@ def _wrapped(value: Any) -> Any:
 
 
 def test_what_c_has_not() -> None:
-    """An infinity among integers, a remainder."""
+    """A product with an infinity of integers, a remainder."""
     longest = operator_of(loops.longest_run.loop)
-    with pytest.raises(SwizzleError, match="may be an infinity, which i32 has not"):
-        printed(longest)
+    carrier = longest.with_identity
+    twice = {word: multiply(constant(2), each) for word, each in carrier.combine.items()}
+    with pytest.raises(SwizzleError, match="may be an infinity, which i32 has not, and more than sums"):
+        cub(replace(carrier, combine=twice), [])
     with pytest.raises(SwizzleError, match="`%` in the operator of automaton"):
         printed(operator_of(loops.automaton.loop))

@@ -24,7 +24,7 @@ from tests.swizzle.operators import loops
 
 NAMES = [
     "total", "product", "argmax", "second_largest", "segmented_sum", "best_run", "average", "is_sorted", "softmax",
-    "recurrence", "polynomial", "log_sum_exp", "parity", "flags_kept",
+    "recurrence", "polynomial", "log_sum_exp", "parity", "flags_kept", "longest_run", "clamped",
 ]  # fmt: skip
 
 
@@ -159,6 +159,26 @@ def test_an_operator_for_triton() -> None:
     text = python_text(found_of("average").with_identity, "triton", ["average"])
     assert text.startswith("# average\n\nimport triton\nimport triton.language as tl\n")
     assert "@triton.jit\ndef lift(" in text and "tl.full(v.shape, 1, tl." in text
+
+
+@pytest.mark.parametrize("name", ["longest_run", "clamped"])
+def test_infinities_of_whole_numbers(name: str) -> None:
+    """They are the least and the greatest number of the type, and what is added to them changes nothing."""
+    found = found_of(name)
+    names = run(python_text(found.with_identity, "numba", []))
+    carrier = found.with_identity
+    assert carrier.identity is not None
+    stands = {-math.inf: -(1 << 31), math.inf: (1 << 31) - 1}
+    assert names["identity"] == tuple(stands.get(each.value, each.value) for each in carrier.identity.values())
+    rng = random.Random(8)
+    for rows in (random_rows(found.loop, rng, count) for count in (1, 2, 5)):
+        words = names["identity"]
+        for row in rows:
+            lifted = names["lift"](*row)
+            assert names["combine"](names["identity"], lifted) == names["combine"](lifted, names["identity"]) == lifted
+            words = names["combine"](words, lifted)
+        result = names["result"](words)
+        assert (result if isinstance(result, tuple) else (result,)) == found.loop.finished(found.loop.after(rows))
 
 
 @pytest.mark.skipif(find_spec("jax") is None, reason="needs JAX")
