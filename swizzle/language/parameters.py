@@ -117,10 +117,17 @@ def sw_pad(n: int, most: int = 32) -> int:
     """
     module: dict[str, Any] = sys._getframe(1).f_globals
     parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
-    place = caller_place()
+    return declare_pad(parameters, n, most, caller_place())
+
+
+def declare_pad(parameters: Parameters, n: Any, most: Any, place: Place) -> int:
+    """Declare the parameter that a hole in a shape is, and return its value."""
     for value, what, least in ((n, "the extent", 1), (most, "the most that is added", 0)):
         if not _is_int(value) or value < least:
-            raise SwizzleError(f"{what} of sw_pad is {value!r}", place=place, expected=f"an int, at least {least}")
+            raise SwizzleError(
+                f"{what} of sw_pad is {value!r}", place=place, expected=f"an int, at least {least}",
+                fix="write the extent that the array needs, as in sw_pad(32), and how much may be added at most",
+            )  # fmt: skip
     number = 1 + sum(each.pad and each.place != place for each in parameters.declared.values())
     return parameters.declare(f"pad{number}", n, range(n, n + most + 1), place, pad=True)
 

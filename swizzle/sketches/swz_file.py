@@ -16,7 +16,7 @@ from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ArrayType, ElementType, checked_shape, second_shape
 from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
-from swizzle.language.parameters import Parameters
+from swizzle.language.parameters import Parameters, declare_pad
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
 from swizzle.source.hole_marks import find_marks
@@ -130,7 +130,22 @@ class SwzReader:
     def _top_level_value(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "parameter":
             return self._parameter(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            marked = self.source.is_marked(node.func)
+            if node.func.id[marked:] == "sw_pad":
+                return self._pad(node, marked=marked)
         return self._evaluate(node)
+
+    def _pad(self, node: ast.Call, *, marked: bool) -> int:
+        """Read `?sw_pad(32)`, a hole in a shape."""
+        if not marked:
+            self._fail(node.func, "the hole sw_pad without its question mark", "?sw_pad(...)", "write the `?`")
+        given: dict[str, ast.expr] = dict(zip(("n", "most"), node.args, strict=False))
+        given.update({str(keyword.arg): keyword.value for keyword in node.keywords})
+        if len(node.args) > 2 or not {"n"} <= set(given) <= {"n", "most"}:
+            self._fail(node, "a wrong call of ?sw_pad", "the least extent, and the most that is added", "?sw_pad(32)")
+        values = {name: self._evaluate(each) for name, each in given.items()}
+        return declare_pad(self.parameters, values["n"], values.get("most", 32), self.source.place(node))
 
     def _parameter(self, node: ast.Call) -> int:
         given: dict[str, ast.expr] = dict(zip(("name", "default"), node.args, strict=False))

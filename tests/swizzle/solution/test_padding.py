@@ -51,6 +51,16 @@ def test_the_least_pitch_without_conflicts(tmp_path: Path) -> None:
         assert (cost["conflicts"] > 0) == conflicts
 
 
+def test_the_same_in_the_language_of_its_own(tmp_path: Path) -> None:
+    """`?sw_pad`, of which nothing is run: each extent is read again."""
+    text = TILE.format(extent="16").partition("\n\n")[2].replace("sw_pad", "?sw_pad")
+    (tmp_path / "pitch.swz").write_text(text, encoding="utf-8")
+    (sketch,) = load(tmp_path / "pitch.swz")
+    result = solve(sketch, cost="conflicts")
+    assert result.optimal and result.posed is not None and result.posed.parameters == {"pad1": 17}
+    assert load(tmp_path / "pitch.swz", overrides={"pad1": 24})[0].parameters == {"pad1": 24}
+
+
 def test_without_a_cost_that_depends_on_it_the_least_pitch_will_do(tmp_path: Path) -> None:
     result = solve(load(tile(tmp_path))[0])
     assert result.posed is not None
