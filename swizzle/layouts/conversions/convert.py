@@ -79,6 +79,12 @@ def convert(
         if network is not None and (fewest == "shuffles" or network.clocks <= shared.clocks):
             shared = None
     if network is None and shared is None:
+        if via == "shuffles":
+            mistake(
+                f"lanes exchange {source.slots} elements each without any pattern",
+                "fewer elements, or a permutation of bits",
+                'via="shared" or via="auto"',
+            )
         shared = through_shared(source, target, bits)
     network = None if shared else network
     assert network is None or all(_lands(network, *each, bits) for each in zip(source.cells, target.cells, strict=True))
@@ -176,8 +182,8 @@ def _network(after: Cells, slots: int, bits: int, fewest: str) -> ExchangeNetwor
     for network in _candidates(wanted, words, per, fewest):
         if best is not None and _order(network, fewest) >= _order(best, fewest):
             continue
-        if network.gives(wanted):
-            best = network
+        assert network.gives(wanted), "a network does what it was made for"
+        best = network
     return best
 
 

@@ -229,7 +229,10 @@ def _picks(first: Tokens, second: Tokens, want: Tokens, per: int) -> tuple[tuple
         rows.append(tuple(free.pop(0) if p == ANY else p for p in row))
     known = [row for row in rows if row is not None]
     chosen = _completed(rows, known, whole)
-    return tuple(chosen[lane] for lane in range(LANES))
+    picks = np.array(chosen)
+    found = np.take_along_axis(np.concatenate([first, second], axis=1), picks, axis=1)
+    suits = ((found == want) | (want == ANY)).all(axis=1)  # what others take may be in another order
+    return tuple(row if fine else whole[0] for row, fine in zip(chosen, suits.tolist(), strict=True))
 
 
 def _completed(

@@ -19,7 +19,7 @@ from swizzle.layouts.conversions.muxes import put_together
 from swizzle.layouts.conversions.network import ANY, LANES, Builder, ExchangeNetwork, Tokens
 
 _TRIED = 6
-MOST_PACKETS = 32 * 32
+MOST_PACKETS = 32 * 64
 
 
 class _Packet(Struct, frozen=True):
@@ -149,7 +149,7 @@ def _coloured(packets: Sequence[_Packet]) -> tuple[int, ...]:
                 colours[edge] = colour
     for k, packet in enumerate(packets):  # what stays in its lane needs no round
         if packet.source == packet.target:
-            colours[k] = most + packet.into
+            colours[k] = most + packet.rank
     return tuple(colours)
 
 
