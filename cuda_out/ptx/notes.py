@@ -41,7 +41,8 @@ class Notes:
         self._number: dict[int, int] = {}
         self._written: dict[Term, Value] = {}
         self._alike: list[Term] = []
-        self._first_alike: dict[tuple[str, tuple[str, ...], str, Operands], Term] = {}
+        self._first_alike: dict[tuple[int, Operands], Term] = {}
+        self._instructions: dict[tuple[str, tuple[str, ...], str], int] = {}
 
     def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
@@ -89,13 +90,17 @@ class Notes:
     def computed_alike(self, terms: Lanes) -> Lanes:
         """Return a number for each term: the same for notes of the same instructions on the same operands, in any order
         where the order makes no difference. So what has one number is the same to the bit."""
-        for operation, _, row in self._notes[len(self._alike) :]:
-            operands = [self._alike[code - FIRST] if code >= FIRST else code for code in row]
-            head = operation.name.partition(".")[0]
-            if head in _COMMUTATIVE:
-                operands[:2] = sorted(operands[:2])
-            key = operation.name, operation.sources, operation.result, tuple(operands)
-            self._alike.append(self._first_alike.setdefault(key, FIRST + len(self._alike)))
+        alike, kinds = self._alike, dict[int, tuple[int, bool]]()
+        for operation, _, row in self._notes[len(alike) :]:
+            kind = kinds.get(id(operation))
+            if kind is None:
+                name = operation.name, operation.sources, operation.result
+                number = self._instructions.setdefault(name, len(self._instructions))
+                kind = kinds[id(operation)] = number, operation.name.partition(".")[0] in _COMMUTATIVE
+            operands = tuple([alike[code - FIRST] if code >= FIRST else code for code in row])
+            if kind[1] and operands[0] > operands[1]:
+                operands = operands[1], operands[0], *operands[2:]
+            alike.append(self._first_alike.setdefault((kind[0], operands), FIRST + len(alike)))
         found = [self._alike[term - FIRST] if term >= FIRST else term for term in terms.tolist()]
         return np.array(found, np.int64)
 

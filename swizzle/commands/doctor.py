@@ -10,7 +10,6 @@ from typing import Any, Final, TextIO, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.c.printer import CudaSource
 from cuda_out.compile.children import confined
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
@@ -20,9 +19,9 @@ from swizzle.doctor.mends import Mend
 from swizzle.doctor.patch import difference
 from swizzle.doctor.text import CudaText
 from swizzle.emit.files import check_folder, write_all
+from swizzle.layouts.answer import plural
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.picture import side_by_side
-from swizzle.solution.words import count
 from symbolic.errors import Place, SwizzleError, printable
 from symbolic.machine.accesses import BANKS
 
@@ -62,7 +61,18 @@ class _Given(Struct, frozen=True):
         return f"{origin.file}:{origin.line}" if origin is not None else f"{self.text.path}:{line or '?'}"
 
 
-Printed: TypeAlias = Callable[[str, bool], tuple[CudaSource, str]]
+class PrintedKernel(Struct, frozen=True):
+    """A printed kernel: its text, the place of each line in the sketch, and the flags that it is looked at with."""
+
+    name: str
+    text: str
+    entry: str
+    launch: str
+    args: str
+    origins: tuple[Place | None, ...]
+
+
+Printed: TypeAlias = Callable[[str, bool], PrintedKernel]
 """Prints a kernel without open holes (`printed.py`): that is handed in, as it is slow to load."""
 
 
@@ -97,10 +107,9 @@ def _given(arguments: DoctorArguments, printed: Printed) -> _Given:
                 f"{more[0]} for a sketch, which says this itself", expected="no such flag",
                 fix=f"swizzle doctor {arguments.target}",
             )  # fmt: skip
-        source, args = printed(arguments.target, arguments.trust)
-        name = f"{source.name}.cu"
-        launch = ",".join("x".join(map(str, shape)) for shape in (source.grid, source.block))
-        return _Given(CudaText(name, source.text), name, source.entry, launch, args, source.origins)
+        made = printed(arguments.target, arguments.trust)
+        shown = CudaText(f"{made.name}.cu", made.text)
+        return _Given(shown, shown.path, made.entry, made.launch, made.args, made.origins)
     try:
         if path.stat().st_size > MOST_BYTES:
             raise SwizzleError(f"{path} has more than {MOST_BYTES} bytes", expected="the text of a kernel")
@@ -184,7 +193,7 @@ def report(found: Diagnosis, given: _Given) -> list[str]:
     ]
     for array in found.arrays:
         if array.mends:
-            lines.append(f"  mends of {array.name}, which takes {count(array.passes, 'turn')}")
+            lines.append(f"  mends of {array.name}, which takes {plural(array.passes, 'turn')}")
             lines += [f"    {_mend(array, mend)}" for mend in array.mends]
         if array.why:
             lines.append(f"  {array.name} is not mended: {array.why}")
@@ -203,45 +212,47 @@ PROOF: Final = (
 
 def _verdict(found: Diagnosis) -> str:
     now, least = (sum(getattr(each, part) for each in found.arrays) for part in ("passes", "least"))
+    why = f": {found.why}" if found.why else ""
     match found.verdict:
         case "clean":
-            return "no bank conflicts" if found.arrays else "no shared memory"
+            return ("no bank conflicts" if found.arrays else "no shared memory") + why
         case "mended":
             after = sum(each.mended_passes for each in found.arrays)
             fewest = all(each.chosen.least if each.chosen else each.passes == each.least for each in found.arrays)
             best = "and no layout takes fewer" if fewest else f"at least {least} are needed"
             return f"bank conflicts: {now} turns become {after}, {best}"
         case "none":
-            return f"bank conflicts: {count(now, 'turn')}, which no layout that was tried makes fewer"
+            return f"bank conflicts: {plural(now, 'turn')}, which no layout that was tried makes fewer"
         case _ if not found.accesses:
             return f"undecided: {found.why}"
         case _:
-            why = f": {found.why}" if found.why else ""
-            return f"{count(now, 'turn')}, at least {least} are needed; nothing is changed{why}"
+            return f"{plural(now, 'turn')}, at least {least} are needed; nothing is changed{why}"
 
 
 def _turns(access: LineAccess, array: ArrayFindings) -> str:
     passes, phases, least = access.passes(), len(access.phases()), array.asked.least_of(access)
     if passes == phases:
-        return f"{count(passes, 'turn')}, no conflict"
+        return f"{plural(passes, 'turn')}, no conflict"
     best = "as few as any layout takes" if passes == least else f"at best {least}"
-    return f"{count(passes, 'turn')} of {count(phases, 'phase')}, {best}"
+    return f"{plural(passes, 'turn')} of {plural(phases, 'phase')}, {best}"
 
 
 def _sectors(access: LineAccess) -> str:
     sectors, least = access.sectors, access.least_sectors
-    return f"{count(sectors, 'sector')} of 32 bytes, {'as few as possible' if sectors == least else f'at best {least}'}"
+    return (
+        f"{plural(sectors, 'sector')} of 32 bytes, {'as few as possible' if sectors == least else f'at best {least}'}"
+    )
 
 
 def _mend(array: ArrayFindings, mend: Mend) -> str:
     fewest = "the fewest of any layout" if mend.least else f"at least {array.least} are needed"
-    more = f"{count(mend.bytes, 'byte')} more" if mend.bytes >= 0 else f"{count(-mend.bytes, 'byte')} less"
+    more = f"{plural(mend.bytes, 'byte')} more" if mend.bytes >= 0 else f"{plural(-mend.bytes, 'byte')} less"
     state = "proved" if mend.kind in array.proved else "not tried" if array.chosen else "not proved"
     if (again := array.proved.get(mend.kind, 0) - mend.passes) > 0:
-        state += f"; {count(again, 'turn')} more for what the compiler loads once more"
-    what = f"{mend.kind:7}{mend.layout.formula}: {count(mend.passes, 'turn')}, {fewest}"
+        state += f"; {plural(again, 'turn')} more for what the compiler loads once more"
+    what = f"{mend.kind:7}{mend.layout.formula}: {plural(mend.passes, 'turn')}, {fewest}"
     table = ", in a table that lanes wait for" if mend.layout.table_bytes else ""
-    return f"{what}; {more}{table}, {count(mend.operations, 'operation')}; {state}"
+    return f"{what}; {more}{table}, {plural(mend.operations, 'operation')}; {state}"
 
 
 # ---- files -------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_out.c.printer import CudaSource
+from swizzle.commands.doctor import PrintedKernel
 from swizzle.commands.target import load_kernel
 from swizzle.emit.emitters import cuda_source
 from swizzle.sketches.sketch import Sketch
@@ -10,8 +10,8 @@ from symbolic.errors import SwizzleError
 from symbolic.machine.launch_shape import require_hardware_warp
 
 
-def printed(target: str, trust: bool) -> tuple[CudaSource, str]:
-    """Return the text of a kernel without open holes, for its own sizes, and `--args` for it."""
+def printed(target: str, trust: bool) -> PrintedKernel:
+    """Return the text of a kernel without open holes, for its own sizes, and what its launch is."""
     filled = load_kernel(target, {}, trust=trust)
     if isinstance(filled, Sketch):
         raise SwizzleError(
@@ -26,4 +26,6 @@ def printed(target: str, trust: bool) -> tuple[CudaSource, str]:
     for each in filled.program.parameters:
         kind = each.dtype.value + ("" if each.role == "in" else f".{each.role}")
         words[each.name] = f"{kind}[{','.join(map(str, each.shape))}]" if each.shape else kind
-    return source, ",".join(words[each] for each in (*source.arguments, *source.scalars) if each in words)
+    args = ",".join(words[each] for each in source.arguments)
+    launch = ",".join("x".join(map(str, shape)) for shape in (source.grid, source.block))
+    return PrintedKernel(source.name, source.text, source.entry, launch, args, source.origins)

@@ -128,10 +128,11 @@ class Doctor:
         found.launch, found.accesses = self.launch, by_line(ran)
         found.arrays = arrays = self._arrays(ran, found.accesses)
         wrong = [each for each in arrays if each.passes > each.phases]
-        if not wrong:
-            return found
         if ran.races:
-            found.verdict, found.why = "undecided", f"it has a {ran.races[0]}"
+            found.why = f"it has a {ran.races[0]}"
+            found.verdict = "undecided" if wrong else "clean"
+            return found
+        if not wrong:
             return found
         for each in wrong:
             self._look_for_mends(each)

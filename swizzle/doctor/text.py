@@ -220,7 +220,7 @@ class CudaText:
     def _parameters(self, begin: int, end: int) -> tuple[SpelledParameter, ...]:
         found = []
         for first, last in self.split(begin, end):
-            text = self.text[first:last].split("=")[0]
+            text = self.code[first:last].split("=")[0]
             bare = re.sub(r"\b(?:__restrict__|__restrict|__grid_constant__|volatile)\b", " ", text)
             name = re.search(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)?$", bare)
             if name is None or not bare[: name.start()].strip():

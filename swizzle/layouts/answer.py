@@ -19,9 +19,9 @@ class Share(Struct, frozen=True):
 
     def __str__(self) -> str:
         if self.turns == self.phases:
-            return f"{self.name}: {_plural(self.turns, 'turn')}, no conflict"
+            return f"{self.name}: {plural(self.turns, 'turn')}, no conflict"
         least = "the least there is" if self.turns == self.least else f"at least {self.least}"
-        return f"{self.name}: {self.turns} turns of {_plural(self.phases, 'phase')}, {least}"
+        return f"{self.name}: {self.turns} turns of {plural(self.phases, 'phase')}, {least}"
 
 
 class Counted(Struct, frozen=True):
@@ -82,7 +82,7 @@ class FoundLayout(Struct, frozen=True):
         lines = [
             f"{self.layout.kind}: {self.layout.formula}",
             *(f"  {name}: {text}" for name, text in names if text and text != "NONE"),
-            f"  {_plural(self.layout.bytes, 'byte')}, {_plural(self.layout.instructions, 'instruction')} for an index",
+            f"  {plural(self.layout.bytes, 'byte')}, {plural(self.layout.instructions, 'instruction')} for an index",
             *(f"  {share}" for share in (self.counted.shares if self.counted else ())),
             f"  {self.proof}",
         ]
@@ -92,7 +92,7 @@ class FoundLayout(Struct, frozen=True):
         return None if self.layout is None else self.layout._repr_html_()
 
 
-def _plural(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

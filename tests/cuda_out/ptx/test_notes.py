@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from cuda_out.ptx import symbolic
-from cuda_out.ptx.concrete import decode
+from cuda_out.ptx.concrete import Operation, decode
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import FIRST, Notes
+from cuda_out.ptx.registers import Register
 from cuda_out.ptx.symbolic import Value
 from symbolic.algebra.terms import Terms
 
@@ -79,3 +80,22 @@ def test_equal_instructions_are_one_note() -> None:
     first, again = (deferred.apply(add, [(none, x), (none, y)]) for _ in range(2))
     assert first.tolist() == again.tolist() and first[0] >= FIRST
     assert deferred.written_out(none, first)[1].tolist() == [terms.apply("+", (int(x[0]), int(y[0])))]
+
+
+def test_what_is_computed_alike_is_the_same_to_the_bit() -> None:
+    """Operands of a sum may be exchanged, not the order of sums; a difference has its order."""
+    terms = Terms()
+    notes = Notes(Normal(terms, {"x": "f32"}))
+    a, b, c = ((np.zeros(1, np.uint64), np.array([terms.atom("x", i)])) for i in range(3))
+    add, sub, none = decode(("add", "f32")), decode(("sub", "f32")), np.zeros(1, np.uint64)
+
+    def noted(operation: Operation, *operands: Register) -> Register:
+        return none, notes.apply(operation, operands)
+
+    one = noted(add, noted(add, a, b), c)
+    same = noted(add, c, noted(add, b, a))
+    other = noted(add, a, noted(add, b, c))
+    numbers = notes.computed_alike(np.concatenate([each[1] for each in (one, same, other)]))
+    assert numbers[0] == numbers[1] != numbers[2]
+    more = notes.computed_alike(np.concatenate([each[1] for each in (noted(sub, a, b), noted(sub, b, a), same)]))
+    assert len(set(more.tolist())) == 3 and more[2] == numbers[0]

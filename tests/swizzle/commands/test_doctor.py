@@ -17,16 +17,16 @@ GIVEN = ("--launch", "2x2,32x8", "--args", "f32[64,64],f32.out[64,64],i32=64")
 SKETCH = """
 from swizzle import cuda, f32, sketch, spec
 @spec
-def turned(x):
-    return [[x[c, r] for c in range(32)] for r in range(32)]
-@sketch(spec=turned, block=32, x=f32[32, 32], y=f32.out[32, 32])
-def turn(x, y):
+def turned(x, a):
+    return [[a * x[c, r] for c in range(32)] for r in range(32)]
+@sketch(spec=turned, block=32, x=f32[32, 32], a=f32.scalar, y=f32.out[32, 32])
+def turn(x, a, y):
     tile = cuda.shared.array((32, 32), f32)
     for r in range(32):
         tile[r, cuda.laneid] = x[r, cuda.laneid]
     cuda.syncthreads()
     for r in range(32):
-        y[r, cuda.laneid] = tile[cuda.laneid, r]
+        y[r, cuda.laneid] = a * tile[cuda.laneid, r]
 """
 
 

@@ -159,6 +159,8 @@ def test_a_race_is_said_and_nothing_is_patched() -> None:
     """Without its barrier a kernel has no meaning that a patch could keep."""
     found = diagnosed(TRANSPOSE.replace("__syncthreads();", ""))
     assert found.verdict == "undecided" and "race" in found.why and not found.patched and found.accesses
+    well = diagnosed(one_warp("tile[0][t] = x[t]; y[t] = tile[0][31 - t];"))
+    assert well.verdict == "clean" and "it has a race on tile[" in well.why
 
 
 def test_what_is_not_interpreted_is_undecided() -> None:
