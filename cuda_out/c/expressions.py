@@ -235,7 +235,8 @@ class ExpressionPrinter(Struct):
             steers = isinstance(operand, ir.Cast) and not operand.operand.dtype.is_data
             last = self.print(operand.operand if steers and isinstance(operand, ir.Cast) else operand, facts)
             if flat.text != "0":
-                last = CText(f"{flat.at(13)} * {extent} + {last.at(13)}", 12, "+")
+                row_start = f"{flat.at(13)} * {extent}"
+                last = CText(row_start, 13) if last.text == "0" else CText(f"{row_start} + {last.at(13)}", 12, "+")
             flat = last
         return CText(f"{self.names[row.array]}[{flat.text}]", PRIMARY)
 

@@ -8,6 +8,7 @@ is assumed; with it the index must be within the array, whatever it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from math import inf
 
 from msgspec import Struct
@@ -48,20 +49,16 @@ class Gathers(Struct):
         start -= region.base
         if any(int(number) % region.cell for number in (start, *total.values())):
             raise self._refused(instruction, address)
-        low: float = start // region.cell
-        high, index = low, normal.terms.const(start // region.cell)
+        index = normal.terms.const(start // region.cell)
         for factors, number in total.items():
-            ranges = [self._range(factor) for factor in factors]
-            corners = [inf, -inf] if any(inf in map(abs, each) for each in ranges) else _corners(ranges)
-            steps = int(number) // region.cell
-            bounds = sorted(steps * corner for corner in (min(corners), max(corners)))
-            low, high = low + bounds[0], high + bounds[1]
-            term = normal.terms.const(steps)
+            term = normal.terms.const(int(number) // region.cell)
             for factor in factors:
-                term = normal.multiply("s64", term, factor)
+                term = normal.multiply("s64", term, self._summed(factor))
             index = normal.add("s64", index, term)
+        low, high = self._sum_range(index)
         if low < 0 or high >= region.cells:
-            if all(len(factors) == 1 and normal.terms.nodes[factors[0]][0] == "atom" for factors in total):
+            found = [factors for factors in normal._as_sum(index) if factors]
+            if all(len(factors) == 1 and normal.terms.nodes[factors[0]][0] == "atom" for factors in found):
                 what = f"element {low:g} to {high:g} of {region.name}, which has {region.cells}, by data"
                 raise Broken(f"{instruction}: {what}, out of bounds")
             raise self._refused(instruction, address, f", whose index is from {low:g} to {high:g}")
@@ -92,14 +89,34 @@ class Gathers(Struct):
         """Return the bounds of a term as a type reads it: all of the type's where it may wrap."""
         size = width(kind)
         most = (-(1 << size - 1), (1 << size - 1) - 1) if kind[0] == "s" else (0, (1 << size) - 1)
+        low, high = self._sum_range(term)
+        return (low, high) if most[0] <= low and high <= most[1] else most
+
+    def _sum_range(self, term: Term) -> tuple[float, float]:
         low = high = 0.0
         for factors, number in self.normal._as_sum(term).items():
             ranges = [self._range(factor) for factor in factors]
             if any(inf in map(abs, each) for each in ranges):
-                return most
+                return -inf, inf
             bounds = sorted(int(number) * corner for corner in (min(_corners(ranges)), max(_corners(ranges))))
             low, high = low + bounds[0], high + bounds[1]
-        return (low, high) if most[0] <= low and high <= most[1] else most
+        return low, high
+
+    def _summed(self, term: Term) -> Term:
+        """Return a term with sums in place of what a compiler makes of them where bits do not meet: `8 * c | j`."""
+        normal, ranges = self.normal, self.normal.ranges
+        op, args = normal.terms.nodes[term]
+        if op == "^":
+            parts = sorted(map(self._summed, args), key=ranges.zeros)
+            if all(ranges.bound(low) <= ranges.zeros(high) for low, high in pairwise(parts)):
+                return normal.add("s64", *parts)
+        if op == "&" and len(args) == 2 and any(map(normal.terms.is_const, args)):
+            mask, rest = sorted(args, key=normal.terms.is_const, reverse=True)
+            rest = self._summed(rest)
+            bits = (1 << min(ranges.bound(rest), 64)) - (1 << min(ranges.zeros(rest), 64))
+            if bits > 0 and int(normal.terms.nodes[mask][1][0]) & bits == bits:
+                return rest
+        return term
 
 
 def _corners(ranges: list[tuple[float, float]]) -> list[float]:

@@ -497,7 +497,10 @@ class Machine:
                 continue
             stride = Const(prod(row.shape[axis + 1 :]), operand.dtype, node.place)
             moved = Binary("*", operand, stride, operand.dtype, node.place)
-            value = self.data(operand if stride.value == 1 else moved, mask)
+            value = self.data(operand, mask)
+            if stride.value != 1:
+                many = np.full(self.shape.count, self.algebra.constant(stride.value, stride.dtype))
+                value = self._data("*", moved, value, many)
             total = value if total is None else self._data("+", moved, total, value)
         assert total is not None, "without data among the indices it is a load"
         offset = self._linear(node, memory, steered, mask)

@@ -60,6 +60,19 @@ def table(m, ids, y):
     c = cuda.shfl_sync(-1, ids[i], cuda.laneid)
     y[i, j] = gather(m, c, ?sw_xform(j, 8)) + gather(m, min(c + 1, 6), 0)
 
+@cuda.jit(device=True)
+def pick(table, c, j):
+    return gather(table, c, j)
+
+@spec
+def narrow_spec(t, c):
+    return [gather(t, c[i], i % 4) + gather(t, c[31 - i], 0) for i in range(32)]
+
+@sketch(spec=narrow_spec, block=32, t=f32.const[8, 4], c=u8.below(8)[32], y=f32.out[32])
+def narrow(t, c, y):
+    i = cuda.laneid
+    y[i] = pick(t, c[i], i % 4) + pick(t, c[?sw_xform(i, 32)], 0)
+
 @spec
 def chain_spec(x, order, a, b):
     return [gather(x, gather(order, where(a[i] < b[i], a[i], b[i]))) * 2 for i in range(32)]
@@ -100,7 +113,7 @@ def printed(name: str) -> tuple[CudaSource, Any]:
 def data(name: str, seed: int = 0) -> dict[str, Any]:
     """Return whole numbers for each array of a sketch."""
     rng = np.random.default_rng(seed)
-    kinds = {DType.F32: "f4", DType.F64: "f8", DType.I32: "i4", DType.U32: "u4", DType.I64: "i8"}
+    kinds = {DType.F32: "f4", DType.F64: "f8", DType.I32: "i4", DType.U32: "u4", DType.I64: "i8", DType.U8: "u1"}
     return {
         p.name: rng.integers(0, p.below or 9, p.shape).astype(kinds[p.dtype]) for p in SKETCHES[name].program.parameters
     }
@@ -137,6 +150,12 @@ def test_columns_stay_in_their_row() -> None:
     sketch = read_swz(text, "gathers.swz", Parameters())[1]
     with pytest.raises(SwizzleError, match=r"m\[\.\.\., 8\] is out of bounds: m has shape \(7, 8\)"):
         Problem.of(sketch.program, sketch.spec)
+
+
+@pytest.mark.parametrize("name", ["ell", "narrow"])
+def test_it_is_drawn(name: str) -> None:
+    picture = best(name).show()
+    assert "<svg" in picture.svg and "<html" in picture.html
 
 
 def test_specifications_gather_numbers_and_lists_of_numbers() -> None:
@@ -211,6 +230,7 @@ def test_the_ptx_is_the_specification(name: str) -> None:
     changes = {
         "ell": [(r"columns_1 \+ i\]", "columns_1 + i] / 2"), (r"columns\[k", "columns[(k + 1) % 3")],
         "table": [(r"\[c \* 8 \+ j\]", "[c * 8 + (j ^ 1)]"), (r"c \* 8 \+ j", "c * 8 + 8 + j"), (r"c \* 8", "c * 7")],
+        "narrow": [(r"c_1\) \* 4", "c_1) * 2"), (r"\+ j\]", "+ j + 4]")],
         "chain": [(r"x\[order\[(.*?)\]\]", r"x[order[\1] / 2]"), (r"order\[", "order[1 + ")],
     }
     for old, new in changes[name]:
