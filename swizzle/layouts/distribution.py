@@ -7,6 +7,7 @@ third part is for the warp.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from math import prod
@@ -126,15 +127,16 @@ def distribution(
     for what, value, most in (("registers", registers, MOST_SLOTS), ("warps", warps, 32)):
         if not is_int(value) or not 1 <= value <= most:
             mistake(f"{own} has {value!r} {what}", f"an int from 1 to {most}")
+    names = "register, lane" if warps == 1 else "register, lane, warp"
+    try:
+        inspect.signature(cell).bind(*names.split(", "))
+    except TypeError as error:
+        mistake(f"{own} cannot be called with ({names}): {error}", f"a function of {names}")
     found: list[tuple[int, ...] | None] = []
     for warp in range(warps):
         for lane in range(LANES):
             for register in range(registers):
-                try:
-                    one = cell(register, lane) if warps == 1 else cell(register, lane, warp)
-                except TypeError as error:
-                    names = "register, lane" + (", warp" if warps > 1 else "")
-                    mistake(f"{own} cannot be called with ({names}): {error}", f"a function of {names}")
+                one = cell(register, lane) if warps == 1 else cell(register, lane, warp)
                 found.append(_coordinates(one, f"{own} at register {register}, lane {lane}, warp {warp}"))
     held = [each for each in found if each is not None]
     axes = {len(each) for each in held}
