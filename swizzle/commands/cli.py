@@ -399,7 +399,7 @@ def operator(context: click.Context, /, **options: Any) -> int:
 @click.option(
     "--args",
     metavar="ARGS",
-    help="What it is given, such as 'f32[64,64],f32.out[64,64],i32=64': arrays, then how large, and numbers.",
+    help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'.",
 )
 @click.option(
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write the mended file into DIR, and pictures."

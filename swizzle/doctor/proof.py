@@ -112,11 +112,12 @@ def _outputs_differ(before: Ran, after: Ran) -> str:
         cells = cells[(terms != others) | (old.bits[cells] != new.bits[cells])]
         if not len(cells):
             continue
+        floats = is_float(notes.normal.kinds[name])
+        cells = cells[:1] if floats else cells
         (bits, terms), (other_bits, others) = (
             notes.written_out(each.bits[cells], each.terms[cells]) for each in (old, new)
         )
         unequal = np.flatnonzero((bits != other_bits) | (terms != others))
-        floats = is_float(notes.normal.kinds[name])
         if len(unequal) or floats:
             at = int(unequal[0]) if len(unequal) else 0
             shown = [
