@@ -16,15 +16,14 @@ bases they are integers, and all together are one question for each d. The few s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, evaluate, sizes
-from swizzle.scans.bank import Column, IndexTerm, Mask
+from swizzle.scans.bank import Column, Mask
 from swizzle.scans.points import LoopPoints
 from symbolic.expressions.expression import (
     BUILDERS,
@@ -121,49 +120,52 @@ def _reached(algorithm: Algorithm, number: int, points: LoopPoints) -> list[Colu
 
 def closed_form(points: LoopPoints, want: Column) -> Expression | None:
     """Return an expression with these values: a term, the greater or lesser of two, or one of two by a condition."""
-    bank = points.terms
-    columns, terms = bank.columns, bank.terms
+    columns, terms = points.terms.columns, points.terms.terms
+    own = np.array([term.weight for term in terms])
     right = columns == want
-    weights = [term.weight for term in terms]
-    builds: list[Callable[[], Expression]] = [partial(_plain, term) for term in terms]
-    rows = [right]
-    light = [each for each in range(len(terms)) if terms[each].weight <= LIGHT]
-    some = _telling(right, weights, PARTS)
-    for function, build in ((np.maximum, maximum), (np.minimum, minimum)):
+    whole = np.nonzero(right.all(axis=1))[0]
+    if len(whole):
+        return terms[int(whole[0])].expression
+    light = np.nonzero(own <= LIGHT)[0]
+    some = _telling(right, own, PARTS)
+    rows, weights = [right], [own]
+    for function in (np.maximum, np.minimum):
         for b in light:
             rows.append(function(columns[some], columns[b][None]) == want)
-            weights += [terms[a].weight + terms[b].weight + 1 for a in some]
-            builds += [partial(_built, build, terms[a], terms[b]) for a in some]
-    right = np.concatenate(rows)
-    for at in sorted(np.nonzero(right.all(axis=1))[0], key=lambda at: weights[at])[:1]:
-        return builds[at]()
-    chosen = sorted(_telling(right, weights, 3 * PARTS), key=lambda at: weights[at])
+            weights.append(own[some] + own[b] + 1)
+    right, weight = np.concatenate(rows), np.concatenate(weights)
+
+    def built(at: int) -> Expression:
+        if at < len(terms):
+            return terms[at].expression
+        pair, a = divmod(at - len(terms), len(some))
+        lesser, b = divmod(pair, len(light))
+        return (minimum if lesser else maximum)(terms[some[a]].expression, terms[light[b]].expression)
+
+    whole = np.nonzero(right.all(axis=1))[0]
+    if len(whole):
+        return built(int(whole[np.argmin(weight[whole])]))
+    chosen = _telling(right, weight, 3 * PARTS)
+    chosen = chosen[np.argsort(weight[chosen], kind="stable")]
     wrong = (~right[chosen]).astype(np.float32)
-    pairs = [
-        (weights[chosen[a]] + weights[chosen[b]], a, b) for a, b in zip(*np.nonzero(wrong @ wrong.T == 0), strict=True)
-    ]
+    first, second = np.nonzero(wrong @ wrong.T == 0)
+    lightest = np.argsort(weight[chosen[first]] + weight[chosen[second]], kind="stable")[:PAIRS]
     masks = points.conditions.masks.astype(np.float32)
-    for _, a, b in sorted(pairs)[:PAIRS]:
+    for a, b in zip(first[lightest], second[lightest], strict=True):
         fits = np.nonzero((masks @ wrong[a] == 0) & ((1 - masks) @ wrong[b] == 0))[0]
         if len(fits):
-            return select(points.conditions.expression(int(fits[0])), builds[chosen[a]](), builds[chosen[b]]())
+            return select(points.conditions.expression(int(fits[0])), built(int(chosen[a])), built(int(chosen[b])))
     return None
 
 
-def _plain(term: IndexTerm) -> Expression:
-    return term.expression
-
-
-def _built(build: Callable[..., Expression], a: IndexTerm, b: IndexTerm) -> Expression:
-    return build(a.expression, b.expression)
-
-
-def _telling(right: Mask, weights: Sequence[int], most: int) -> list[int]:
+def _telling(right: Mask, weights: Column, most: int) -> Column:
     """Return the candidates that are right at the most points, of those right at the same ones the lightest."""
-    lightest: dict[bytes, int] = {}
-    for at in sorted(np.nonzero(right.any(axis=1))[0].tolist(), key=lambda at: weights[at]):
-        lightest.setdefault(right[at].tobytes(), at)
-    return sorted(lightest.values(), key=lambda at: (-int(right[at].sum()), weights[at]))[:most]
+    order = np.argsort(weights, kind="stable")
+    order = order[right[order].any(axis=1)]
+    packed = np.ascontiguousarray(np.packbits(right[order], axis=1))
+    _, first = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True)
+    lightest = order[np.sort(first)]
+    return lightest[np.argsort(-right[lightest].sum(axis=1), kind="stable")][:most]
 
 
 # ---- the questions ---------------------------------------------------------------------------------------------------
