@@ -42,7 +42,8 @@ TEXT = """\
 def ell_spec(values, columns, x):
     return [sum(values[k, i] * gather(x, columns[k, i]) for k in range(3)) for i in range(columns.shape[1])]
 
-@sketch(spec=ell_spec, block=64, grid=2, values=f32[3, 128], columns=i32.below(50)[3, 128], x=f32[50], y=f32.out[128])
+@sketch(spec=ell_spec, block=16, grid=2, warp_size=16, values=f32[3, 32], columns=i32.below(50)[3, 32],
+        x=f32[50], y=f32.out[32])
 def ell(values, columns, x, y):
     i = cuda.grid(1)
     out = accumulator(f32, outer="+", inner="*")
@@ -204,8 +205,8 @@ def test_lengths_follow_the_index_data_only() -> None:
     """What is gathered from keeps its extent, as the range is declared for it."""
     _, sizes = printed("ell")
     assert isinstance(sizes, Tiling) and sizes.spans["x"] == (None,)
-    text = TEXT.replace("out.accumulate(values", "out.accumulate(x[i] * 0 + values").replace("below(50)", "below(128)")
-    (ell, *_) = read_swz(text.replace("x=f32[50]", "x=f32[128]"), "gathers.swz", Parameters())
+    text = TEXT.replace("out.accumulate(values", "out.accumulate(x[i] * 0 + values").replace("below(50)", "below(32)")
+    (ell, *_) = read_swz(text.replace("x=f32[50]", "x=f32[32]"), "gathers.swz", Parameters())
     fixed = sizes_of(solve(ell).best.program, ell)
     assert "x grows along x, and data whose range is declared chooses its elements" in str(fixed)
 
