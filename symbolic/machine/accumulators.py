@@ -7,7 +7,7 @@ else item by item, as any value that is put together (`symbolic.algebra.tally`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from math import prod
 
@@ -210,7 +210,15 @@ class Reduced(Data):
 
     @cached_property
     def combines(self) -> bool:
-        return any(combines(operand) for entry in self.entries for operand in entry.operands)
+        operands = [operand for entry in self.entries for operand in entry.operands if isinstance(operand, Data)]
+        return any(map(combines, operands)) or (len(self.entries) > 1 and _hold_reductions(operands))
+
+    def _is_by_items(self, t: int) -> bool:
+        """A reduction joined with another one that holes move is asked item by item, unless each may be little."""
+        if super()._is_by_items(t):
+            return True
+        parts = self.sources(t)
+        return len(parts) > 1 and any(possible(value, u) is None for value, u in parts)
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(o, t) for entry in self.entries if True in reach(entry.mask, t) for o in entry.operands]
@@ -244,3 +252,18 @@ class Reduced(Data):
 
     def _is_natural(self, terms: Terms, t: int) -> bool:
         return super()._is_natural(terms, t) and (self.init is None or is_natural(terms, self.init))
+
+
+def _hold_reductions(values: Iterable[Data]) -> bool:
+    """Say whether one of some values may be a reduction, as it stands, moved, or as a part."""
+    waiting = list(values)
+    seen = set(map(id, waiting))
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Reduced):
+            return True
+        for part, _ in value.sources(0):
+            if isinstance(part, Data) and id(part) not in seen:
+                seen.add(id(part))
+                waiting.append(part)
+    return False
