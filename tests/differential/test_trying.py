@@ -15,6 +15,7 @@ from swizzle.search.trying import Exhaustion, TooMany
 from swizzle.solution.solution import Limits
 from symbolic.values import mapped
 from tests.differential.random_sketches import what_runs
+from tests.differential.test_cancelling import compare
 from tests.differential.test_partial_sums import ARGUMENTS, body, spec_of
 from tests.differential.test_search_against_brute_force import functions
 from tests.sketches import kernel
@@ -98,3 +99,39 @@ def test_a_butterfly_of_differences(condition: str, spec: str, space: str, solve
     if space == "4":
         assert [str(h.formula) for h in found.best.holes] == ["i ^ m", "(i % (2 * m)) < m"]
         assert "left_open" not in found.certificate  # of eight lanes, Space 3 is tried out as well
+
+
+ROUNDS = """
+i = cuda.laneid
+v = x[i]
+for m in (1, 2):
+    o = cuda.shfl_sync(cuda.FULL_MASK, v, ?sw_xform(i, 4, m))
+    a = accumulator(i32, outer="{op}")
+    a.accumulate(v)
+    a.accumulate(o, when=?sw_cond(i, m))
+    v = a.value
+y[i] = v
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("few", [1, 1_500])
+@pytest.mark.parametrize("op", ["+", "max", "^"])
+def test_accumulators_of_accumulators(op: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan whose steps are accumulators: existence, number and least cost as brute force finds them."""
+    monkeypatch.setattr(mapped, "FEW", few)
+    text, rng = ROUNDS.format(op=op), Random(7)
+    specs = {spec_of(text, rng) for _ in range(3)} - {None}
+    assert specs
+    for spec in specs:
+        compare(text, str(spec), "1")
+
+
+def test_a_scan_of_accumulators_at_a_warp() -> None:
+    """Every step sums what the steps before it summed, moved by a hole, under a condition that is one."""
+    text = ROUNDS.replace("(1, 2)", "(1, 2, 4, 8, 16)").replace("(i, 4, m)", "(i, 32, m)").format(op="+")
+    spec = "[sum(x[j] for j in range(i + 1)) for i in range(32)]"
+    sketch = kernel(text, spec=spec, arguments="x=i32[32], y=i32.out[32]", block=32, warp_size=32)
+    found = solve(sketch)
+    assert [str(h.formula) for h in found.best.holes] == ["(i - m) % 32", "i >= m"]
+    assert found.optimal
