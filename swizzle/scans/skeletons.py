@@ -11,7 +11,7 @@ from swizzle.scans.network import IDLE, Network
 from swizzle.scans.points import Skeleton
 from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch
 
-BASES: Final = (2, 3, 5)
+BASES: Final = (2, 3)
 LOOPS: Final = 5
 """At most so many."""
 

@@ -198,7 +198,11 @@ def solve(
             return _judged(each, started)
         for algorithm, points in Search(each, example, known).found():
             return _known(name, algorithm, points, started)
-    why = "no conditions and sources were found that make a scan of every size"
+    why = "no conditions and sources were found that make a scan of every size; "
+    if isinstance(given, ScanSketch):
+        why += "its loops may have other distances, or too few steps"
+    else:
+        why += "give an example of a larger size, or write its loops down: @scans.sketch(like=...)"
     return Scan(name, "none", None, None, time.perf_counter() - started, why)
 
 

@@ -132,7 +132,10 @@ def test_placements() -> None:
     assert layouts.count(layouts.row_major((1024,)), scan.accesses(1024, threads=1024)).conflicts == 0
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in ("brent_kung", "sklansky") else [pytest.mark.slow]) for name in FAMILIES],
+)
 def test_threads_without_gaps(name: str) -> None:
     """Thread by thread, the elements are those whose condition holds, each once, in order."""
     for backward in (False, True) if name == "brent_kung" else (False,):

@@ -220,7 +220,9 @@ def test_no_filling() -> None:
                 a[i] = a[i - d] + a[i]
 
     found = late.solve()
-    assert found.status == "none"
+    assert found.status == "none" and "its loops may have other distances" in found.witness
+    serial = scans.solve(like=Network(8, [tuple(i - 1 if i == at else -1 for i in range(8)) for at in range(1, 8)]))
+    assert serial.status == "none" and repr(serial).endswith("write its loops down: @scans.sketch(like=...)")
     with pytest.raises(SwizzleError, match="late has no solution"):
         found.network(8)
 
