@@ -122,10 +122,10 @@ def numbers(
 def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> dict[str, Any]:
     """Return what the specification makes of some NumPy arrays, by the outputs' names.
 
-    It computes with integers of 8 and 16 bits as with numbers of 64.
+    It computes with integers of 8 and 16 bits as with numbers of 32 (i32).
     """
     narrow = (np.int8, np.uint8, np.int16, np.uint16)
-    arrays = [array.astype(np.int64) if array.dtype.type in narrow else array for array in arrays]
+    arrays = [array.astype(np.int32) if array.dtype.type in narrow else array for array in arrays]
     if any(array.dtype.kind == "u" for array in arrays):
         said = _call_wrapping(program, spec, arrays)
     else:

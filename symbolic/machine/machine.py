@@ -303,16 +303,14 @@ class Machine:
         )
 
     def _said(self, node: Store) -> Expr:
-        """Return what a store says in terms: an output of 8 or 16 bits holds as much of a number, whoever cuts it off.
+        """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32, whoever cuts it off.
 
-        The specification says the number, too, so a last conversion is no difference. Outputs are never read.
+        The specification computes with such numbers and says no conversion. Outputs are never read.
         """
         value = node.value
         if not (isinstance(value, Cast) and value.dtype.is_narrow and hasattr(self.algebra, "terms")):
             return value
-        source = value.operand.dtype
-        whole = source.is_data and not source.is_float and not source.is_narrow
-        return value.operand if whole and node.array in self.outputs else value
+        return value.operand if value.operand.dtype is DType.I32 and node.array in self.outputs else value
 
     # -- accumulators ---------------------------------------------------------------------------------------
 

@@ -252,8 +252,8 @@ class Forward:
     def _store(self, array: str, indices: tuple[Expr, ...], value: Expr, mask: Lazy) -> None:
         outputs = [p.name for p in self.program.parameters if p.role == "out"]
         if array in outputs and isinstance(value, ir.Cast) and value.dtype.is_narrow and self.values.whole:
-            inner = value.operand.dtype  # an output is what the specification says, as far as it has room for it
-            value = value.operand if inner.is_data and not (inner.is_float or inner.is_narrow) else value
+            # an output is what the specification says, as far as it has room for it
+            value = value.operand if value.operand.dtype is DType.I32 else value
         memory, new = self.memories[array], self._value(value, mask)
         address = self._address(memory, indices, mask)
         memory.writes.append(_Write(mask, address, new))

@@ -58,7 +58,19 @@ def clamped(x, z, f, y, g, h, p):
     tile[i] = z[i]
     cuda.syncthreads()
     h[i] = tile[31 - i]
-    p[i] = u16(u32(x[i]) * u32(x[i]))
+    p[i] = u16(i32(x[i]) * i32(x[i]))
+
+@spec
+def overflowing_spec(x):
+    return [minimum(maximum(sum(x[(i + k) % 32] * x[(i + k) % 32] for k in range(3)), 0), 255) for i in range(32)]
+
+@sketch(spec=overflowing_spec, block=32, x=i16[32], y=u8.out[32])
+def overflowing(x, y):
+    i = cuda.laneid
+    a = i32(x[?sw_xform(i, 32)])
+    b = i32(x[(i + 1) % 32])
+    c = i32(x[(i + 2) % 32])
+    y[i] = u8(min(max(a * a + b * b + c * c, 0), 255))
 """
 
 
@@ -94,7 +106,7 @@ def test_what_is_cut_off_before_the_end_is_another_number() -> None:
 
 
 def test_a_specification_computes_with_numbers() -> None:
-    """They do not wrap at 8 bits; an output keeps the low bits."""
+    """They are numbers of 32 bits; an output keeps the low bits."""
     given = {"x": np.full(32, 200, "u1"), "z": np.full(32, -300, "i2"), "f": np.full(32, 2, "f4")}
     found = numbers(SKETCHES["clamped"].program, SKETCHES["clamped"].spec, given)
     assert (found["y"] == 0).all() and (found["g"] == 400).all() and (found["p"] == 40000).all()
@@ -150,6 +162,7 @@ def test_the_ptx_is_the_specification(name: str) -> None:
             ("const unsigned char", "const signed char"),
             (r"tile\[31 - i\]", "tile[30 ^ i]"),
         ],
+        "overflowing": [("255", "254"), ("const short", "const unsigned short")],
     }
     for old, new in changes[name]:
         assert verdict(old, new) != "equal", (old, new)
