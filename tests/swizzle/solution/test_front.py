@@ -24,7 +24,7 @@ def transposed(x):
 
 @cuda.jit(device=True)
 def cell(r, c):
-    return sw_index(c, 4, r, families="rotate")
+    return {cell}
 
 @sketch(spec=transposed, block=4, warp_size=4, x=f32[4, 4], y=f32.out[4, 4])
 def transpose(x, y):
@@ -39,8 +39,11 @@ def transpose(x, y):
 COSTS = ("conflicts", "bytes", "terms")
 
 
-def sketch_in(folder: Path, pad: str, pitch: str) -> Any:
-    (folder / "tile.py").write_text(TILE.format(pad=pad, pitch=pitch))
+HOLE = 'sw_index(c, 4, r, families="rotate")'
+
+
+def sketch_in(folder: Path, pad: str, pitch: str, cell: str = HOLE) -> Any:
+    (folder / "tile.py").write_text(TILE.format(pad=pad, pitch=pitch, cell=cell))
     (found,) = load(folder / "tile.py")
     return found
 
@@ -71,9 +74,9 @@ def test_it_is_what_none_of_all_solutions_beats(tmp_path: Path) -> None:
 
 def test_pads_are_compared_too(tmp_path: Path) -> None:
     """Bytes against conflicts and terms: the front of the fronts of all extents, each solution with its extent."""
-    fixed = [sketch_in(tmp_path, f"PITCH = {pitch}", "PITCH") for pitch in range(32, 35)]
+    fixed = [sketch_in(tmp_path, f"PITCH = {pitch}", "PITCH", "c") for pitch in range(32, 35)]
     every = [each for posed in fixed for each in costs_in(solve(posed, Limits(pareto=True, cost=COSTS)).solutions)]
-    found = solve(sketch_in(tmp_path, "PITCH = sw_pad(32, 2)", "PITCH"), Limits(pareto=True, cost=COSTS))
+    found = solve(sketch_in(tmp_path, "PITCH = sw_pad(32, 2)", "PITCH", "c"), Limits(pareto=True, cost=COSTS))
     assert set(costs_in(found.solutions)) == undominated(every) and len(found.solutions) > 1
     out, err = io.StringIO(), io.StringIO()
     arguments = ["solve", str(tmp_path / "tile.py"), "--cost", ",".join(COSTS), "--pareto", "-q"]
