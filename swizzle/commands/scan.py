@@ -30,7 +30,8 @@ from swizzle.operators import found_of
 from swizzle.solution.version import __version__
 from swizzle.solution.words import count
 
-_VERDICTS: Final = {"equal": DONE, "different": NO, "unknown": UNDECIDED}
+SHOWN: Final = 300
+"""Letters of a finding that are shown."""
 
 
 class ScanArguments(Struct, frozen=True):
@@ -66,7 +67,7 @@ def _scanned(given: Any, arguments: ScanArguments, out: TextIO) -> int:
         return STATUSES[found.status]
     made = device_scan(found)
     validations = _validated(made) if arguments.emitted else {}
-    status = max((_VERDICTS[each.verdict] for each in validations.values()), default=DONE)
+    status = max(map(_status, validations.values()), default=DONE)
     if arguments.emitted and not validations:
         status = UNDECIDED
     details = _as_json(made, validations, arguments.emitted, time.perf_counter() - started)
@@ -106,6 +107,11 @@ def _validated(made: DeviceScan) -> dict[str, Validation]:
     return {each.name: _validation(each, _source(made, each)) for each in made.distinct}
 
 
+def _status(validation: Validation) -> int:
+    """Other terms are not other numbers yet; what is undefined, or a wrong function, is."""
+    return DONE if validation.verdict == "equal" else NO if validation.broken else UNDECIDED
+
+
 def _source(made: DeviceScan, checked: Checked) -> CudaSource:
     level, kind = next(key for key, each in made.kernels.items() if each is checked)
     return source_of(made, level, kind)
@@ -130,13 +136,13 @@ def _as_json(made: DeviceScan, validations: Mapping[str, Validation], emitted: b
             says["ptx"] = {
                 "status": validation.verdict,
                 "every_length": validation.everywhere,
-                "findings": list(validation.findings),
+                "findings": [each[:SHOWN] for each in validation.findings],
             }
         kernels.append(says)
-    failed = emitted and any(each.verdict != "equal" for each in validations.values())
+    worst = max(map(_status, validations.values()), default=UNDECIDED if emitted else DONE)
     return {
         "scan": made.name,
-        "status": "refuted" if failed else "unknown" if emitted and not validations else "proved",
+        "status": {DONE: "proved", NO: "refuted", UNDECIDED: "unknown"}[worst],
         "operator": as_json(made.found),
         "arrays": {name: dtype.value for name, dtype in (*made.levels[0].given.items(), *made.levels[0].made.items())},
         "kernels": kernels,
@@ -170,4 +176,4 @@ def _told(validation: Validation) -> str:
     if validation.verdict == "equal":
         where = ", every block of every length" if validation.everywhere else ""
         return f"PTX equal to its specification{where}"
-    return f"PTX {validation.verdict}: {'; '.join(validation.findings)}"
+    return f"PTX {validation.verdict}: {'; '.join(each[:SHOWN] for each in validation.findings)}"

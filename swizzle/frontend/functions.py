@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
-from swizzle.language.words import WordsFunction
+from swizzle.language.words import FixedWord, WordsFunction
 from symbolic.algebra.functions import External, FunctionRow, where
 from symbolic.errors import Place
 from symbolic.ir.program import Apply, Const, DType, Expr
@@ -61,10 +61,16 @@ def read_words(
         operators.coerce(reader.value(node), dtype, f"{name} of `{function.name}`")
         for node, dtype, name in zip(nodes, function.given, function.operands, strict=True)
     )
-    return tuple(
-        words[each] if isinstance(each, int) else Apply(each.name, words, each.result, place)
-        for each in function.values
-    )
+    found: list[Value] = []
+    for each in function.values:
+        match each:
+            case int():
+                found.append(words[each])
+            case FixedWord():
+                found.append(Const(each.value, each.result, place))
+            case _:
+                found.append(Apply(each.name, words, each.result, place))
+    return tuple(found)
 
 
 def read_where(reader: ExpressionReader, nodes: Sequence[ast.expr], place: Place) -> Value:

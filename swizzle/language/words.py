@@ -19,13 +19,20 @@ from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType
 
 
+class FixedWord(Struct, frozen=True):
+    """A word that is the same number whatever the arguments are."""
+
+    value: int | float
+    result: DType
+
+
 class WordsFunction(Struct, frozen=True, eq=False):
-    """A function from words to words. Each of its values is a row, or the number of the argument that it is."""
+    """A function from words to words. Each value is a row, a number, or the place of the argument that it is."""
 
     name: str
     operands: tuple[str, ...]
     given: tuple[DType, ...]
-    values: tuple[WordFunction | int, ...]
+    values: tuple[WordFunction | FixedWord | int, ...]
 
     @property
     def types(self) -> tuple[DType, ...]:
@@ -39,8 +46,14 @@ class WordsFunction(Struct, frozen=True, eq=False):
                 f"{self.name} with {len(words)} argument{'s' * (len(words) != 1)}",
                 expected=f"{self.name}({', '.join(self.operands)})",
             )
-        found = tuple(words[each] if isinstance(each, int) else applied(each, list(words)) for each in self.values)
+        found = tuple(self._value(each, words) for each in self.values)
         return found[0] if len(found) == 1 else found
+
+    @staticmethod
+    def _value(each: WordFunction | FixedWord | int, words: Sequence[Any]) -> Any:
+        if isinstance(each, FixedWord):
+            return each.value
+        return words[each] if isinstance(each, int) else applied(each, list(words))
 
 
 class ScanOperator(Struct, frozen=True, eq=False):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cuda_out.c.identifiers import c_name, c_names
-from swizzle.language.words import ScanOperator, WordsFunction
+from swizzle.language.words import FixedWord, ScanOperator, WordsFunction
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import Printer, check_printable, whole_infinities
 from swizzle.operators.loop import BOOL
@@ -58,11 +58,14 @@ def _function(
 ) -> WordsFunction:  # fmt: skip
     spelled = c_names([_flat(each) for each in given])
     names = {each: spelled[_flat(each)] for each in given}
-    rows: list[WordFunction | int] = []
+    rows: list[WordFunction | FixedWord | int] = []
     for place, (word, dtype) in enumerate(made.items()):
         value = values[word]
         if law is None and value.operator == "name" and given[value.value] is dtype:
             rows.append(list(given).index(value.value))
+            continue
+        if law is None and value.constant:
+            rows.append(FixedWord(on_arrays(value, dtype, {}, {}).item(), as_data(dtype)))
             continue
         symbol = f"{name}.{part}" if len(made) == 1 else f"{name}.{part}.{word}"
         body = _body(value, dtype, given, names, infinite or {})

@@ -33,12 +33,14 @@ from swizzle.frontend.resolve import Launch
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.element_types import ArrayType
 from swizzle.language.surface import ELEMENT_TYPES
+from swizzle.language.words import FixedWord
 from swizzle.operators import operator_of, segmented
 from swizzle.operators.rows import scan_operator_of
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Terms
+from symbolic.algebra.word_functions import WordFunction
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import FunctionName
 from tests.swizzle.operators import loops
@@ -97,7 +99,7 @@ def combining() -> tuple[Terms, Callable[..., tuple[int, ...]]]:
     terms, combine = Terms(), scan_operator_of(operator_of(affine.loop).with_identity).combine
 
     def combined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(terms.apply(row.name, (*a, *b)) for row in combine.values if not isinstance(row, int))
+        return tuple(terms.apply(row.name, (*a, *b)) for row in combine.values if isinstance(row, WordFunction))
 
     return terms, combined
 
@@ -417,8 +419,17 @@ def test_a_scan_is_called_with_arrays_of_one_length() -> None:
     assert error.value.found == "the array for v holds float32"
 
 
+def test_words_that_no_element_changes_are_numbers() -> None:
+    """A compiler sees through a function that is always 1, so there is none: not in kernels, nor in specifications."""
+    lift = scan_operator_of(operator_of(loops.average.loop).with_identity).lift
+    assert [each for each in lift.values if isinstance(each, FixedWord)] == [FixedWord(1, lift.types[0])] or (
+        FixedWord(1, lift.types[1]) in lift.values
+    )
+    assert sorted(lift(5)) == [1, 5]
+
+
 def test_operators_on_words_know_their_names() -> None:
     """Two operators of one name are two: the words of one are no words of the other."""
     one, other = (scan_operator_of(operator_of(affine.loop).with_identity).combine.values[0] for _ in range(2))
-    assert not isinstance(one, int) and not isinstance(other, int)
+    assert isinstance(one, WordFunction) and isinstance(other, WordFunction)
     assert isinstance(one.name, FunctionName) and one.name == one.name and one.name != other.name
