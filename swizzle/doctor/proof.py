@@ -112,18 +112,17 @@ def _outputs_differ(before: Ran, after: Ran) -> str:
         cells = cells[(terms != others) | (old.bits[cells] != new.bits[cells])]
         if not len(cells):
             continue
-        floats = is_float(notes.normal.kinds[name])
-        cells = cells[:1] if floats else cells
+        if is_float(notes.normal.kinds[name]):  # to write both out may take long, and says no more
+            return f"{name}[{cells[0]}] is not computed as it was"
         (bits, terms), (other_bits, others) = (
             notes.written_out(each.bits[cells], each.terms[cells]) for each in (old, new)
         )
         unequal = np.flatnonzero((bits != other_bits) | (terms != others))
-        if len(unequal) or floats:
-            at = int(unequal[0]) if len(unequal) else 0
-            shown = [
+        if len(unequal):
+            at = int(unequal[0])
+            was, is_now = (
                 notes.normal.terms.show(int(some[at]))[:120] if some[at] > 0 else str(numbers[at])
                 for numbers, some in ((bits, terms), (other_bits, others))
-            ]
-            how = f"is {shown[1]}, and was {shown[0]}" if len(unequal) else "is computed in another order"
-            return f"{name}[{cells[at]}] {how}"
+            )
+            return f"{name}[{cells[at]}] is {is_now}, and was {was}"
     return ""
