@@ -27,7 +27,8 @@ def main() -> None:
     parser.add_argument("--mutants", action="store_true", help="try all mutants of all mends: minutes")
     arguments = parser.parse_args()
     print(f"{'kernel':12} {'turns':>7} {'mended':>7} {'process':>8} {'alone':>7}")
-    for path in sorted(KERNELS.glob("*.cu")):
+    files = sorted(set(KERNELS.glob("*.cu")) - {KERNELS / "several.cu"})
+    for path in files:
         begun = children()
         subprocess.run([sys.executable, "-m", "swizzle", "doctor", str(path)], check=True, capture_output=True)
         whole = children() - begun
@@ -36,7 +37,7 @@ def main() -> None:
         alone = time.process_time() + children() - begun
         turns, left = (sum(getattr(each, part) for each in found.arrays) for part in ("passes", "mended_passes"))
         print(f"{path.stem:12} {turns:7} {left:7} {whole:6.2f} s {alone:5.2f} s")
-    for path in sorted(KERNELS.glob("*.cu")) if arguments.mutants else ():
+    for path in files if arguments.mutants else ():
         patient = Patient(path.read_text())
         outcomes = [
             bool(patient.refused(each, mend, mutant.text))
