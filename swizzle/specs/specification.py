@@ -10,11 +10,11 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.specs.wrapping import unwrapped, wrapping_array
-from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.numbers import NUMPY_DTYPES, is_exact
 from symbolic.algebra.terms import Datum, Term, Terms, symbolic_input
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
-from symbolic.ir.program import OperatorName, Parameter, Program
+from symbolic.ir.program import DType, OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
 from symbolic.user_places import user_place
 
@@ -122,15 +122,32 @@ def numbers(
 def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> dict[str, Any]:
     """Return what the specification makes of some NumPy arrays, by the outputs' names.
 
-    It computes with integers of 8 and 16 bits as with numbers of 32 (i32).
+    Terms do not know how wide a sum of elements is. So each output is computed in its own type, from integers that it
+    holds all of, and in `i32` from other ones of 8 and 16 bits.
     """
-    narrow = (np.int8, np.uint8, np.int16, np.uint16)
-    arrays = [array.astype(np.int32) if array.dtype.type in narrow else array for array in arrays]
-    if any(array.dtype.kind == "u" for array in arrays):
-        said = _call_wrapping(program, spec, arrays)
-    else:
-        said = _call(program, spec, [array if array.ndim else array[()] for array in arrays])
-    return _by_name(program, said, _place(program, spec))
+    said: dict[tuple[str, ...], dict[str, Any]] = {}
+    found: dict[str, Any] = {}
+    for parameter in outputs(program):
+        wide = [_widened(array, parameter.dtype) for array in arrays]
+        types = tuple(array.dtype.str for array in wide)
+        if types not in said:
+            if any(array.dtype.kind == "u" for array in wide):
+                values = _call_wrapping(program, spec, wide)
+            else:
+                values = _call(program, spec, [array if array.ndim else array[()] for array in wide])
+            said[types] = _by_name(program, values, _place(program, spec))
+        found[parameter.name] = said[types][parameter.name]
+    return found
+
+
+def _widened(array: npt.NDArray[Any], target: DType) -> npt.NDArray[Any]:
+    """Return integers as those of the type that an output of another type is computed in; other arrays as they are."""
+    if array.dtype.kind not in "iu":
+        return array
+    source = DType(f"{array.dtype.kind}{8 * array.dtype.itemsize}")
+    if is_exact(source, target):
+        return array.astype(np.int64 if target.is_float else NUMPY_DTYPES[target])
+    return array.astype(np.int32) if array.dtype.itemsize < 4 else array
 
 
 def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArray[Any]:

@@ -141,6 +141,11 @@ _EXACT = {
 }  # fmt: skip
 
 
+def is_exact(source: DType, target: DType) -> bool:
+    """Say whether each number of a type is one of another type, too, which is not the same."""
+    return (source, target) in _EXACT
+
+
 def conversion(source: DType, target: DType) -> str | None:
     """Return the operator that a cast of data stands for, or None where it changes nothing.
 

@@ -1,0 +1,43 @@
+"""Outputs that are wider than the inputs: a specification's terms and its numbers agree on where sums wrap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from swizzle.audit.random_check import disagreement
+from swizzle.search.metasketch import solve
+from swizzle.solution.solution import Limits
+from swizzle.specs.specification import numbers
+from tests.sketches import kernel
+
+PAIRS = [("i32", "i64"), ("u32", "u64"), ("u32", "i64"), ("i32", "f64"), ("i16", "i64"), ("u16", "u32")]
+SPEC = "[x[i] * x[i] - x[(i + 1) % 8] for i in range(8)]"
+WIDE = "t = cuda.laneid\ny[t] = {to}(x[?sw_xform(t, 8)]) * {to}(x[t]) - {to}(x[(t + 1) % 8])"
+
+
+@pytest.mark.parametrize(("source", "to"), PAIRS)
+def test_a_kernel_that_widens_before_it_computes_is_right(source: str, to: str) -> None:
+    """In terms and, as `--certify` runs them, on random numbers of all magnitudes."""
+    sketch = kernel(WIDE.format(to=to), spec=SPEC, arguments=f"x={source}[8], y={to}.out[8]", warp_size=8)
+    result = solve(sketch, Limits(certify=True))
+    assert (result.status, result.certificate["tried"]["verdict"]) == ("sat", "confirmed on random numbers")
+    assert disagreement(result.best.program, sketch.spec) == ""
+
+
+@pytest.mark.parametrize(("source", "to"), [("i32", "i64"), ("u32", "u64"), ("u32", "i64")])
+def test_a_kernel_that_widens_what_has_wrapped_is_not(source: str, to: str) -> None:
+    body = f"t = cuda.laneid\ny[t] = {to}(x[?sw_xform(t, 8)] * x[t] - x[(t + 1) % 8])"
+    sketch = kernel(body, spec=SPEC, arguments=f"x={source}[8], y={to}.out[8]", warp_size=8)
+    assert solve(sketch).status == "unsat"
+
+
+def test_each_output_is_computed_in_its_own_type() -> None:
+    """Of two outputs, the narrow one keeps the low bits of its own sums, and the wide one does not wrap."""
+    arrays = "x=i32[8], y=i32.out[8], z=i64.out[8]"
+    sketch = kernel("y[0] = x[0]\nz[0] = i64(x[0])", spec=f"({SPEC}, {SPEC})", arguments=arrays, warp_size=8)
+    x = np.array([2**31 - 1, -(2**31), 46341, 7, -1, 0, 65536, 3], np.int32)
+    found = numbers(sketch.program, sketch.spec, {"x": x})
+    exact = [int(a) * int(a) - int(b) for a, b in zip(x, np.roll(x, -1), strict=True)]
+    assert found["z"].tolist() == exact
+    assert found["y"].tolist() == [(value + 2**31) % 2**32 - 2**31 for value in exact]
