@@ -164,6 +164,7 @@ def test_the_places_to_change_are_there() -> None:
     assert [path for path in named if not (DOCS.parent / path).exists()] == []
 
 
+@pytest.mark.slow
 def test_from_a_loop_to_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each session prints what the page says, but for times, witnesses, and what `...` leaves out."""
     monkeypatch.chdir(tmp_path)

@@ -190,6 +190,7 @@ def test_a_scan_is_the_serial_loop_at_every_length(name: str) -> None:
         assert found.tolist() == wanted, n
 
 
+@pytest.mark.slow
 def test_an_operator_is_scanned_itself() -> None:
     """Of an operator's own values, elements and results are words, so that four kernels are enough."""
     scan = device_scan(left)
@@ -240,6 +241,7 @@ def test_random_operators_are_scanned(name: str) -> None:
 # ---- the printed texts -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not available_tools(), reason="needs a CUDA compiler")
 def test_printed_kernels_are_validated_and_mutants_refused() -> None:
     """The PTX of a kernel is equal for every length; that of a changed text is not, nor that of a changed function."""

@@ -134,7 +134,7 @@ def test_placements() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name in ("brent_kung", "sklansky") else [pytest.mark.slow]) for name in FAMILIES],
+    [pytest.param(name, marks=[] if name == "sklansky" else [pytest.mark.slow]) for name in FAMILIES],
 )
 def test_threads_without_gaps(name: str) -> None:
     """Thread by thread, the elements are those whose condition holds, each once, in order."""

@@ -18,10 +18,11 @@ from swizzle.scans.network import IDLE
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import LARGEST, prove
 from symbolic.expressions.expression import Expression, add, constant, less, select
+from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import FAMILIES, brent_kung, is_scan, kogge_stone, odd_places, sklansky, solved
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", slow_unless(FAMILIES, ("kogge_stone", "brent_kung").__contains__))
 def test_one_example_gives_every_size(name: str) -> None:
     """From N = 16 forward and backward: proved for all N up to 2^30, and the literature's network at every size."""
     family = FAMILIES[name]
@@ -49,6 +50,7 @@ def test_other_examples(example: Network) -> None:
     assert is_scan(found.network(128), False)
 
 
+@pytest.mark.slow
 def test_base_three() -> None:
     """The paper's bk3: two steps a round going up, one going down; run at every size, as it has no closed form."""
     for backward in (False, True):
@@ -210,6 +212,7 @@ def test_scans_that_are_written_out() -> None:
     assert found.witness == "at N = 2, d = 1: element 0 takes element -1, although it has everything already"
 
 
+@pytest.mark.slow
 def test_no_filling() -> None:
     """A loop over distances from 2 on is no scan, whatever its expressions."""
 
