@@ -168,10 +168,10 @@ def _mend_as_json(array: ArrayFindings, mend: Mend) -> dict[str, Any]:
         "array": array.name,
         "kind": mend.kind,
         "formula": mend.layout.formula,
-        "passes": array.proved.get(mend.kind, mend.passes),
+        "passes": array.turns_of(mend),
         "bytes": mend.bytes,
         "operations": mend.operations,
-        "proved": {"same": mend.kind in array.proved, "least": mend.least},
+        "proved": {"same": mend.kind in array.proved, "least": array.is_fewest(mend)},
         "chosen": mend is array.chosen,
     }
 
@@ -218,7 +218,9 @@ def _verdict(found: Diagnosis) -> str:
             return ("no bank conflicts" if found.arrays else "no shared memory") + why
         case "mended":
             after = sum(each.mended_passes for each in found.arrays)
-            fewest = all(each.chosen.least if each.chosen else each.passes == each.least for each in found.arrays)
+            fewest = all(
+                each.is_fewest(each.chosen) if each.chosen else each.passes == each.least for each in found.arrays
+            )
             best = "and no layout takes fewer" if fewest else f"at least {least} are needed"
             return f"bank conflicts: {now} turns become {after}, {best}"
         case "none":
@@ -247,9 +249,10 @@ def _sectors(access: LineAccess) -> str:
 def _mend(array: ArrayFindings, mend: Mend) -> str:
     fewest = "the fewest of any layout" if mend.least else f"at least {array.least} are needed"
     more = f"{plural(mend.bytes, 'byte')} more" if mend.bytes >= 0 else f"{plural(-mend.bytes, 'byte')} less"
-    state = "proved" if mend.kind in array.proved else "not tried" if array.chosen else "not proved"
-    if (again := array.proved.get(mend.kind, 0) - mend.passes) > 0:
-        state += f"; {plural(again, 'turn')} more for what the compiler loads once more"
+    tried = mend.kind in array.refused or array.chosen is None
+    state = "proved" if mend.kind in array.proved else "not proved" if tried else "not tried"
+    if (again := array.turns_of(mend) - mend.passes) > 0:
+        state += f"; {plural(again, 'turn')} more for what the compiler loads once more, or no longer as a vector"
     what = f"{mend.kind:7}{mend.layout.formula}: {plural(mend.passes, 'turn')}, {fewest}"
     table = ", in a table that lanes wait for" if mend.layout.table_bytes else ""
     return f"{what}; {more}{table}, {plural(mend.operations, 'operation')}; {state}"

@@ -32,8 +32,9 @@ class ArrayFindings(Struct):
     """What was found out about one shared array: `name` is the program's, `region` that of PTX.
 
     `passes` is what its accesses take together, `least` what they take in any layout. `why` says why it was not mended,
-    where it has conflicts; `open` that this is no proof. Of the mends, those in `proved` were tried as a patch; it says
-    how many turns the patched kernel takes, which may load once more what was loaded before.
+    where it has conflicts; `open` that this is no proof. Of the mends, those in `proved` and in `refused` were tried as
+    a patch; `proved` says how many turns the patched kernel takes: more than the layout's, where the compiler loads
+    once more what was loaded before, or no longer joins loads to a vector.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ArrayFindings(Struct):
     least: int
     mends: list[Mend] = field(default_factory=list)
     proved: dict[Family, int] = field(default_factory=dict)
+    refused: set[Family] = field(default_factory=set)
     chosen: Mend | None = None
     why: str = ""
     open: bool = False
@@ -52,7 +54,19 @@ class ArrayFindings(Struct):
     @property
     def mended_passes(self) -> int:
         """The turns that are left."""
-        return self.proved[self.chosen.kind] if self.chosen is not None else self.passes
+        return self.turns_of(self.chosen) if self.chosen is not None else self.passes
+
+    def turns_of(self, mend: Mend) -> int:
+        """Return what the array takes with a mend: as its patch was compiled, or, if it was not tried, as counted."""
+        return self.proved.get(mend.kind, mend.passes)
+
+    def is_fewest(self, mend: Mend) -> bool:
+        """Say whether no layout takes fewer turns than the patch of a mend."""
+        return mend.least and self.turns_of(mend) == mend.passes
+
+    def preference(self, mend: Mend) -> tuple[bool, int, int, int]:
+        """What mends that were proved are chosen by: a table comes last."""
+        return mend.kind == "table", self.turns_of(mend), mend.bytes, mend.operations
 
 
 class Diagnosis(Struct):
@@ -220,18 +234,23 @@ class Doctor:
         all_of_them = sum(len(each.threads) for each in ran.seen) <= SHORT and not self.text.is_slow_to_compile
         texts: dict[str, str] = {}
         for each in wrong:
+            patches: dict[Family, str] = {}
             for mend in each.mends:
-                if each.chosen is not None and not all_of_them:
+                good = each.chosen is not None and each.turns_of(each.chosen) == each.chosen.passes
+                if good and not all_of_them:
                     break
                 why, new, turns = self._refused(ran, {each.region: (each, mend)})
                 if not why and turns[each.region] >= each.passes:
                     why = f"the compiler makes {turns[each.region]} turns of it"
                 if not why:
                     each.proved[mend.kind] = turns[each.region]
-                    texts.setdefault(each.region, new)
-                    each.chosen = each.chosen or mend
+                    patches[mend.kind] = new
+                    each.chosen = min((each.chosen or mend, mend), key=each.preference)
                 else:
+                    each.refused.add(mend.kind)
                     each.why = each.why or why
+            if each.chosen is not None:
+                texts[each.region] = patches[each.chosen.kind]
             each.open = each.chosen is None
             each.why = "" if each.chosen else each.why
         mended = {each.region: (each, each.chosen) for each in wrong if each.chosen is not None}

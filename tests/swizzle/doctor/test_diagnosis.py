@@ -99,6 +99,26 @@ def test_mends_are_ordered_and_all_proved_where_that_is_quick() -> None:
     assert len(tile.proved) == 4
 
 
+JOINED = """// swizzle doctor: --launch 1,32 --args u8[1024],u8.out[1024]
+__global__ void k(const uchar4* x, unsigned char* y) {
+  __shared__ __align__(4) unsigned char s[32][32];
+  for (int i = threadIdx.x; i < 256; i += 32) *(uchar4*)&s[i / 8][i % 8 * 4] = x[i];
+  __syncthreads();
+  for (int i = 0; i < 32; i++) y[i * 32 + threadIdx.x] = s[threadIdx.x][i];
+}
+"""
+"""The compiler joins the loads of bytes to vectors, also under a pad, but not under an xor."""
+
+
+def test_the_mend_that_is_chosen_takes_the_fewest_turns_as_it_was_compiled() -> None:
+    """The xor has as few turns on paper, and would be chosen for that; only the pad is said to have the fewest."""
+    (array,) = diagnosed(JOINED).arrays
+    turns = {mend.kind: array.turns_of(mend) for mend in array.mends}
+    assert array.chosen is not None and array.mended_passes == min(turns.values()) == array.chosen.passes
+    assert turns["xor"] > array.mended_passes and array.is_fewest(array.chosen)
+    assert not any(array.is_fewest(mend) for mend in array.mends if turns[mend.kind] > array.least)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -153,6 +173,7 @@ def test_subscripts_beyond_a_row() -> None:
     text = one_warp(f"{ROWS_IN} __syncwarp(); {COLUMNS_OUT.replace('tile[t][r]', 'tile[0][32 * t + r]')}")
     (tile,) = diagnosed(text).arrays
     assert list(tile.proved) == ["table"] and {"xor", "pad"} < {mend.kind for mend in tile.mends}
+    assert tile.refused == {mend.kind for mend in tile.mends} - {"table"}
 
 
 def test_a_race_is_said_and_nothing_is_patched() -> None:
