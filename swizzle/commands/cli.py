@@ -12,23 +12,30 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from swizzle.commands.completion import (
     SHELLS,
     Shell,
-    complete_define,
-    complete_families,
     complete_kernel,
-    complete_operators,
     complete_target,
     script,
 )
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.commands.help import CACHE, CHECK, DOCTOR, OPERATOR, RUN, SCAN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
+from swizzle.commands.options import (
+    cost_option,
+    families_option,
+    file_kinds,
+    limit_options,
+    operator_kinds,
+    read_families_option,
+    sketch_arguments,
+    trust_option,
+)
 from swizzle.commands.startup import work_begins
 from swizzle.solution.version import __version__
 from templates.holes import SPACES
@@ -38,161 +45,7 @@ if TYPE_CHECKING:
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-EMITTED = ("cub", "cuda", "triton", "numba", "jax")
-"""What an operator is written as; plain CUDA takes the header for CUB, too."""
-MAX_SECONDS = 1_000_000
-"""The longest --timeout: engines count milliseconds in 32 bits."""
-
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-
-
-def _parameters(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
-    values: dict[str, int] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        try:
-            value = int(text, 0)
-        except ValueError:
-            value = None
-        if not equals or not name.isidentifier() or value is None:
-            raise click.BadParameter(f"expected NAME=VALUE with an integer VALUE, not {word!r}")
-        if values.get(name, value) != value:
-            raise click.BadParameter(f"{name} is given twice, as {values[name]} and as {value}")
-        values[name] = value
-    return values
-
-
-def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value <= MAX_SECONDS:
-        raise click.BadParameter(f"expected seconds, more than 0 and at most {MAX_SECONDS}, not {value:g}")
-    return value
-
-
-def _bytes(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    from symbolic.errors import SwizzleError
-    from symbolic.memory import size_of
-
-    try:
-        return size_of(value)
-    except SwizzleError as error:
-        raise click.BadParameter(f"expected a size, such as 4G or 512M, not {value!r}") from error
-
-
-def _kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    from swizzle.emit.emitters import FILE_KINDS
-
-    words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
-    for word in words:
-        if word not in FILE_KINDS:
-            raise click.BadParameter(f"expected some of {', '.join(FILE_KINDS)}, separated by commas, not {word!r}")
-    return words
-
-
-def _operator_kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    words = None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",")))
-    for word in words or ():
-        if word not in EMITTED:
-            raise click.BadParameter(f"expected some of {', '.join(EMITTED)}, separated by commas, not {word!r}")
-    return words
-
-
-def _names(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in value.split(","))
-
-
-def _families(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in value.split(","))) if value else ()
-
-
-def _registered(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Make families known that a saved solution may name."""
-    if value and not context.resilient_parsing:
-        from swizzle.sketches.loading import named_in_files
-        from templates.registry import register
-
-        register(named_in_files(_families(context, option, value), "a family"))
-
-
-def _operators(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Hand the operators in for as long as the command runs."""
-    if value and not context.resilient_parsing:
-        from swizzle.language.operators import handing_in
-        from swizzle.sketches.loading import operators_called
-
-        words = [word.strip() for word in value.split(",")]
-        context.with_resource(handing_in(lambda: operators_called(words)))
-
-
-def _sketch_arguments(command: Any) -> Any:
-    """Add what every command takes: FILE[:SKETCH] and -D."""
-    define = click.option(
-        "-D",
-        "overrides",
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=_parameters,
-        shell_complete=complete_define,
-        help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
-    )
-    operators = click.option(
-        "--operators",
-        metavar="NAMES",
-        expose_value=False,
-        callback=_operators,
-        shell_complete=complete_operators,
-        help="Operators of your own that the sketch names: FILE.py or installed ones, separated by commas.",
-    )
-    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(operators(define(command)))
-
-
-_trust: Final = click.option(
-    "--trust",
-    is_flag=True,
-    help="Run the files that a saved solution names, and an edited text, as they are (docs/what-runs-code.md).",
-)
-
-
-def _limits(command: Any) -> Any:
-    """Add what bounds a command's work."""
-    seconds = click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
-    size = click.option(
-        "--memory",
-        metavar="SIZE",
-        callback=_bytes,
-        help="Stop at so much memory, such as 4G or 512M. Default: three quarters of what is free.",
-    )
-    return seconds(size(command))
-
-
-_cost: Final = click.option(
-    "--cost",
-    metavar="NAMES",
-    default="accumulates",
-    show_default=True,
-    callback=_names,
-    help="The costs to minimize, separated by commas, the most important first: names, or your own, FILE.py:NAME.",
-)
-
-
-_own_families: Final = click.option(
-    "--families",
-    metavar="NAMES",
-    callback=_families,
-    shell_complete=complete_families,
-    help="Families of templates for Space 4, separated by commas: of installed packages, or your own, FILE.py:NAME.",
-)
-_read_families: Final = click.option(
-    "--families",
-    metavar="NAMES",
-    callback=_registered,
-    expose_value=False,
-    shell_complete=complete_families,
-    help="Your own families of templates that a saved solution names, FILE.py:NAME.",
-)
 
 
 @click.group(context_settings=CONTEXT, epilog=START)
@@ -202,7 +55,7 @@ def cli() -> None:
 
 
 @cli.command("solve", epilog=SOLVE, short_help="Fill the holes of a sketch and prove the kernel right.")
-@_sketch_arguments
+@sketch_arguments
 @click.option(
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cu and NAME.json into DIR."
 )
@@ -211,10 +64,10 @@ def cli() -> None:
     type=click.Choice([*SPACES, "all"]),
     help="Search one space, or 'all' to prove the optimum over all. Default: smallest first, up to the first answer.",
 )
-@_cost
+@cost_option
 @click.option("--all", "all_solutions", is_flag=True, help="Enumerate every distinct solution.")
 @click.option("--pareto", is_flag=True, help="List the solutions that none equals or beats in every cost.")
-@_limits
+@limit_options
 @click.option(
     "--solver",
     type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]),
@@ -230,14 +83,14 @@ def cli() -> None:
     show_default=True,
     help="What ?sw_xform becomes; naive: any expression of depth 1 or 2, for comparison (docs/solving.md).",
 )
-@_own_families
+@families_option
 @click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, for comparison.")
 @click.option("--certify", is_flag=True, help="Check the answer by an independent route.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option(
     "--emit",
     metavar="KINDS",
-    callback=_kinds,
+    callback=file_kinds,
     help="Which files -o writes, separated by commas: cuda (the default), header, numba, ptx.",
 )
 @click.option(
@@ -247,7 +100,7 @@ def cli() -> None:
     type=click.Path(path_type=Path),
     help="Take holes of device functions from another sketch's solution; may be repeated.",
 )
-@_trust
+@trust_option
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress; --json shows none either.")
 @click.pass_context
@@ -260,15 +113,15 @@ def solve(context: click.Context, /, **options: Any) -> int:
 
 
 @cli.command("check", epilog=CHECK, short_help="Verify a kernel without holes, or a saved solution.")
-@_sketch_arguments
+@sketch_arguments
 @click.option(
     "--emitted", is_flag=True, help="Also check the printed CUDA text: compile it, validate its PTX, run it on the CPU."
 )
 @click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
-@_read_families
-@_trust
+@read_families_option
+@trust_option
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@_limits
+@limit_options
 @click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; a check shows no progress.")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
@@ -280,12 +133,12 @@ def check(context: click.Context, /, **options: Any) -> int:
 
 
 @cli.command("run", epilog=RUN, short_help="Run the printed kernel on random data against the specification.")
-@_sketch_arguments
+@sketch_arguments
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random data.")
-@_read_families
-@_trust
-@_limits
+@read_families_option
+@trust_option
+@limit_options
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -298,10 +151,10 @@ def run(context: click.Context, /, **options: Any) -> int:
 
 
 @cli.command("explain", epilog=EPILOG, short_help="Say why a sketch has no solution, and what would help.")
-@_sketch_arguments
+@sketch_arguments
 @click.option("--space", type=click.Choice([*SPACES, "all"]), help="Explain one space. Default: all of them.")
-@_own_families
-@_limits
+@families_option
+@limit_options
 @click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -315,7 +168,7 @@ def explain(context: click.Context, /, **options: Any) -> int:
 
 
 @cli.command("show", epilog=EPILOG, short_help="Draw what a kernel moves: a figure, or a page to explore.")
-@_sketch_arguments
+@sketch_arguments
 @click.option(
     "-o",
     "output",
@@ -333,9 +186,9 @@ def explain(context: click.Context, /, **options: Any) -> int:
     show_default=True,
     help="Colour cells by the element that they hold, or by the lane that had it first.",
 )
-@_cost
-@_trust
-@_limits
+@cost_option
+@trust_option
+@limit_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def show(context: click.Context, /, **options: Any) -> int:
@@ -357,7 +210,7 @@ def show(context: click.Context, /, **options: Any) -> int:
 
 
 @cli.command("operator", epilog=OPERATOR, short_help="Find the operator of a serial loop, and prove its laws.")
-@_sketch_arguments
+@sketch_arguments
 @click.option(
     "--domain",
     type=click.Choice(["words", "integers", "reals"]),
@@ -369,10 +222,10 @@ def show(context: click.Context, /, **options: Any) -> int:
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cuh, a proved operator, into DIR."
 )
 @click.option(
-    "--emit", metavar="KINDS", callback=_operator_kinds, help="Which files -o writes: cub (the default), numba, ..."
+    "--emit", metavar="KINDS", callback=operator_kinds, help="Which files -o writes: cub (the default), numba, ..."
 )
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@_limits
+@limit_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
 @click.pass_context
 def operator(context: click.Context, /, **options: Any) -> int:
@@ -405,8 +258,8 @@ def operator(context: click.Context, /, **options: Any) -> int:
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write the mended file into DIR, and pictures."
 )
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@_trust
-@_limits
+@trust_option
+@limit_options
 @click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; this shows no progress.")
 @click.pass_context
 def doctor(context: click.Context, /, **options: Any) -> int:
@@ -428,7 +281,7 @@ def doctor(context: click.Context, /, **options: Any) -> int:
 
 
 @cli.command("scan", epilog=SCAN, short_help="Make a device-wide scan of a serial loop.")
-@_sketch_arguments
+@sketch_arguments
 @click.option(
     "-o",
     "output",
@@ -438,7 +291,7 @@ def doctor(context: click.Context, /, **options: Any) -> int:
 )
 @click.option("--emitted", is_flag=True, help="Compile the kernels, and validate their PTX for every length.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@_limits
+@limit_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
 @click.pass_context
 def scan(context: click.Context, /, **options: Any) -> int:

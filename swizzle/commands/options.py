@@ -1,0 +1,163 @@
+"""What several commands take, as options of click: how it is spelled, and what of it is a mistake of the user's."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from swizzle.commands.completion import complete_define, complete_families, complete_operators, complete_target
+
+EMITTED = ("cub", "cuda", "triton", "numba", "jax")
+"""What an operator is written as; plain CUDA takes the header for CUB, too."""
+MAX_SECONDS = 1_000_000
+"""The longest --timeout: engines count milliseconds in 32 bits."""
+
+
+def _parameters(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
+    values: dict[str, int] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        try:
+            value = int(text, 0)
+        except ValueError:
+            value = None
+        if not equals or not name.isidentifier() or value is None:
+            raise click.BadParameter(f"expected NAME=VALUE with an integer VALUE, not {word!r}")
+        if values.get(name, value) != value:
+            raise click.BadParameter(f"{name} is given twice, as {values[name]} and as {value}")
+        values[name] = value
+    return values
+
+
+def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= MAX_SECONDS:
+        raise click.BadParameter(f"expected seconds, more than 0 and at most {MAX_SECONDS}, not {value:g}")
+    return value
+
+
+def _bytes(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    from symbolic.errors import SwizzleError
+    from symbolic.memory import size_of
+
+    try:
+        return size_of(value)
+    except SwizzleError as error:
+        raise click.BadParameter(f"expected a size, such as 4G or 512M, not {value!r}") from error
+
+
+def file_kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    from swizzle.emit.emitters import FILE_KINDS
+
+    words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+    for word in words:
+        if word not in FILE_KINDS:
+            raise click.BadParameter(f"expected some of {', '.join(FILE_KINDS)}, separated by commas, not {word!r}")
+    return words
+
+
+def operator_kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    words = None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+    for word in words or ():
+        if word not in EMITTED:
+            raise click.BadParameter(f"expected some of {', '.join(EMITTED)}, separated by commas, not {word!r}")
+    return words
+
+
+def _names(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in value.split(","))
+
+
+def _families(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in value.split(","))) if value else ()
+
+
+def _registered(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Make families known that a saved solution may name."""
+    if value and not context.resilient_parsing:
+        from swizzle.sketches.loading import named_in_files
+        from templates.registry import register
+
+        register(named_in_files(_families(context, option, value), "a family"))
+
+
+def _operators(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Hand the operators in for as long as the command runs."""
+    if value and not context.resilient_parsing:
+        from swizzle.language.operators import handing_in
+        from swizzle.sketches.loading import operators_called
+
+        words = [word.strip() for word in value.split(",")]
+        context.with_resource(handing_in(lambda: operators_called(words)))
+
+
+def sketch_arguments(command: Any) -> Any:
+    """Add what every command takes: FILE[:SKETCH] and -D."""
+    define = click.option(
+        "-D",
+        "overrides",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=_parameters,
+        shell_complete=complete_define,
+        help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
+    )
+    operators = click.option(
+        "--operators",
+        metavar="NAMES",
+        expose_value=False,
+        callback=_operators,
+        shell_complete=complete_operators,
+        help="Operators of your own that the sketch names: FILE.py or installed ones, separated by commas.",
+    )
+    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(operators(define(command)))
+
+
+trust_option: Final = click.option(
+    "--trust",
+    is_flag=True,
+    help="Run the files that a saved solution names, and an edited text, as they are (docs/what-runs-code.md).",
+)
+
+
+def limit_options(command: Any) -> Any:
+    """Add what bounds a command's work."""
+    seconds = click.option("--timeout", metavar="S", type=float, callback=_seconds, help="Stop after S seconds.")
+    size = click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=_bytes,
+        help="Stop at so much memory, such as 4G or 512M. Default: three quarters of what is free.",
+    )
+    return seconds(size(command))
+
+
+cost_option: Final = click.option(
+    "--cost",
+    metavar="NAMES",
+    default="accumulates",
+    show_default=True,
+    callback=_names,
+    help="The costs to minimize, separated by commas, the most important first: names, or your own, FILE.py:NAME.",
+)
+
+
+families_option: Final = click.option(
+    "--families",
+    metavar="NAMES",
+    callback=_families,
+    shell_complete=complete_families,
+    help="Families of templates for Space 4, separated by commas: of installed packages, or your own, FILE.py:NAME.",
+)
+read_families_option: Final = click.option(
+    "--families",
+    metavar="NAMES",
+    callback=_registered,
+    expose_value=False,
+    shell_complete=complete_families,
+    help="Your own families of templates that a saved solution names, FILE.py:NAME.",
+)
