@@ -24,6 +24,12 @@ from symbolic.values.union import Union
 
 def read(site: PathSite, sequence: Any, index: Any) -> Any:
     """Return `sequence[index]`."""
+    if isinstance(index, slice):
+
+        def cut(at: PathSite, each: Any, start: Any, stop: Any, step: Any) -> Any:
+            return _read(at, each, slice(start, stop, step))
+
+        return spread(site, cut, sequence, *map(as_number, (index.start, index.stop, index.step)))
     return spread(site, _read, sequence, index)
 
 
@@ -105,8 +111,9 @@ def _keyed(site: PathSite, items: dict[Any, Any], index: Any) -> Any:
 
 
 def _slice(site: PathSite, sequence: Any, items: Any, index: slice) -> Any:
-    if not isinstance(items, tuple):
-        if not all(type(each) in (int, type(None)) for each in (index.start, index.stop, index.step)):
+    plain = all(type(each) in (int, type(None)) for each in (index.start, index.stop, index.step))
+    if not isinstance(items, tuple) and (plain or not isinstance(items, range | str | bytes)):
+        if not plain:
             site.fail("TypeError: a slice of this depends on a condition")
         return attempt(site, operator.getitem, items, index)
     if type(index.step) not in (int, type(None)):
@@ -117,10 +124,13 @@ def _slice(site: PathSite, sequence: Any, items: Any, index: slice) -> Any:
         site.fail("TypeError or ValueError: a slice's ends are numbers, its step is not 0")
     site.budget.spend(len(items), site.where)
     start, stop = (_finite(site, each, len(items)) for each in (index.start, index.stop))
-    make = Items.new if isinstance(sequence, Items) else tuple
+
+    def made(first: Any, last: Any) -> Any:
+        found = items[slice(first, last, index.step)]
+        return Items.new(found) if isinstance(sequence, Items) else found
 
     def cut(at: PathSite, first: Any) -> Any:
-        return for_all(at, parts_of(stop), lambda _, last: make(items[slice(first, last, index.step)]))
+        return for_all(at, parts_of(stop), lambda _, last: made(first, last))
 
     return for_all(site, parts_of(start), cut)
 

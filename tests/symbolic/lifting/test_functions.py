@@ -617,3 +617,43 @@ def test_named_arguments_of_builtins_are_pythons():
     for least in range(4):
         outcome = solve(*(x == i for i, x in enumerate(xs)), a == least)
         assert outcome[found] == named([0, 1, 2], least)
+
+
+def test_an_end_of_a_slice_may_be_left_out_on_some_paths() -> None:
+    """An end that is None on one path and a number on another is right on both."""
+
+    @lifted
+    def cut(n: Any, items: Any) -> Any:
+        if n < 0:
+            end = None
+        elif n < 2:
+            end = 1
+        else:
+            end = 2
+        return items[:end], items[end:], items[end::-1], (items if n < 1 else "abc")[:end], items[: n < 1]
+
+    n, items = integer("slice_end"), [integer(f"sliced{i}") for i in range(3)]
+    with obligations():
+        found = cut(n, items)
+        assert verify().status == "unsat"
+    for number in (-1, 0, 1, 5):
+        outcome = solve(n == number, all_of(*(item == 7 + place for place, item in enumerate(items))))
+        assert outcome[found] == cut(number, [7, 8, 9])
+
+
+def test_an_end_of_a_slice_that_is_no_number_is_an_obligation() -> None:
+    """Only on the path where it is none."""
+
+    @lifted
+    def cut(n: Any, items: Any) -> Any:
+        return items[(n if n > 0 else "a") :]
+
+    n = integer("slice_text")
+    with obligations():
+        cut(n, [1, 2, 3])
+        outcome = verify()
+        assert outcome[n] <= 0
+    with obligations():
+        assume(n > 0)
+        cut(n, [1, 2, 3])
+        assert verify().status == "unsat"
