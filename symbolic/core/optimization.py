@@ -138,9 +138,10 @@ def _objectives(softs: Sequence[Soft], minimize: Any, maximize: Any) -> list[tup
         )
     for each in several:
         if not isinstance(each, Integer | BitVector):
+            fix = "n, of a Real that is n parts of something"
             raise SwizzleError(
                 f"an objective that is {describe(each)}", expected="an Integer or a BitVector",
-                fix="n, of a Real that is n parts of something",
+                fix="select(condition, 1, 0)" if isinstance(each, Boolean) else fix,
             )  # fmt: skip
     found: list[tuple[Objective, int]] = [(each, sign) for each in several]
     if softs:

@@ -210,7 +210,11 @@ class Integer(IntegerLike):
             return other
         if isinstance(other, int) and not isinstance(other, bool):
             return Integer(manager().Int(other))
-        raise SwizzleError(f"an Integer meets {describe(other)}", expected="an Integer or a Python int")
+        fix = "select(condition, 1, 0)" if isinstance(other, Boolean) else "x.to_real() for fractions"
+        if isinstance(other, BitVector):
+            sign = ", signed=True" if other.signed else ""
+            fix = f"v.to_integer(), or x.to_bitvector({other.width}{sign})"
+        raise SwizzleError(f"an Integer meets {describe(other)}", expected="an Integer or a Python int", fix=fix)
 
     def like(self, formula: FNode) -> Integer:
         return Integer(formula)
@@ -349,7 +353,11 @@ class BitVector(IntegerLike):
                 )  # fmt: skip
             return other
         if not isinstance(other, int) or isinstance(other, bool):
-            raise SwizzleError(f"{describe(self)} meets {describe(other)}", expected="a BitVector or a Python int")
+            sign = ", signed=True" if self.signed else ""
+            fix = f"x.to_bitvector({width}{sign}), or v.to_integer()" if isinstance(other, Integer) else ""
+            raise SwizzleError(
+                f"{describe(self)} meets {describe(other)}", expected="a BitVector or a Python int", fix=fix
+            )
         low, high = self.bounds if exact else (-(1 << (width - 1)), (1 << width) - 1)
         if not low <= other <= high:
             raise SwizzleError(f"{other} does not fit {describe(self)}", expected=f"{low} to {high}")
@@ -517,7 +525,9 @@ def as_condition(value: object) -> FNode:
     if isinstance(value, bool):
         return manager().Bool(value)
     raise SwizzleError(
-        f"{describe(value)} stands for a condition", expected="a Boolean or a bool", fix="compare: x != 0"
+        f"{describe(value)} stands for a condition",
+        expected="a Boolean or a bool",
+        fix="all_of(*conditions)" if isinstance(value, list | tuple) else "compare: x != 0",
     )
 
 

@@ -338,6 +338,9 @@ class Expressions(Iteration):
                 return MethodType(known, each)
             if name == "shape" and shape_of(each):
                 return shape_of(each)
+            if name == "_replace" and isinstance(each, tuple):
+                made = ", ".join(f"{field}=..." for field in getattr(each, "_fields", ("...",)))
+                raise self.error(node, f"`._replace` of {said(each)}", "a new record", f"{type(each).__name__}({made})")
             if not self.function.environment.trusted or name.startswith("_"):
                 raise self.error(node, f"`.{name}` of {said(each)}", "a field of a record", "a name")
             try:
