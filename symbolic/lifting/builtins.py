@@ -347,6 +347,20 @@ def _isinstance(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], __
     return spread(site, tell, value)
 
 
+@_fixed(1, 1)
+def _type(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    def tell(_: PathSite, each: Any) -> type:
+        if isinstance(each, Union | Integer):
+            return int
+        if isinstance(each, Real):
+            return Fraction
+        if isinstance(each, Boolean):
+            return bool
+        return list if isinstance(each, Items) else type(each)
+
+    return spread(site, tell, arguments[0])
+
+
 @_fixed(2, 2)
 def _divmod(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return tuple(operations.binary(site, symbol, *arguments) for symbol in ("//", "%"))
@@ -495,9 +509,9 @@ HANDLED: Final[dict[Any, Handler]] = {
     builtins.max: _extreme(">"), builtins.sum: _sum, builtins.all: _quantifier(True), builtins.any: _quantifier(False),
     builtins.list: _list, builtins.tuple: _tuple, builtins.reversed: _reversed, builtins.enumerate: _enumerate,
     builtins.zip: _zip, builtins.map: _map, builtins.sorted: _sorted, builtins.bool: _bool, builtins.int: _int,
-    builtins.isinstance: _isinstance, builtins.divmod: _divmod, builtins.pow: _pow, dataclasses.replace: _replace,
-    operator.index: _int, select: _select, lookup: _lookup, all_of: _connective(True), any_of: _connective(False),
-    implies: _implies, **{function: handler(function) for function in ELEMENTARY},
+    builtins.isinstance: _isinstance, builtins.type: _type, builtins.divmod: _divmod, builtins.pow: _pow,
+    dataclasses.replace: _replace, operator.index: _int, select: _select, lookup: _lookup, implies: _implies,
+    all_of: _connective(True), any_of: _connective(False), **{function: handler(function) for function in ELEMENTARY},
 }  # fmt: skip
 
 FORBIDDEN: Final = frozenset({

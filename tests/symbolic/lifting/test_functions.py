@@ -657,3 +657,26 @@ def test_an_end_of_a_slice_that_is_no_number_is_an_obligation() -> None:
         assume(n > 0)
         cut(n, [1, 2, 3])
         assert verify().status == "unsat"
+
+
+def test_the_type_of_a_symbolic_value_is_the_plain_ones() -> None:
+    """As `isinstance` says it; a record's is its class, which makes another one."""
+
+    @dataclass(frozen=True)
+    class Typed:
+        value: Any
+
+        def more(self) -> Any:
+            return type(self)(self.value + 1)
+
+    @lifted
+    def kinds(n: Any, items: Any) -> Any:
+        some = items if n > 2 else n
+        typed = Typed(n).more()
+        told = (type(n) in (int,), type(n > 0) in (bool,), type(items) in (list,), type(some) in (list, tuple))
+        return told, type(typed) in (Typed,), typed.value
+
+    n, items = integer("typed"), [integer("typed0")]
+    found = kinds(n, items)
+    for number in (1, 3):
+        assert solve(n == number)[found] == kinds(number, [0])
