@@ -105,6 +105,11 @@ def of_bits(text: str) -> Distribution:
     return Distribution(shape, cells.reshape(sizes), text)
 
 
+def axes_of(text: str) -> list[str]:
+    """Return the letters of the axes that a distribution in bits names."""
+    return sorted({match[1] for bit in text.replace("|", " ").split() if (match := _BIT.fullmatch(bit))})
+
+
 def distribution(
     cell: Callable[..., Any] | str,
     *,

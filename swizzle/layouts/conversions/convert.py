@@ -19,7 +19,7 @@ from swizzle.layouts.conversions.linear import plans
 from swizzle.layouts.conversions.network import ANY, LANES, ExchangeNetwork, Mix, NetworkNode, Tokens
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
-from swizzle.layouts.distribution import Cells, Distribution, held_by, of_bits
+from swizzle.layouts.distribution import Cells, Distribution, axes_of, held_by, of_bits
 
 _MOST_FREE_BITS = 5
 
@@ -53,6 +53,13 @@ def convert(
     if not is_int(arch) or not 70 <= arch <= 129:
         mistake(f"the architecture is {arch!r}", "a number from 70, as in sm_90", "arch=90")
     source, target = (_distribution(each, shape, bits, name) for each, name in ((src, "src"), (dst, "dst")))
+    if isinstance(src, str) and isinstance(dst, str):
+        mine, theirs = axes_of(src), axes_of(dst)
+        if mine != theirs and len(mine) == len(theirs):
+            mistake(
+                f"src has the axes {', '.join(mine)}, and dst has {', '.join(theirs)}",
+                "two distributions of one tile, with the same letters",
+            )
     source, target = _matching(source, target)
     permutation: tuple[int, ...] = ()
     if free is not None:

@@ -59,6 +59,11 @@ MISTAKES: list[tuple[Callable[[], Any], str, str]] = [
         "dst wants the cell (8, 0) in element 2 of lane 0",
         "src holds",
     ),
+    (
+        lambda: convert("a b | c d e f g", "b c | d e f g h"),
+        "src has the axes a, b, c, d, e, f, g, and dst has b, c, d, e, f, g, h",
+        "the same letters",
+    ),
     (lambda: convert(SOURCE, f"{SOURCE} | r3"), "src is held by 1 warp, dst by 2 warps", "the same warps"),
     (
         lambda: convert("a | b c d e f | g", "g | b c d e f | a", via="shuffles"),
