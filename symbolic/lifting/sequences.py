@@ -141,7 +141,7 @@ def _finite(site: PathSite, bound: Any, length: int) -> Any:
         return bound
     table = conditions()
     least, most = bounds_of(bound)
-    low, high = int(max(least, -length)), int(min(most, length))
+    low, high = int(max(least, -length - 1)), int(min(most, length))  # xs[-len(xs) - 1 :: -1] is empty
     found = [(table.guard((bound == number).formula), number) for number in range(low + 1, high)]
     found += [(table.guard((bound <= low).formula), low), (table.guard((bound >= high).formula), high)]
     return gathered([(guard, number) for guard, number in found if table.both(site.path, guard) != FALSE])

@@ -680,3 +680,16 @@ def test_the_type_of_a_symbolic_value_is_the_plain_ones() -> None:
     found = kinds(n, items)
     for number in (1, 3):
         assert solve(n == number)[found] == kinds(number, [0])
+
+
+def test_symbolic_ends_of_slices_before_the_first_element_and_behind_the_last() -> None:
+    """Backward, an end before the first element is another one than the first element's place."""
+
+    @lifted
+    def cuts(n: Any, items: Any) -> Any:
+        return items[n::-1], items[:n:-1], items[n:], items[:n], items[n::2], items[n::-2], items[:n:-2]
+
+    n = integer("far_end")
+    found = cuts(n, [1, 2, 3])
+    for number in range(-6, 7):
+        assert solve(n == number)[found] == cuts(number, [1, 2, 3])
