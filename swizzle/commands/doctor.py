@@ -254,7 +254,7 @@ def _mend(array: ArrayFindings, mend: Mend) -> str:
     if (again := array.turns_of(mend) - mend.passes) > 0:
         state += f"; {plural(again, 'turn')} more for what the compiler loads once more, or no longer as a vector"
     what = f"{mend.kind:7}{mend.layout.formula}: {plural(mend.passes, 'turn')}, {fewest}"
-    table = ", in a table that lanes wait for" if mend.layout.table_bytes else ""
+    table = f", in a table that takes {plural(mend.waits, 'turn')} itself" if mend.layout.table_bytes else ""
     return f"{what}; {more}{table}, {plural(mend.operations, 'operation')}; {state}"
 
 

@@ -50,7 +50,7 @@ class LineAccess(Struct, frozen=True):
     def sectors(self) -> int:
         """How many sectors of 32 bytes all warps touch, each warp-wide instruction by itself."""
         found = np.where(self.offsets >= 0, self.offsets // SECTOR, -1)
-        return _distinct(found) * max(1, self.size // SECTOR)
+        return distinct(found) * max(1, self.size // SECTOR)
 
     @property
     def least_sectors(self) -> int:
@@ -66,7 +66,7 @@ def passes_of(phases: Offsets, size: int) -> int:
     return int(turns(words, max(1, size // WORD)).sum())
 
 
-def _distinct(rows: Offsets) -> int:
+def distinct(rows: Offsets) -> int:
     """Return how many different numbers rows hold, each row by itself; -1 counts for none."""
     found = np.sort(rows, axis=1)
     return int(((np.diff(found, axis=1, prepend=-2) != 0) & (found >= 0)).sum())

@@ -244,6 +244,9 @@ class Doctor:
                     why = f"the compiler makes {turns[each.region]} turns of it"
                 if not why:
                     each.proved[mend.kind] = turns[each.region]
+                if not why and turns[each.region] + mend.waits >= each.passes:
+                    each.why = each.why or f"its table takes {mend.waits} turns itself"
+                elif not why:
                     patches[mend.kind] = new
                     each.chosen = min((each.chosen or mend, mend), key=each.preference)
                 else:

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.doctor.accesses import LineAccess, Offsets, passes_of
+from swizzle.doctor.accesses import LineAccess, Offsets, distinct, passes_of
 from swizzle.layouts.access import Access, Asked
 from swizzle.layouts.layout import Layout, agrees
 from swizzle.layouts.requests import Requests, requests_of
 from swizzle.layouts.search import FAMILIES, Family, search
 from swizzle.layouts.steps import FlipBits, Listed, Pad, Rotate, Step
 from symbolic.errors import SwizzleError
+from symbolic.machine.accesses import WORD
 
 _MOST_PHASES = 1 << 12
 
@@ -41,7 +42,7 @@ class Tile(Struct, frozen=True):
 class Mend(Struct, frozen=True):
     """A layout that takes fewer turns than the array as it is; `bytes` is what it takes more, a table included.
 
-    `least` says that no layout takes fewer turns.
+    `least` says that no layout takes fewer turns; `waits` is how many turns of constant memory its table takes.
     """
 
     kind: Family
@@ -49,6 +50,7 @@ class Mend(Struct, frozen=True):
     passes: int
     bytes: int
     least: bool
+    waits: int = 0
 
     @property
     def operations(self) -> int:
@@ -160,8 +162,18 @@ def mends(asked: Asking) -> list[Mend]:
             continue
         passes = sum(passes_under(layout, asked.tile, each) for each in asked.accesses)
         if passes < now:
-            found.append(Mend(family, layout, passes, _taken(layout) - asked.tile.bytes, passes == least))
+            more = _taken(layout) - asked.tile.bytes
+            found.append(Mend(family, layout, passes, more, passes == least, _waits(layout, asked)))
     return sorted(found, key=lambda each: each.cost)
+
+
+def _waits(layout: Layout, asked: Asking) -> int:
+    """Return how many turns a table takes itself: constant memory serves one word of a warp after the other."""
+    entry = layout.table_bytes // prod(layout.shape)
+    if not entry:
+        return 0
+    rows = [each.offsets for each in asked.accesses]
+    return sum(distinct(np.where(row >= 0, row // asked.tile.element * entry // WORD, -1)) for row in rows)
 
 
 def passes_under(layout: Layout, tile: Tile, access: LineAccess) -> int:

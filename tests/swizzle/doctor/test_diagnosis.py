@@ -169,9 +169,13 @@ def test_what_cannot_be_proved_is_not_patched(before: str, read: str, why: str) 
 
 
 def test_subscripts_beyond_a_row() -> None:
-    """Formulas of the row and the column mean other cells then: they are refused, and a table is taken."""
+    """Formulas of the row and the column mean other cells then: they are refused. A table is right, and no mend: lanes
+    of a row read 16 words of it, those of a column 32, which is more than the conflicts take."""
     text = one_warp(f"{ROWS_IN} __syncwarp(); {COLUMNS_OUT.replace('tile[t][r]', 'tile[0][32 * t + r]')}")
-    (tile,) = diagnosed(text).arrays
+    found = diagnosed(text)
+    (tile,) = found.arrays
+    assert found.verdict == "undecided" and tile.chosen is None and not found.patched
+    assert [mend.waits for mend in tile.mends] == [0, 0, 0, 32 * 16 + 32 * 32]
     assert list(tile.proved) == ["table"] and {"xor", "pad"} < {mend.kind for mend in tile.mends}
     assert tile.refused == {mend.kind for mend in tile.mends} - {"table"}
 
