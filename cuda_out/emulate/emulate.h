@@ -195,6 +195,24 @@ inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dsub_rn(double a, double b) { return a - b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
+inline float __frcp_rn(float a) { return 1 / a; }
+inline float __fsqrt_rn(float a) { return sqrtf(a); }
+inline float __frsqrt_rn(float a) { return rsqrtf(a); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float __saturatef(float a) { return a > 0 ? a < 1 ? a : 1 : 0; }  // of NaN 0
+inline double __drcp_rn(double a) { return 1 / a; }
+inline double __dsqrt_rn(double a) { return sqrt(a); }
+// Macros, as C's <math.h> declares some of these names, which no library defines. CUDA's are less exact.
+#define __expf(a) expf(a)
+#define __exp10f(a) powf(10.0f, a)
+#define __logf(a) logf(a)
+#define __log2f(a) log2f(a)
+#define __log10f(a) log10f(a)
+#define __powf(a, b) powf(a, b)
+#define __sinf(a) sinf(a)
+#define __cosf(a) cosf(a)
+#define __tanf(a) tanf(a)
+#define __tanhf(a) tanhf(a)
 inline float __int_as_float(int bits) { float number; std::memcpy(&number, &bits, 4); return number; }
 inline double __longlong_as_double(long long bits) { double number; std::memcpy(&number, &bits, 8); return number; }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }

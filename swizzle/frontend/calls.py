@@ -23,6 +23,7 @@ from swizzle.language.device_function import DeviceFunction
 from swizzle.language.mathematics import data_function
 from swizzle.language.operators import Operator, known_names
 from swizzle.language.other_names import here
+from swizzle.language.parameters import sw_pad
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
 from swizzle.language.words import WordsFunction
 from swizzle.specs.function import SequentialFunction
@@ -407,6 +408,8 @@ def _foreign(reader: ExpressionReader, node: ast.Call, found: object) -> NoRetur
         fix = "indices are ints already; use `//` to divide"
     elif found is float:
         fix = "write f32(...), or another dtype"
+    elif found is sw_pad:
+        fix = "write PITCH = sw_pad(...) at the top level of the file, and PITCH in the shape"
     elif inspect.isfunction(found) or isinstance(found, SequentialFunction):
         fix = f"write @cuda.jit(device=True) above the `def` of {spelled}"
     else:

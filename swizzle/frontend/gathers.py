@@ -22,7 +22,7 @@ from swizzle.frontend.scope import ArrayName
 from symbolic.algebra.functions import gather
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
-from symbolic.ir.program import Apply, Cast, DType, Expr, Hole, Load, Parameter, Stmt
+from symbolic.ir.program import Apply, Cast, DType, Expr, Hole, HoleCall, Load, Parameter, Stmt
 from symbolic.ir.text import python_text
 from symbolic.ir.walk import Body, own_expressions, statements, subexpressions
 
@@ -57,10 +57,11 @@ def read_gather(reader: ExpressionReader, nodes: Sequence[ast.expr], node: ast.C
     place, name = reader.kernel.source.place(node), reader.scope.named(array.id)
     values = [_wide(operators.settled(reader.value(each))) for each in given]
     kinds = list(dict.fromkeys(value.dtype for value in values if value.dtype.is_data))
-    for value in values:
+    for value, extent in zip(values, meaning.shape, strict=True):
         if value.dtype.is_float or value.dtype is DType.BOOL:
             what = "a condition" if value.dtype is DType.BOOL else f"{value.dtype.value} data"
-            operators.fail(value.place, f"{what} as an index of gather", "integer data, or an index", "gather(x, c[i])")
+            fix = f"declare the indices as i32.below({extent})[...] in @sketch(...)"
+            operators.fail(value.place, f"{what} as an index of gather", "integer data, or an index", fix)
     if len(kinds) > 1:
         mixed = f"{kinds[0].value} data and {kinds[1].value} data"
         operators.fail(
@@ -106,14 +107,16 @@ def _check(ranges: _Ranges, node: Apply, extent: int, operand: Expr) -> None:
     loaded = next((p.array for p in subexpressions(operand) if isinstance(p, Load)), "")
     known = ranges.parameters.get(loaded)
     said = f"may be any {dtype.value}" if (low, high) == _all(dtype) else f"may be from {low:g} to {high:g}"
-    clamp = f"min(max({python_text(operand)}, 0), {extent - 1})"
+    holes = any(isinstance(part, HoleCall) for part in subexpressions(operand))  # which have no names yet
+    spelled = "..." if holes else python_text(operand)
+    clamp = f"min(max({spelled}, 0), {extent - 1})"
     declare = (
         f"declare {loaded}={known.dtype.value}.below({extent})[...] in @sketch(...), or "
         if known and not known.below
         else ""
     )
     raise SwizzleError(
-        f"the index {python_text(operand)} of gather {said}",
+        f"the index{'' if holes else f' {spelled}'} of gather {said}",
         place=operand.place,
         expected=f"data from 0 to {extent - 1}, within {array}",
         fix=f"{declare}clamp it: {clamp}",

@@ -288,8 +288,8 @@ _OPAQUE = (
     "branch and index on integers only"
 )
 _COMBINED = (
-    "choose between values with swizzle.where(a < b, x, y), and combine comparisons by `&`, `|` and `~`, as in "
-    "(a < b) & (b < c); branch and index on integers only"
+    "choose between values with swizzle.where(a < b, x, y), or swizzle.minimum(a, b) and swizzle.maximum(a, b), and "
+    "combine comparisons by `&`, `|` and `~`, as in (a < b) & (b < c); branch and index on integers only"
 )
 
 
@@ -508,7 +508,10 @@ class Datum:
     __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
 
     def __index__(self) -> int:
-        raise self.refused("indexes with")
+        raise self.refused(
+            "indexes with",
+            "read an input with swizzle.gather(x, i) at an index i that is data; other indices are integers",
+        )
 
     def __int__(self) -> int:
         raise self.refused("converts to an integer")

@@ -349,3 +349,21 @@ extern "C" __global__ void k(float* y) {
     y = np.array([4, 0, 0], np.float32)
     emulate(text, "k", (1, 1, 1), (1, 1, 1), [y])
     assert y[0] == 5
+
+
+def test_fast_functions_are_the_hosts() -> None:
+    """`__expf` and its like, whose names C's <math.h> declares and no library defines."""
+    text = """
+extern "C" __global__ void k(const float* x, float* y) {
+    const float a = x[0], b = x[1];
+    y[0] = __expf(a); y[1] = __exp10f(a); y[2] = __logf(b); y[3] = __log2f(b); y[4] = __log10f(b); y[5] = __powf(b, a);
+    y[6] = __sinf(a); y[7] = __cosf(a); y[8] = __tanf(a); y[9] = __tanhf(a); y[10] = __fdividef(a, b);
+    y[11] = __frcp_rn(b); y[12] = __fsqrt_rn(b); y[13] = __frsqrt_rn(b); y[14] = __saturatef(b);
+    y[15] = __saturatef(-a); y[16] = float(__drcp_rn(b)); y[17] = float(__dsqrt_rn(b));
+}
+"""
+    y, a, b = np.zeros(18, np.float32), 0.75, 3.5
+    emulate(text, "k", (1, 1, 1), (1, 1, 1), [np.array([a, b], np.float32), y])
+    wanted = [np.exp(a), 10**a, np.log(b), np.log2(b), np.log10(b), b**a, np.sin(a), np.cos(a), np.tan(a), np.tanh(a)]
+    wanted += [a / b, 1 / b, np.sqrt(b), 1 / np.sqrt(b), 1, 0, 1 / b, np.sqrt(b)]
+    assert np.allclose(y, wanted, rtol=1e-6)

@@ -70,6 +70,19 @@ def test_what_only_high_bits_show_is_seen(dtype: DType) -> None:
     assert small.equal and not large.equal
 
 
+def test_the_tolerance_is_that_of_the_largest_output() -> None:
+    """Among outputs far below 1 it is as tight where it can be; where it cannot, as near 1, what is said tells so."""
+
+    def scaled(by: float) -> float:
+        def run(arguments: list[Array]) -> None:
+            arguments[1][...] = arguments[0].astype(np.float64) * by
+
+        return list(trials(kernel(DType.F32), lambda inputs: {"y": inputs["x"] * 1e-6}, run, seed=1))[1].tolerance
+
+    assert scaled(1e-6) == 64 * float(np.finfo(np.float32).eps)
+    assert scaled(3e-6) > 1
+
+
 @pytest.mark.parametrize("dtype", [DType.F32, DType.I32])
 def test_one_wrong_element_is_found_and_named(dtype: DType) -> None:
     """The first wrong element is in the report, with both values."""
