@@ -159,6 +159,7 @@ def as_json(found: Diagnosis, given: _Given) -> dict[str, Any]:
         "mends": [_mend_as_json(array, mend) for array in found.arrays for mend in array.mends],
         "verdict": "none" if found.verdict == "undecided" else found.verdict,
         "why": found.why or "; ".join(f"{each.name}: {each.why}" for each in found.arrays if each.why) or None,
+        "not_read": given.text.own_headers_left_out,
         "patch": difference(given.text, found.patched, given.name) if found.patched else None,
     }
 
@@ -181,6 +182,8 @@ def report(found: Diagnosis, given: _Given) -> list[str]:
     lines = [f"{found.kernel}: {_verdict(found)}"]
     if found.launch is not None:
         lines.append(f"  launch    {found.launch}" + (f", from {found.launch.said}" if found.launch.said else ""))
+    if left_out := given.text.own_headers_left_out:
+        lines.append(f"  not read  {', '.join(left_out)}: all of this is said of the file without it")
     names = {each.region: each for each in found.arrays}
     rows = []
     for each in found.accesses:

@@ -16,7 +16,7 @@ from swizzle.doctor.accesses import LineAccess, by_line, of_array
 from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
 from swizzle.doctor.mends import Asking, Mend, Tile, asking, mends
 from swizzle.doctor.patch import patched, questions, tiles_of
-from swizzle.doctor.proof import why_not
+from swizzle.doctor.proof import unwritten, why_not
 from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of, in_source
 from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, named
 from swizzle.layouts.search import Family
@@ -158,7 +158,7 @@ class Doctor:
         return found
 
     def _first_run(self) -> Ran:
-        ptx = compiled(self.text, self._source(self.text))
+        ptx = self.ptx = compiled(self.text, self._source(self.text))
         entry = entry_of(ptx, self.kernel)
         words, said = self.flags
         self.launch = launch_of(self.text, self.kernel, words, said, entry.most_threads)
@@ -283,6 +283,8 @@ class Doctor:
     def proved(self, before: Ran, new: str, mended: Mapping[str, tuple[Tile, Mend]]) -> tuple[str, dict[str, int]]:
         """Compile and run a patched text again; return why it is not the kernel that it was, '' where it is, and the
         turns that each array takes then."""
+        if why := unwritten(before):
+            return self._in_words(self.ptx, why), {}
         text = CudaText(self.text.path, new)
         try:
             ptx = compiled(text, self._source(text))

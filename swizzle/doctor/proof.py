@@ -94,19 +94,26 @@ def _touched(seen: list[Seen], unit: int) -> tuple[Keys, ...]:
     return tuple(found)
 
 
+def unwritten(ran: Ran) -> str:
+    """Return which output depends on what was never written, '' for none."""
+    for name, region in ran.machine.arrays.items():
+        if region.writable and len(never := np.flatnonzero(region.terms < UNWRITTEN)):
+            return f"{name}[{never[0]}] depends on {ran.machine.memory.account(int(region.terms[never[0]]))}"
+    return ""
+
+
 def _outputs_differ(before: Ran, after: Ran) -> str:
     """Return which output is computed in another way, '' where all are the same.
 
     Floats must come of the same instructions on the same operands; of integers it is enough that they are equal.
     """
+    if why := unwritten(before) or unwritten(after):
+        return why
     notes = before.machine.deferred
     for name, old in before.machine.arrays.items():
         if not old.writable:
             continue
         new = after.machine.arrays[name]
-        for machine, region in ((before.machine, old), (after.machine, new)):
-            if len(never := np.flatnonzero(region.terms < UNWRITTEN)):
-                return f"{name}[{never[0]}] depends on {machine.memory.account(int(region.terms[never[0]]))}"
         cells = np.flatnonzero((old.terms != new.terms) | (old.bits != new.bits))
         terms, others = (notes.computed_alike(each.terms[cells]) for each in (old, new))
         cells = cells[(terms != others) | (old.bits[cells] != new.bits[cells])]

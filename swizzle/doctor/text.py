@@ -309,6 +309,11 @@ class CudaText:
     def headers_left_out(self) -> list[str]:
         return [name for name in self.left_out if name != _INTEGERS]
 
+    @property
+    def own_headers_left_out(self) -> list[str]:
+        """The headers that are not of any library: what they define may make another kernel of the file."""
+        return [name for name in self.headers_left_out if name.startswith('"')]
+
     # -- shared arrays -----------------------------------------------------------------------------------------------
 
     def shared_arrays(self) -> list[SharedArray]:

@@ -9,6 +9,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools
 from swizzle.doctor.mends import passes_under
+from swizzle.doctor.text import CudaText
 from symbolic.errors import SwizzleError
 from symbolic.machine.accesses import WarpAccess
 from tests.slow_cases import slow_unless
@@ -186,6 +187,21 @@ def test_a_race_is_said_and_nothing_is_patched() -> None:
     assert found.verdict == "undecided" and "race" in found.why and not found.patched and found.accesses
     well = diagnosed(one_warp("tile[0][t] = x[t]; y[t] = tile[0][31 - t];"))
     assert well.verdict == "clean" and "it has a race on tile[" in well.why
+
+
+def test_what_was_never_written_is_said_by_the_lines_of_the_file() -> None:
+    """Not by those of the patched text, which has more lines above."""
+    text = one_warp(f"{ROWS_IN.replace('r < 32', 'r < 31')} __syncwarp();\n{COLUMNS_OUT}")
+    line = next(number for number, line in enumerate(text.splitlines(), 1) if COLUMNS_OUT in line)
+    (tile,) = diagnosed(text).arrays
+    assert "before it is written" in tile.why and tile.why.endswith(f"(line {line})")
+
+
+def test_headers_of_ones_own_are_named() -> None:
+    """A macro of theirs may make another kernel of the file; those of the library of C++ cannot."""
+    text = CudaText("k.cu", f'#include <vector>\n#include "mine.h"\n{TRANSPOSE}')
+    text.for_device(text.kernels()[0])
+    assert text.own_headers_left_out == ['"mine.h"']
 
 
 def test_what_is_not_interpreted_is_undecided() -> None:
