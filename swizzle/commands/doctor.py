@@ -218,7 +218,7 @@ def _verdict(found: Diagnosis) -> str:
     why = f": {found.why}" if found.why else ""
     match found.verdict:
         case "clean":
-            return ("no bank conflicts" if found.arrays else "no shared memory") + why
+            return ("no bank conflicts" if found.arrays else "no shared memory") + why.replace(":", ", but", 1)
         case "mended":
             after = sum(each.mended_passes for each in found.arrays)
             fewest = all(
@@ -238,7 +238,8 @@ def _turns(access: LineAccess, array: ArrayFindings) -> str:
     passes, phases, least = access.passes(), len(access.phases()), array.asked.least_of(access)
     if passes == phases:
         return f"{plural(passes, 'turn')}, no conflict"
-    best = "as few as any layout takes" if passes == least else f"at best {least}"
+    whole = " of whole elements" if array.asked.parts > 1 else ""
+    best = f"as few as any layout{whole} takes" if passes == least else f"at best {least}"
     return f"{plural(passes, 'turn')} of {plural(phases, 'phase')}, {best}"
 
 

@@ -222,7 +222,10 @@ class Doctor:
         each.mends = mends(each.asked)
         if not each.mends:
             least = each.asked.requests.forced if each.passes == each.least else ""
-            each.why = f"no layout takes fewer turns: {least}" if least else "none of the families takes fewer turns"
+            whole = f" that keeps elements of {each.asked.tile.element} bytes whole" if each.asked.parts > 1 else ""
+            others = "; an array for each part of an element may" if whole else ""
+            least = f"no layout{whole} takes fewer turns{others}: {least}" if least else ""
+            each.why = least or "none of the families takes fewer turns"
 
     # -- mending -----------------------------------------------------------------------------------------------------
 

@@ -150,6 +150,17 @@ def test_conflicts_that_nothing_removes() -> None:
     assert again.verdict == "none" and "no layout takes fewer turns" in again.arrays[0].why
 
 
+def test_what_no_layout_of_whole_structures_mends_is_said_of_those() -> None:
+    """Members of structures of 16 bytes: four turns where structures stay whole, and one where they need not."""
+    text = one_warp("s[t].x = x[t]; __syncwarp(); y[t] = s[31 - t].x;", "__shared__ S s[32];")
+    found = diagnosed("struct S { float x, y, z, w; };\n" + text)
+    (array,) = found.arrays
+    assert found.verdict == "none" and (array.passes, array.phases) == (8, 2)
+    assert array.why.startswith(
+        "no layout that keeps elements of 16 bytes whole takes fewer turns; an array for each part"
+    )
+
+
 @pytest.mark.parametrize(
     "before, read, why",
     [
