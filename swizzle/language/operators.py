@@ -121,6 +121,14 @@ def operator(
     def make(fold: Callable[[Any, Any], Any]) -> Operator | TypedOperator:
         typed = _typed(fold, place)
         if typed is not None:
+            said = {"order": order != "bag", "identity": identity is not None, "absorber": absorber is not None}
+            if any(said.values()):
+                given = next(each for each in said if said[each])
+                raise SwizzleError(
+                    f"{given}= of {typed.name}, whose parameters have element types", place=place,
+                    expected="an operator of which nothing is said: swizzle operator finds its laws and its identity",
+                    fix=f"leave {given}= out, or the element types",
+                )  # fmt: skip
             return typed
         own = name or getattr(fold, "__name__", "")
         _check_name(own, place)

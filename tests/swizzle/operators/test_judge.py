@@ -190,3 +190,13 @@ def test_what_was_said_wrongly_is_refuted() -> None:
 
     found = judged(nearly)
     assert found.status == "refuted" and "123456789" in found.witness
+
+
+@pytest.mark.parametrize("said", [{"identity": 1}, {"order": "sequence"}, {"absorber": 0}])
+def test_what_is_said_of_an_operator_with_types_is_not_dropped(said: dict[str, Any]) -> None:
+    """Its laws are found; what would be said beside them was read by nobody."""
+    with pytest.raises(SwizzleError, match=f"{next(iter(said))}= of total, whose parameters have element types"):
+
+        @operator(**said)
+        def total(a: i32, b: i32):  # type: ignore[no-untyped-def]
+            return a + b
