@@ -218,6 +218,7 @@ def _constant(value: object, dtype: DType) -> str:
         return f"{value % (1 << bits)}{'u' if bits == 32 else 'ull'}"
     suffix = "" if bits == 32 else "ll"
     least = -(1 << (bits - 1))
+    value = (value - least) % (1 << bits) + least  # as it wraps
     return (
         f"({least + 1}{suffix} - 1)" if value == least else f"{value}{suffix}" if value >= 0 else f"({value}{suffix})"
     )

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from swizzle import f32, i32
+from swizzle import f32, i32, u32
 from swizzle.operators import Found, operator_of
 from swizzle.operators.carrier import Carrier
+from swizzle.operators.cub import cub
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial, serial
 from symbolic.errors import SwizzleError
@@ -203,3 +204,32 @@ def test_the_result_of_no_element_is_compared() -> None:
 
     assert operator_of(starts_below.loop).empty == ((0,), (-1,))
     assert operator_of(loops.total.loop).empty is None
+
+
+def test_the_identity_is_found_where_most_elements_absorb() -> None:
+    """Of a few samples none shows that a factor of 0 changes something."""
+
+    @serial
+    def number(x: u32):  # type: ignore[no-untyped-def]
+        n = 0
+        for v in x:
+            n = n * 10 + (v - 48) if 48 <= v <= 57 else 0
+        return n
+
+    found = operator_of(number.loop)
+    assert found.status == "proved" and found.proofs is not None and found.proofs.identity is not None
+    assert [each.value for each in found.proofs.identity.values()] == [1, 0]
+
+
+def test_constants_wrap_in_the_header() -> None:
+    """C's compilers warn of an `int` that is 5000000000."""
+
+    @serial
+    def steps(x: i32):  # type: ignore[no-untyped-def]
+        n = 0
+        for _ in x:
+            n += 5_000_000_000
+        return n
+
+    found = operator_of(steps.loop)
+    assert "words.n = 705032704;" in cub(found.with_identity, [])
