@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NoReturn
 
@@ -20,6 +20,7 @@ from swizzle.language.mathematics import where
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
+from symbolic.algebra.operator_laws import limits
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer, real
@@ -129,8 +130,11 @@ class _Reader:
         initial = {name: self._constant(name, before[name]) for name in state}
         types = self._state_types(initial, fixed)
         step = self._step(types, fixed)
+        self._check_whole({name: (initial[name], step[name]) for name in types}, types)
         stopped = step.pop(STOPPED)
         result = self._behind(types, fixed)
+        self._check_whole({"the result": result}, types)
+        self._check_compared([*step.values(), stopped, *result], {**self.elements, **types})
         if any(isinstance(each, ast.Break) for each in own_statements(parts.body)):
             types[STOPPED], initial[STOPPED] = BOOL, constant(False)
             gone = name_of(STOPPED, BOOL)
@@ -165,7 +169,8 @@ class _Reader:
         """Return the type of each word of the state: floating-point where it ever meets such a number."""
         kinds = [each for each in self.arrays.values() if each is not BOOL]
         real = next((each for each in kinds if each.is_float), None)
-        number = next((each for each in kinds if not each.is_float), DType.I32)
+        whole = (each for each in kinds if not each.is_float)
+        number = max(whole, key=lambda dtype: int(dtype.value[1:]), default=DType.I32)
         types = {name: BOOL if each.truth else number for name, each in initial.items()}
         if real is None:
             return types
@@ -179,6 +184,43 @@ class _Reader:
                 if types[name] is not BOOL and (_is_real(step[name], all_types) or _meets_real(name, step, all_types)):
                     types[name] = real
         return types
+
+    def _check_whole(self, some: Mapping[str, Sequence[Expression]], types: Mapping[str, DType]) -> None:
+        """Refuse fractions of words that are all whole numbers."""
+        all_types = {**self.elements, **types}
+        whole = [each for each in all_types.values() if each is not BOOL]
+        if any(each.is_float for each in whole):
+            return
+        for name, expressions in some.items():
+            if any(_is_real(each, all_types, infinite=False) for each in expressions):
+                said = (
+                    f"{name} becomes a fraction, and the words are {', '.join(sorted({each.value for each in whole}))}"
+                )
+                self._fail(self.parts.node, said, "whole numbers, or an array of floating-point ones", "x: f32")
+
+    def _check_compared(self, some: Iterable[Expression], types: Mapping[str, DType]) -> None:
+        """Refuse comparisons that words of a type have otherwise than numbers, although nothing in them overflows."""
+        for node in dict.fromkeys(each for one in some for each in subexpressions(one)):
+            if node.operator not in ("<", "<=", "==", "max", "min"):
+                continue
+            if any(each.truth for each in node.arguments):
+                continue
+            kinds = {types[name] for each in node.arguments for name in _numbers(each)} - {BOOL}
+            if not kinds or any(each.is_float for each in kinds):
+                continue
+            widest = max(kinds, key=lambda dtype: (int(dtype.value[1:]), dtype.value[0] == "u"))
+            signed = [each for each in kinds if each.value[0] == "i"]
+            if widest.value[0] == "u" and signed:
+                said = (
+                    f"{signed[0].value} and {widest.value} are compared, of which neither has all numbers of the other"
+                )
+                self._fail(self.parts.node, said, "numbers of one type", "arrays of one type, or of a wider one: i64")
+            least, greatest = limits(widest)
+            wraps = node.operator != "==" or node.names <= self.elements.keys()
+            for each in node.arguments if wraps else ():
+                if each.constant and isinstance(each.value, int) and not least <= each.value <= greatest:
+                    said = f"{each.value} is compared with numbers of {widest.value}, and is none"
+                    self._fail(self.parts.node, said, f"numbers from {least} to {greatest}", "arrays of a wider type")
 
     def _symbol(self, name: str, dtype: DType) -> Any:
         if dtype is BOOL:
@@ -332,17 +374,26 @@ def _is_huge(node: Expression) -> bool:
     return node.constant and isinstance(node.value, int | Fraction) and not -_HUGE < node.value < _HUGE
 
 
-def _is_real(expression: Expression, types: Mapping[str, DType]) -> bool:
-    """Tell whether a number may be no whole one."""
+def _is_real(expression: Expression, types: Mapping[str, DType], *, infinite: bool = True) -> bool:
+    """Tell whether a number may be no whole one, by an infinity only if these are `infinite`."""
     if expression.truth:
         return False
     if expression.operator == "name":
         return types[expression.value].is_float
     if expression.constant:
-        return not isinstance(expression.value, int)
+        return not isinstance(expression.value, int) and (infinite or not expression.infinite)
     if expression.operator in ("/", "exp", "log"):
         return True
-    return any(_is_real(each, types) for each in expression.arguments)
+    return any(_is_real(each, types, infinite=infinite) for each in expression.arguments)
+
+
+def _numbers(expression: Expression) -> Iterable[str]:
+    """Yield the names of a number, but for those in its conditions."""
+    if expression.operator == "name":
+        yield expression.value
+    for each in expression.arguments:
+        if not each.truth:
+            yield from _numbers(each)
 
 
 def _meets_real(name: str, step: Mapping[str, Expression], types: Mapping[str, DType]) -> bool:

@@ -138,7 +138,7 @@ def test_a_list_that_stays_may_be_read(tmp_path: Path) -> None:
     assert read(tmp_path, text)([3, 4]) == 15 and list(read(tmp_path, text).loop.state) == ["s"]
 
 
-HEAD = "from swizzle import f32, i32, serial\n"
+HEAD = "from swizzle import f32, i32, i64, serial, u32, u64\n"
 SUM = "    s = 0\n    for v in x:\n        s += v\n"
 BODY = "    s = 0\n    for v in x:\n        "
 
@@ -178,6 +178,35 @@ def test_what_is_no_serial_loop(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(SwizzleError) as caught:
         read(tmp_path, text)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "body", "result", "said"),
+    [
+        ("x: i32", "s = s * 0.5 + v", "s", "s becomes a fraction, and the words are i32"),
+        ("x: i32", "s = s + v", "s * 0.5", "the result becomes a fraction, and the words are i32"),
+        ("x: i32", "s = s + v", "s, 0.5", "the result becomes a fraction, and the words are i32"),
+        ("x: u32", "s += 1 if v > -1 else 0", "s", "-1 is compared with numbers of u32, and is none"),
+        ("x: u32", "s += v == -1", "s", "-1 is compared with numbers of u32, and is none"),
+        ("x: i32", "s = max(s, v, 2147483648)", "s", "2147483648 is compared with numbers of i32, and is none"),
+        ("x: i32, y: u32", "s += v < w", "s", "i32 and u32 are compared, of which neither has all numbers"),
+        ("x: i32, y: u64", "s = max(s, v)", "s", "i32 and u64 are compared, of which neither has all numbers"),
+    ],
+)
+def test_words_compare_as_numbers_do(tmp_path: Path, arrays: str, body: str, result: str, said: str) -> None:
+    """Where nothing overflows, a word is the number that it was in Python: the rest is refused."""
+    head = "v" if arrays.count(":") == 1 else "v, w"
+    over = "x" if head == "v" else "zip(x, y)"
+    text = f"@serial\ndef f({arrays}):\n    s = 0\n    for {head} in {over}:\n        {body}\n    return {result}\n"
+    with pytest.raises(SwizzleError, match=re.escape(said)):
+        _ = read(tmp_path, text).loop
+
+
+def test_a_state_has_the_widest_type_of_whole_numbers(tmp_path: Path) -> None:
+    text = (
+        "@serial\ndef f(x: i32, y: i64):\n    s = 0\n    for v, w in zip(x, y):\n        s += max(v, w)\n    return s\n"
+    )
+    assert read(tmp_path, text).loop.state["s"].value == "i64"
 
 
 def test_what_a_serial_loop_may_hold(tmp_path: Path) -> None:
