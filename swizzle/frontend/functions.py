@@ -121,7 +121,9 @@ def _combined(
 def _by_comparison(op: str, a: Value, b: Value, yes: Value, no: Value, place: Place) -> Expr:
     compared = operators.common_dtype(a, b, f"`{op}`", place)
     dtype = operators.common_dtype(yes, no, "`where`", place, moves=True)
-    if all(isinstance(value, FloatLiteral | Const) for value in (yes, no)):
+    if all(
+        isinstance(value, FloatLiteral) or (isinstance(value, Const) and value.dtype is INDEX) for value in (yes, no)
+    ):
         dtype = compared  # as literals do beside data
     if not dtype.is_data:
         operators.fail(
