@@ -277,6 +277,9 @@ class Doctor:
     def _refused(self, ran: Ran, mended: dict[str, tuple[ArrayFindings, Mend]]) -> tuple[str, str, dict[str, int]]:
         """Return why a patch is not proved, '' where it is; the patched text, and the turns of each array in it."""
         try:
+            for each, _ in mended.values():
+                if each.array is not None:
+                    self.text.check_own(each.array, self.kernel)
             new = patched(self.text, {each.array: mend for each, mend in mended.values() if each.array is not None})
         except SwizzleError as error:
             return (f"line {error.place.line}: " if error.place else "") + error.found, "", {}

@@ -404,6 +404,32 @@ class CudaText:
             found.append(ArrayUse(match.start(), at, tuple(subscripts)))
         return found
 
+    def check_own(self, array: SharedArray, kernel: CudaKernel) -> None:
+        """Raise SwizzleError where another kernel may use an array, too: nothing is known of how that one does."""
+        if array.owner == kernel.name:
+            return
+        named = [(self._named(each), each) for each in self.entities]
+        names = {array.owner or array.name}  # and, by and by, what uses it
+        while more := {
+            name
+            for name, each in named
+            if name and name not in names and self._mentions(max(each.begin, each.body), each.end, names)
+        }:
+            names |= more
+        for other in self.kernels():
+            if other.begin != kernel.begin and other.name in names:
+                raise self._escapes(array, other.begin, f"may be used by {other.name}, too, which was not run")
+
+    def _named(self, entity: _Entity) -> str:
+        """Return the name of a function or a structure."""
+        if entity.kind == "function":
+            return self._owner(entity.body)[0]
+        match = re.search(r"\b(?:struct|class|union)\s+(\w+)", self.code[entity.begin : entity.end])
+        return match[1] if match else ""
+
+    def _mentions(self, begin: int, end: int, names: set[str]) -> bool:
+        return re.search(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b", self.code[begin:end]) is not None
+
     def _escapes(self, array: SharedArray, at: int, why: str) -> SwizzleError:
         return SwizzleError(
             f"{array.name} {why}", place=self.place(at, at + len(array.name)),

@@ -180,6 +180,31 @@ def test_what_cannot_be_proved_is_not_patched(before: str, read: str, why: str) 
     assert tile.mends and not tile.proved and why in tile.why
 
 
+SHARED_BY_TWO = """// swizzle doctor: --kernel k --launch 1,32 --args f32[32,32],f32.out[32,32]
+__shared__ float t[32][32];
+__device__ float at(int r, int c) { return t[r][c]; }
+struct Cells { __device__ static float at(int r, int c) { return t[r][c]; } };
+__global__ void k(const float* x, float* y) {
+  for (int r = 0; r < 32; ++r) t[r][threadIdx.x] = x[32 * r + threadIdx.x];
+  __syncwarp();
+  for (int r = 0; r < 32; ++r) y[32 * r + threadIdx.x] = t[threadIdx.x][r];
+}
+__global__ void other(float* y) { OTHER }
+"""
+
+
+@pytest.mark.parametrize(
+    "other", ["t[0][threadIdx.x] = y[0]; y[1] = t[1][0];", "y[0] = at(0, 40);", "y[0] = Cells::at(0, 40);", "y[0] = 1;"]
+)
+def test_an_array_that_another_kernel_uses_is_left_alone(other: str) -> None:
+    """It may go beyond a row there, which is right as long as rows follow each other."""
+    found = diagnosed(SHARED_BY_TWO.replace("OTHER", other))
+    if other == "y[0] = 1;":
+        assert found.verdict == "mended"
+    else:
+        assert found.verdict == "undecided" and "may be used by other, too" in found.arrays[0].why
+
+
 def test_subscripts_beyond_a_row() -> None:
     """Formulas of the row and the column mean other cells then: they are refused. A table is right, and no mend: lanes
     of a row read 16 words of it, those of a column 32, which is more than the conflicts take."""
