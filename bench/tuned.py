@@ -55,6 +55,8 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "LARGEST_MOVED": (1_000, 5_000, 15_000),
     },
     "swizzle.search.trying": {
+        "FILLINGS": (10**9, 10**12, 10**15),
+        "PARTS": (8, 24, 200),
         "FUNCTIONS": (20_000, 50_000, 200_000),
         "VALUES": (4_000_000, 40_000_000),
         "TOGETHER": (200_000, 2_000_000),

@@ -1,4 +1,4 @@
-"""Exhaustion all fillings, side by side, where outputs are asked item by item and the holes have few functions.
+"""All fillings are tried side by side, where outputs are asked item by item and the holes have few functions.
 
 What is asked of an output is a guard, and a guard is worked out for tens of thousands of fillings at once
 (`symbolic.values.outcomes`). Each hole is looked at by itself first, with the others open: most of its functions bring
@@ -41,6 +41,10 @@ FUNCTIONS: Final = 50_000
 """Choices of one hole's constants."""
 VALUES: Final = 40_000_000
 """Of one hole, at all points together."""
+FILLINGS: Final = 1_000_000_000_000
+"""Of all holes, before any is asked: what many holes leave of more is still too many."""
+PARTS: Final = 24
+"""Parts of `AT_ONCE` fillings that are asked a question, until it is too long for what it may save."""
 TOGETHER: Final = 2_000_000
 """Fillings of several holes that are looked at together."""
 LIGHTEST: Final = 1_000
@@ -93,7 +97,7 @@ class Exhaustion:
         engine is not `complete`."""
         self.problem, self.space, self.cost = problem, space, cost
         self.narrowed = False
-        self.asked = 0
+        self.asked = self._parts = 0
         self.templates = problem.templates(space)
         self._places = [{point: at for at, point in enumerate(points)} for points in problem.points]
         self._many = Many(problem)
@@ -104,6 +108,8 @@ class Exhaustion:
         ]
         self.complete = all(whole)
         if not self._questions or not (self.complete or light):
+            raise TooMany
+        if self.complete and math.prod(t.size() for t in self.templates) > FILLINGS:
             raise TooMany
         make = [_every_function if some else _light_functions for some in whole]
         self._tables = [m(t, p) for m, t, p in zip(make, self.templates, problem.points, strict=True)]
@@ -173,6 +179,9 @@ class Exhaustion:
 
     def _left_of(self, group: dict[int, _Rows], demand: Demand, others: Sequence[dict[int, _Rows]]) -> dict[int, _Rows]:
         look()
+        self._parts += 1
+        if self._parts > PARTS:
+            raise TooMany
         guards = Outcomes(_size(group))
         known: dict[tuple[int, Point], Union] = {}
         elsewhere = {hole: rows for other in others for hole, rows in other.items()}

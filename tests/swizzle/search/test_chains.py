@@ -62,7 +62,7 @@ def test_a_store_by_a_hole_is_left_to_others() -> None:
 def test_families_of_ours_that_need_not_be_asked_for() -> None:
     with pytest.raises(SwizzleError, match="the family 'xor' is Swizzle's own"):
         solve(load(CASE_STUDIES / "transpose_steps.py")[0], families="xor")
-    with pytest.raises(SwizzleError, match="one of column_major, compose, or a family of an installed package"):
+    with pytest.raises(SwizzleError, match="one of column_major, compose"):
         solve(load(CASE_STUDIES / "transpose_steps.py")[0], families="column_mayor")
 
 
