@@ -14,7 +14,7 @@ from swizzle.operators.clamp import clamped
 from swizzle.operators.known import known_carriers
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
-from swizzle.operators.loop import Domain, Loop
+from swizzle.operators.loop import BOOL, Domain, Loop
 from swizzle.operators.proof import Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import too_deep
@@ -55,9 +55,14 @@ class Found(Struct, frozen=True):
         """Whether the operator is proved; 'unknown' where none was found, as there may be one of other words."""
         if self.proofs is None:
             return "unknown"
-        if self.ranges is None or self.proofs.status == "proved":
+        if self.ranges is None or (self.proofs.status == "proved" and not self.needs_ranges):
             return self.proofs.status
         return "refuted" if self.proofs.status == "refuted" else self.ranges.verdict
+
+    @property
+    def needs_ranges(self) -> bool:
+        """Whether the laws need words that do not wrap: integers beside real numbers have no width in their proofs."""
+        return self.domain == "words" and self.carrier is not None and self.loop.mixed and _ordered(self.carrier)
 
     @property
     def witness(self) -> str:
@@ -198,7 +203,10 @@ def _with_fewer_words(loop: Loop, words: int) -> list[Carrier]:
 def _judged(loop: Loop, domain: Domain, carrier: Carrier) -> Found:
     """Prove the laws of words as they are, or else of integers, and that no word overflows."""
     if not any(each.kind == "word" for each in loop.sorts(domain).values()):
-        return Found(loop, domain, carrier, Prover(carrier, domain).proofs(), 0.0)
+        found = Found(loop, domain, carrier, Prover(carrier, domain).proofs(), 0.0)
+        if not found.needs_ranges or found.proofs is None or found.status != "proved":
+            return found
+        return replace(found, ranges=ranges_of(replaced(carrier, identity=found.proofs.identity)))
     promised = loop.range.length is not None or loop.range.where is not TRUE
     ranges = None
     if promised:
@@ -212,3 +220,18 @@ def _judged(loop: Loop, domain: Domain, carrier: Carrier) -> Found:
         ranges = ranges_of(replaced(carrier, identity=whole.identity)) if whole.status == "proved" else None
         proofs = whole if ranges is not None and ranges.verdict == "proved" else proofs
     return Found(loop, domain, carrier, proofs, 0.0, ranges=ranges)
+
+
+def _ordered(carrier: Carrier) -> bool:
+    """Tell whether integers of parts are compared, or meet real numbers: sums and products wrap as they should."""
+    types = dict(carrier.loop.state)
+    types |= {f"{side}.{word}": dtype for side in "ab" for word, dtype in carrier.words.items()}
+    whole = {name for name, dtype in types.items() if dtype is not BOOL and not dtype.is_float}
+    real = {name for name, dtype in types.items() if dtype.is_float}
+    some = (*carrier.combine.values(), *(carrier.loop.step[name] for name in carrier.state))
+    return any(
+        node.names & whole
+        and (node.operator in ("<", "<=", "==", "max", "min", "/", "exp", "log")
+             or (node.operator in ("+", "*") and node.names & real))
+        for each in some for node in subexpressions(each)
+    )  # fmt: skip

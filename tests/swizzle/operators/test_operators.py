@@ -233,3 +233,36 @@ def test_constants_wrap_in_the_header() -> None:
 
     found = operator_of(steps.loop)
     assert "words.n = 705032704;" in cub(found.with_identity, [])
+
+
+def test_integers_beside_real_numbers_wrap_too() -> None:
+    """A product with a real number elsewhere in the loop is no promise of small numbers."""
+
+    @serial
+    def beside(x: i32, y: f32):  # type: ignore[no-untyped-def]
+        here, s = 0, 0
+        for v, w in zip(x, y, strict=True):
+            here = max(0, here + v)
+            s = s + v * w
+        return here, s
+
+    @serial(length=1000, where=lambda v, w: -1000 <= v <= 1000)
+    def promised(x: i32, y: f32):  # type: ignore[no-untyped-def]
+        here, s = 0, 0
+        for v, w in zip(x, y, strict=True):
+            here = max(0, here + v)
+            s = s + v * w
+        return here, s
+
+    @serial
+    def counted(x: i32, y: f32):  # type: ignore[no-untyped-def]
+        n, s = 0, 0
+        for v, w in zip(x, y, strict=True):
+            n = n + v
+            s = s + v * w
+        return n, s
+
+    found = operator_of(beside.loop)
+    assert found.status == "refuted" and "no i32" in found.witness
+    assert operator_of(beside.loop, "integers").status == "proved"
+    assert operator_of(promised.loop).status == operator_of(counted.loop).status == "proved"
