@@ -56,7 +56,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     },
     "swizzle.search.trying": {
         "FILLINGS": (10**9, 10**12, 10**15),
-        "PARTS": (8, 24, 200),
+        "PARTS": (6, 12, 100),
         "FUNCTIONS": (20_000, 50_000, 200_000),
         "VALUES": (4_000_000, 40_000_000),
         "TOGETHER": (200_000, 2_000_000),

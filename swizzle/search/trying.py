@@ -43,7 +43,7 @@ VALUES: Final = 40_000_000
 """Of one hole, at all points together."""
 FILLINGS: Final = 1_000_000_000_000
 """Of all holes, before any is asked: what many holes leave of more is still too many."""
-PARTS: Final = 24
+PARTS: Final = 12
 """Parts of `AT_ONCE` fillings that are asked a question, until it is too long for what it may save."""
 TOGETHER: Final = 2_000_000
 """Fillings of several holes that are looked at together."""
