@@ -72,8 +72,8 @@ Examples:
   swizzle operator runs.py:best_run -o out        write out/best_run.cuh: a struct, and functors for CUB and Thrust
   swizzle operator runs.py:best_run --emit triton,jax -o out     Python modules for tl.associative_scan and for JAX
 
-Exit status: 0 an operator was found and its laws are proved, 1 refuted, or none was found, 2 a mistake in what was
-given, 3 undecided, 70 a bug of swizzle."""
+Exit status: 0 an operator was found and its laws are proved, 1 refuted, 2 a mistake in what was given, 3 undecided, or
+none was found, 70 a bug of swizzle."""
 
 DOCTOR: Final = """\b
 Examples:
@@ -95,5 +95,5 @@ Examples:
   swizzle scan runs.py:best_run -o out            write out/best_run_scan.cuh: kernels, and a host function scan()
   swizzle scan runs.py:best_run --emitted         validate the compiled kernels too, for every length
 
-Exit status: 0 the scan is checked, 1 no operator was found, or a kernel is not right, 2 a mistake in what was given,
-3 undecided, 70 a bug of swizzle."""
+Exit status: 0 the scan is checked, 1 the operator is refuted, or a kernel is not right, 2 a mistake in what was given,
+3 undecided, or no operator was found, 70 a bug of swizzle."""
