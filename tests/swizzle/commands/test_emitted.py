@@ -227,6 +227,7 @@ def test_an_edited_tail_is_seen_by_both(files: Path, old: str, new: str) -> None
     assert (validation["status"], found["run"]["status"]) == ("different", "different"), out
 
 
+@pytest.mark.slow
 def test_the_ptx_beside_a_solution(files: Path) -> None:
     """It is validated as it stands, at every length, and what is no kernel of this name is not shown equal."""
     arguments = SolveArguments(str(files / "shift.swz"), output=files, quiet=True, emit=("ptx",))
@@ -253,6 +254,7 @@ def test_the_ptx_beside_a_solution(files: Path) -> None:
     assert status == 1 and "a block of 32 threads: .maxntid allows 16\n" in out
 
 
+@pytest.mark.slow
 def test_a_right_edit_is_right(files: Path) -> None:
     """The file that was edited is what is checked, and said to be: an equal text stays equal, and needs no form."""
     edit(files / "shift.cu", "if (whole || i < left) y", "if (whole || !(i >= left)) y")
@@ -263,6 +265,7 @@ def test_a_right_edit_is_right(files: Path) -> None:
     assert "if (whole || !(i >= left)) y[i] = " in out and "); it is this file that is checked\n" in out
 
 
+@pytest.mark.slow
 def test_an_edited_header_alone(files: Path) -> None:
     """Its kernel is checked as that of a `.cu` would be."""
     (files / "shift.cu").unlink()

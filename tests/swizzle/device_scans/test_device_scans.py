@@ -318,7 +318,7 @@ template <class... Ts> cudaError_t say(const char* name, Ts... all) {
 
 
 @pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
-@pytest.mark.parametrize("name", ["affine", "total"])
+@pytest.mark.parametrize("name", [pytest.param("affine", marks=pytest.mark.slow), "total"])
 def test_the_host_function_launches_what_is_planned(name: str, tmp_path: Path) -> None:
     """At lengths that need none, one, two and three levels: kernels, lengths, places, and scratch memory apart."""
     scan = scanned(name)

@@ -70,6 +70,7 @@ def test_a_right_filling_is_found(name: str, space: str) -> None:
     assert found.status == "sat" and found.optimal
 
 
+@pytest.mark.slow
 def test_arithmetic_on_two_reductions() -> None:
     """A product of two sums is that of the specification where each of them is; that there is none is not claimed, as
     one may be a multiple of what it should be.

@@ -27,6 +27,7 @@ from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, in
 from symbolic.errors import SwizzleError
 
 SOLVERS = pytest.mark.parametrize("solver", ["z3", "cvc5"])
+QUICK = pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.slow)])
 X, Y = integer("query_test_x"), integer("query_test_y")
 V, W = bitvector("query_test_v", 8), bitvector("query_test_w", 8)
 U = bitvector("query_test_u", 4)
@@ -134,7 +135,7 @@ def test_verify_finds_a_counterexample(solver):
         assert verify((V <= correct) & (correct <= W), solver=solver, timeout=60).status == "unsat"
 
 
-@SOLVERS
+@QUICK
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(a=st.integers(0, 15), b=st.integers(0, 15), c=st.integers(0, 15))
 def test_solve_and_verify_agree_with_brute_force(solver, a, b, c):
@@ -149,7 +150,7 @@ def test_solve_and_verify_agree_with_brute_force(solver, a, b, c):
     assert len(roots) == 16 or counterexample[U] not in roots
 
 
-@SOLVERS
+@QUICK
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=5), st.integers(0, 20))
 def test_knapsack_agrees_with_brute_force(solver, items, room):
@@ -183,7 +184,7 @@ def test_optimize_bit_vectors_to_their_ends(solver):
     assert (outcome.optimal, outcome[V]) == (True, 171)
 
 
-@SOLVERS
+@QUICK
 def test_optimize_far_away(solver):
     """Steps double, so an optimum a million away takes few checks; none at all is unsat."""
     outcome = optimize(X * 3 >= 3_000_001, any_of(X == 5_000_000, X % 2 == 0), minimize=X, solver=solver, timeout=60)
@@ -205,7 +206,7 @@ def test_optimize_without_a_bound_keeps_the_best_so_far():
     assert optimize(X <= 5, X > -(10**40), minimize=X)[X] == 1 - 10**40
 
 
-@SOLVERS
+@QUICK
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=3, max_size=9), st.booleans())
 def test_objectives_in_their_order(solver, rows, greatest):
@@ -227,7 +228,7 @@ def test_an_objective_that_is_not_proved_says_which():
     assert outcome.reason.startswith("not proved to be the best in objective 2 of 3: it has no bound")
 
 
-@SOLVERS
+@QUICK
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(1, 5)), min_size=1, max_size=7))
 def test_soft_conditions_agree_with_trying_all(solver, wishes):
