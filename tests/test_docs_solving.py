@@ -16,7 +16,8 @@ from swizzle.language.element_types import MAX_ELEMENTS
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
 from swizzle.solution.solution import Limits
-from symbolic.algebra.terms import Datum, Terms
+from symbolic.algebra.datum import Datum
+from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.chooser import ColumnChooser, OneChoice

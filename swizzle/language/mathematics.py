@@ -11,9 +11,9 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any, Final
 
+from symbolic.algebra.datum import Datum, SymbolicArray, pick
 from symbolic.algebra.functions import FUNCTIONS, FunctionRow, applied, gathered
 from symbolic.algebra.functions import where as where_row
-from symbolic.algebra.terms import Datum, SymbolicArray, pick
 from symbolic.errors import SwizzleError
 
 

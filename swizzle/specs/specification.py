@@ -10,8 +10,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.specs.wrapping import unwrapped, wrapping_array
+from symbolic.algebra.datum import Datum, symbolic_input
 from symbolic.algebra.numbers import NUMPY_DTYPES, is_exact
-from symbolic.algebra.terms import Datum, Term, Terms, symbolic_input
+from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, OperatorName, Parameter, Program

@@ -17,7 +17,8 @@ import numpy as np
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import inputs, outputs
 from swizzle.specs.verify import run_canonical
-from symbolic.algebra.terms import Datum, SymbolicArray, Term, Terms
+from symbolic.algebra.datum import Datum, SymbolicArray
+from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import Program
 from templates.chooser import OneChoice
 from templates.template import Template

@@ -18,7 +18,7 @@ from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.terms import Datum
+from symbolic.algebra.datum import Datum
 from symbolic.ir.program import Program
 from symbolic.machine.machine import Machine
 from templates.chooser import OneChoice

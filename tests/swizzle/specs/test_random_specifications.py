@@ -13,7 +13,8 @@ from swizzle import SwizzleError, maximum, minimum, zeros
 from swizzle.source.kernel_source import Source, split_lines
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.swz_names import define, names_of
-from symbolic.algebra.terms import Datum, SymbolicArray, Terms
+from symbolic.algebra.datum import Datum, SymbolicArray
+from symbolic.algebra.terms import Terms
 from tests.swizzle.specs.random_specifications import SHAPES, Writer
 
 

@@ -17,7 +17,8 @@ from swizzle.commands.cli import execute
 from swizzle.source.kernel_source import Source, split_lines
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.swz_names import define, names_of
-from symbolic.algebra.terms import SymbolicArray, Terms
+from symbolic.algebra.datum import SymbolicArray
+from symbolic.algebra.terms import Terms
 from symbolic.lifting import budget
 from symbolic.lifting.values import Items
 from symbolic.limits import OutOfTime, limited

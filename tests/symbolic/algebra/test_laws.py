@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.datum import Datum
 from symbolic.algebra.numbers import NUMPY_DTYPES, Numbers
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.algebra.residues import PRIME, Residue, Residues
-from symbolic.algebra.terms import UNWRITTEN, Datum, Terms
+from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.ir.program import DType
 
 WHOLE = [DType.I32, DType.U32, DType.I64, DType.U64]

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbolic.algebra.terms import UNWRITTEN, Datum, SymbolicArray, Terms
+from symbolic.algebra.datum import Datum, SymbolicArray
+from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.errors import SwizzleError
 
 

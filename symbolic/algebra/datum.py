@@ -1,0 +1,317 @@
+"""The data that a specification computes with: values without a truth value or an order, and arrays of them.
+
+What a specification does with them makes terms (`symbolic.algebra.terms`); what would need their numbers is refused.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from symbolic.algebra.operator_laws import LAWS, find_law
+from symbolic.algebra.terms import Term, Terms, unary
+from symbolic.errors import SwizzleError
+
+_OPAQUE = (
+    "choose between values with swizzle.where(a < b, x, y), or swizzle.minimum(a, b) and swizzle.maximum(a, b); "
+    "branch and index on integers only"
+)
+_COMBINED = (
+    "choose between values with swizzle.where(a < b, x, y), or swizzle.minimum(a, b) and swizzle.maximum(a, b), and "
+    "combine comparisons by `&`, `|` and `~`, as in (a < b) & (b < c); branch and index on integers only"
+)
+
+
+def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
+    def method(self: Datum, other: Any) -> Any:
+        right = other if type(other) is Datum else self.lift(other)
+        if right is None:
+            return NotImplemented
+        a, b = (right, self) if swap else (self, right)
+        if op == "-":
+            return _combined("+", a, Datum(self.terms, unary(self.terms, "-", b.term)))
+        return _combined(op, a, b)
+
+    def product(self: Datum, other: Any) -> Any:
+        """Return a product of two values that are no products, of which most are: its term is made at once."""
+        if type(other) is Datum and (a := self._term) is not None and (b := other._term) is not None:
+            nodes = self.terms.nodes
+            if nodes[a][0] != "*" != nodes[b][0]:
+                return Datum(self.terms, self.terms.apply("*", (a, b)))
+        return method(self, other)
+
+    return product if op == "*" else method
+
+
+def _combined(op: str, a: Datum, b: Datum) -> Datum:
+    """Return `op(a, b)`, for a reduction noted only."""
+    if op not in LAWS and find_law(op) is None:
+        return Datum(a.terms, a.terms.apply(op, (a.term, b.term)))
+    if a._chain is None or a._chain[0] != op:  # a chain has one operator: what came before becomes a term
+        a = Datum(a.terms, a.term)
+    return Datum(a.terms, None, (op, a, b._term if b._term is not None else b.term))
+
+
+class DataComparison:
+    """A comparison of data in a specification, for `where`: it has no truth value. `a < b & c < d` and `~` combine."""
+
+    __slots__ = ("op", "sides")
+
+    def __init__(self, op: str, sides: tuple[Any, Any]) -> None:
+        self.op, self.sides = op, sides
+
+    def choose(self, where: Callable[[str, Any, Any, Any, Any], Any], then: Any, otherwise: Any) -> Any:
+        """Return the choice between two values; `where` is one by a comparison of two."""
+        a, b = self.sides
+        match self.op:
+            case "&":
+                return pick(where, a, pick(where, b, then, otherwise), otherwise)
+            case "|":
+                return pick(where, a, then, pick(where, b, then, otherwise))
+            case "~":
+                return pick(where, a, otherwise, then)
+            case _:
+                return where(self.op, a, b, then, otherwise)
+
+    def __and__(self, other: Any) -> DataComparison:
+        return DataComparison("&", (self, other))
+
+    def __or__(self, other: Any) -> DataComparison:
+        return DataComparison("|", (self, other))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> DataComparison:
+        return DataComparison("~", (self, None))
+
+    def __bool__(self) -> bool:
+        raise self._refuse("compares", _COMBINED)
+
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Datum:
+        """Refuse the comparison as an operand."""
+        raise self._refuse("computes with a comparison of")
+
+    def _refuse(self, what: str, fix: str = _OPAQUE) -> SwizzleError:
+        side: Any = self
+        while isinstance(side, DataComparison):
+            side = next(each for each in side.sides if isinstance(each, Datum | DataComparison))
+        found: SwizzleError = side.refused(what, fix)
+        return found
+
+
+def pick(where: Callable[[str, Any, Any, Any, Any], Any], condition: Any, then: Any, otherwise: Any) -> Any:
+    """Return one of two values by a condition, a comparison of data among them."""
+    if isinstance(condition, DataComparison):
+        return condition.choose(where, then, otherwise)
+    return then if condition else otherwise
+
+
+def _comparison(op: str) -> Callable[[Datum, Any], Any]:
+    def method(self: Datum, other: Any) -> Any:
+        right = self.lift(other)
+        return NotImplemented if right is None else DataComparison(op, (self, right))
+
+    return method
+
+
+class Datum:
+    """A data value that a specification computes with. It is symbolic: it has no truth value and no order.
+
+    A sum that grows by one item at a time is a chain of notes until its term is asked for, so that the terms of
+    partial sums, each as long as what has been summed, are not made.
+    """
+
+    __slots__ = ("_chain", "_term", "terms")
+
+    def __init__(self, terms: Terms, term: Term | None, chain: tuple[str, Datum, Term] | None = None) -> None:
+        self.terms, self._term, self._chain = terms, term, chain
+
+    @property
+    def noted(self) -> str:
+        """The operator of a value whose term is not made yet, or ''."""
+        return self._chain[0] if self._chain else ""
+
+    @property
+    def term(self) -> Term:
+        """The canonical term."""
+        if self._term is None:
+            assert self._chain
+            op, first, last = self._chain
+            if first._term is not None:  # one operation
+                self._term, self._chain = self.terms.apply(op, (first._term, last)), None
+                return self._term
+            at, items = self, list[Term]()
+            while at._chain:
+                items.append(at._chain[2])
+                at = at._chain[1]
+            assert at._term is not None
+            items.append(at._term)
+            self._term, self._chain = self.terms.apply(op, items[::-1]), None
+        return self._term
+
+    def lift(self, other: Any) -> Datum | None:
+        """Return `other` as a datum, or None if it is neither a datum nor a number."""
+        if isinstance(other, Datum):
+            return other
+        if isinstance(other, (int, float)) or hasattr(other, "dtype"):
+            return Datum(self.terms, self.terms.const(other.item() if hasattr(other, "item") else other))
+        return None
+
+    __add__ = _datum_operator("+")
+    __radd__ = _datum_operator("+", swap=True)
+    __sub__ = _datum_operator("-")
+    __rsub__ = _datum_operator("-", swap=True)
+    __mul__ = _datum_operator("*")
+    __rmul__ = _datum_operator("*", swap=True)
+    __truediv__ = _datum_operator("/")
+    __rtruediv__ = _datum_operator("/", swap=True)
+    __floordiv__ = _datum_operator("//")
+    __rfloordiv__ = _datum_operator("//", swap=True)
+    __mod__ = _datum_operator("%")
+    __rmod__ = _datum_operator("%", swap=True)
+    __and__ = _datum_operator("&")
+    __rand__ = _datum_operator("&", swap=True)
+    __or__ = _datum_operator("|")
+    __ror__ = _datum_operator("|", swap=True)
+    __xor__ = _datum_operator("^")
+    __rxor__ = _datum_operator("^", swap=True)
+
+    def __lshift__(self, amount: Any) -> Datum:
+        return self._shifted("<<", amount)
+
+    def __rshift__(self, amount: Any) -> Datum:
+        return self._shifted(">>", amount)
+
+    def __rlshift__(self, value: Any) -> Datum:
+        raise self._shift_by()
+
+    __rrshift__ = __rlshift__
+
+    def _shifted(self, op: str, amount: Any) -> Datum:
+        right = self.lift(amount)
+        if right is None:
+            raise TypeError(f"a shift by {amount!r}")
+        if not self.terms.is_const(right.term):
+            raise right._shift_by()
+        return _combined(op, self, right)
+
+    def _shift_by(self) -> SwizzleError:
+        return SwizzleError(
+            f"the specification shifts by the data value {self.terms.show(self.term)}",
+            expected="a constant amount: C++ leaves a shift by too much undefined, and kernels have none by data",
+            fix="multiply or divide by data that is a power of two",
+        )
+
+    def __neg__(self) -> Datum:
+        return Datum(self.terms, unary(self.terms, "-", self.term))
+
+    def __abs__(self) -> Datum:
+        return Datum(self.terms, self.terms.apply("abs", (self.term,)))
+
+    def __invert__(self) -> Datum:
+        return Datum(self.terms, self.terms.apply("~", (self.term,)))
+
+    def refused(self, what: str, fix: str = _OPAQUE) -> SwizzleError:
+        return SwizzleError(
+            f"the specification {what} the data value {self.terms.show(self.term)}",
+            expected="a specification that treats data as opaque: only arithmetic on it",
+            fix=fix,
+        )
+
+    def __bool__(self) -> bool:
+        raise self.refused("takes the truth value of")
+
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
+
+    def __index__(self) -> int:
+        raise self.refused(
+            "indexes with",
+            "read an input with swizzle.gather(x, i) at an index i that is data; other indices are integers",
+        )
+
+    def __int__(self) -> int:
+        raise self.refused("converts to an integer")
+
+    def __float__(self) -> float:
+        raise self.refused("converts to a float", "write `from swizzle import math`, whose functions take data")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self.refused("iterates over")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def apply_function(self, function: str, arguments: Sequence[Any]) -> Datum:
+        """Return a function of several values, of which this is one."""
+        lifted = [self.lift(value) for value in arguments]
+        if any(value is None for value in lifted):
+            raise TypeError(f"{function} of what is no number")
+        return Datum(self.terms, self.terms.apply(function, [value.term for value in lifted if value is not None]))
+
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Datum:
+        """Return `op(self, other)` for an operator without Python syntax, as min; `swapped`: `op(other, self)`."""
+        lifted = self.lift(other)
+        if lifted is None:
+            raise TypeError(f"{op} of data and {other!r}")
+        return _combined(op, lifted, self) if swapped else _combined(op, self, lifted)
+
+
+_WHOLE = frozenset({int})
+
+
+class SymbolicArray(Struct, frozen=True):
+    """An input array of distinct variables, as a specification sees it: indices, slices, `len`, `.shape`, iteration.
+
+    `read` has what it was asked for before; no element changes.
+    """
+
+    terms: Terms
+    name: str
+    shape: tuple[int, ...]
+    offset: int = 0
+    read: dict[Any, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        if type(key) is not int and not (type(key) is tuple and _WHOLE.issuperset(map(type, key))):
+            return self._at(key)
+        known = self.read.get(key)
+        if known is None:
+            known = self.read[key] = self._at(key)
+        return known
+
+    def _at(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            found: Any = self
+            for part in key:
+                found = found[part]
+            return found
+        if isinstance(key, slice):
+            return [self[i] for i in range(*key.indices(len(self)))]
+        i = operator.index(key)
+        size = self.shape[0]
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of bounds for {self.name} with size {size}")
+        stride = 1
+        for extent in self.shape[1:]:
+            stride *= extent
+        offset = self.offset + (i % size) * stride
+        if len(self.shape) == 1:
+            return Datum(self.terms, self.terms.atom(self.name, offset))
+        return SymbolicArray(self.terms, self.name, self.shape[1:], offset)
+
+
+def symbolic_input(terms: Terms, name: str, shape: tuple[int, ...]) -> SymbolicArray | Datum:
+    """Return an input as a specification sees it: an array of distinct variables, or one datum for the shape `()`."""
+    if shape:
+        return SymbolicArray(terms, name, shape)
+    terms.scalars.add(name)
+    return Datum(terms, terms.atom(name, 0))
