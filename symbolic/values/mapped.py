@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 from math import prod
 from typing import Any
@@ -201,6 +202,9 @@ class Mapped(Data):
             return 1, 1  # a product of sums is one item, unless it is a multiple of one
         if self.op == "*" and size.op == "+" and not size.by_coefficients:
             return 0, max(1, *(most for _, most in some))  # one item, or a multiple of one of them
+        if self.op == "*" and size.op == "+" and self._is_multiple(t):
+            (least, most), times = some[self._multiplied(t)], self._times(t)
+            return least * min(times), min(MANY, most * max(times))
         return 0, MANY
 
     def _needs(self, encoding: Encoding, t: int, size: Size) -> Iterator[tuple[Guard, ...]]:
@@ -209,7 +213,8 @@ class Mapped(Data):
             for operand, own in zip(self.operands, limits, strict=True):
                 yield (sized(operand, encoding, t, size.less(sum(limits) - own)),)
         elif self._is_multiple(t) and size.op == "+" and size.at_least and size.number > 1:
-            yield tuple(sized(o, encoding, t, size) for o in self.operands if self._numbers(o, t) is None)
+            operand, most = self.operands[self._multiplied(t)], max(self._times(t)) if size.by_coefficients else 1
+            yield (sized(operand, encoding, t, replace(size, number=-(-size.number // most))) if most else FALSE,)
 
     def reduced_by(self, t: int) -> frozenset[str]:
         return frozenset(("+" if self._is_multiple(t) else self.op,))
@@ -217,6 +222,14 @@ class Mapped(Data):
     def _is_multiple(self, t: int) -> bool:
         """Say whether the value is a number times another one."""
         return self.op == "*" and any(self._numbers(operand, t) is not None for operand in self.operands)
+
+    def _multiplied(self, t: int) -> int:
+        """Return which operand of a multiple is multiplied."""
+        return int(self._numbers(self.operands[0], t) is not None)
+
+    def _times(self, t: int) -> list[int]:
+        """Return the natural numbers by which a value is multiplied."""
+        return list((self._numbers(self.operands[1 - self._multiplied(t)], t) or {}).values())
 
     def _is_by_items(self, t: int) -> bool:
         if any(by_items(operand, t) for operand in self.operands):

@@ -116,6 +116,19 @@ y[i] = abs(w)
     assert asked != "unknown" or "cancel" in found.reason
 
 
+@pytest.mark.parametrize("number", [2, 3])
+def test_multiples_of_what_holes_bring(number: int) -> None:
+    """A multiple holds an item as often as its number says: of two such items, few are enough."""
+    text = f"""
+i = cuda.laneid
+v = {number} * cuda.shfl_sync(cuda.FULL_MASK, x[i], {LANE}) + cuda.shfl_sync(cuda.FULL_MASK, x[i], {LANE})
+y[i] = v + x[0]
+"""
+    spec = f"[x[0] + x[1] + {number} * x[2] for v in x]"
+    posed = kernel(text, spec=spec, arguments=ARGUMENTS, block=4, warp_size=4)
+    assert len(solve(posed, Limits(space="1", all_solutions=True)).solutions) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(12, 2012, 50))
 def test_many_random_sketches(start: int) -> None:
