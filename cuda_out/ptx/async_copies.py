@@ -12,7 +12,7 @@ from msgspec import Struct
 from cuda_out.ptx.forms import InstructionForm
 from cuda_out.ptx.memory import Broken, Lanes, Region
 from cuda_out.ptx.registers import Register
-from cuda_out.ptx.syntax import Immediate, Instruction
+from cuda_out.ptx.syntax import Immediate, Instruction, NotInterpreted, Operand
 from cuda_out.ptx.transfers import Transfers
 
 _OPEN = -1
@@ -55,8 +55,21 @@ class AsyncCopies:
                 self._issue(instruction, place, at)
 
     def _issue(self, instruction: Instruction, place: int, at: Lanes) -> None:
-        to, source, size = instruction.operands
+        to, source, size, *fewer = instruction.operands
         assert isinstance(size, Immediate)
+        if fewer:  # the rest is filled with zeros
+            wanted = self.transfers.registers.known(
+                instruction, self.transfers.registers.read(fewer[0], "b32", at), at, "a size"
+            )
+            if (wanted > size.bits).any():
+                raise Broken(f"{instruction} copies {int(wanted.max())} bytes of {size.bits}")
+            if ((wanted != 0) & (wanted != size.bits)).any():
+                raise NotInterpreted(f"{instruction}, a copy of which a part is filled with zeros")
+            if (empty := at[wanted == 0]).size:
+                self._zeros(instruction, place, empty, to, size.bits)
+            at = at[wanted != 0]
+            if not at.size:
+                return
         if size.bits not in (4, 8, 16):
             raise Broken(f"{instruction} copies {size.bits} bytes, not 4, 8 or 16")
         kind, count = ("b32", 1) if size.bits == 4 else ("b64", size.bits // 8)
@@ -79,6 +92,16 @@ class AsyncCopies:
                 self._hide(instruction, place, region, threads[part], first, len(parts))
                 group = np.full(len(part), _OPEN, np.int64)
                 self.pending.append(_Pending(place, region, threads[part], group, first, parts))
+
+    def _zeros(self, instruction: Instruction, place: int, at: Lanes, to: Operand, size: int) -> None:
+        """Issue copies of nothing: zeros arrive."""
+        form = InstructionForm(*(("b32", "", "shared", 1) if size == 4 else ("b64", "", "shared", size // 8)), ())
+        into = self.transfers.addresses(instruction, to, at)
+        for region, part, first in self.memory.cells(instruction, at, into, form, writes=True):
+            none = np.zeros(len(part), np.uint64), np.zeros(len(part), np.int64)
+            parts = [none] * (size // region.cell)
+            self._hide(instruction, place, region, at[part], first, len(parts))
+            self.pending.append(_Pending(place, region, at[part], np.full(len(part), _OPEN, np.int64), first, parts))
 
     def _hide(
         self, instruction: Instruction, place: int, region: Region, threads: Lanes, first: Lanes, count: int

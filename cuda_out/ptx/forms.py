@@ -15,10 +15,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.ptx.kinds import KINDS, is_float, width
+from cuda_out.ptx.kinds import KINDS, is_float, record_size, width
 from cuda_out.ptx.syntax import Address, Group, Immediate, Instruction, Name, NotInterpreted, Operand
 
 _SPACE: Final = r"(?:\.(?P<space>global|shared|local|const))?"
+_ATOMIC: Final = r"(?:\.relaxed)?(?:\.(?:cta|gpu|sys))?(?:\.(?P<space>global|shared))?"
+_COPY: Final = "in_shared in_global literal|in_shared in_global literal b32"
 _MATRIX: Final = r"\.sync\.aligned\.m8n8(?P<vector>\.x[124])(?:\.trans)?\.shared(?:::cta)?\.(?P<t>b16)"
 _SIGNED: Final = "eq|ne|lt|le|gt|ge"
 _UNORDERED: Final = "|equ|neu|ltu|leu|gtu|geu|num|nan"
@@ -101,14 +103,20 @@ _FORMS: Final = (
     # Memory and other threads.
     (rf"ld(?:\.weak|\.volatile)?{_SPACE}(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
     (r"ld\.(?P<space>global)\.nc(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
-    (r"ld\.(?P<space>param)\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
+    (r"ld\.(?P<space>param)(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
     (rf"st(?:\.weak|\.volatile)?{_SPACE}(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "address stored"),
     (r"st\.(?P<space>param)\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "address stored"),
+    (rf"atom{_ATOMIC}\.add\.(?P<t>[us](?:32|64)|f32|f64)", "=t address t"),
+    (rf"atom{_ATOMIC}\.(?:min|max)\.(?P<t>[us](?:32|64))", "=t address t"),
+    (rf"atom{_ATOMIC}\.(?:and|or|xor)\.(?P<t>b(?:32|64))", "=t address t"),
+    (rf"red{_ATOMIC}\.add\.(?P<t>[us](?:32|64)|f32|f64)", "address t"),
+    (rf"red{_ATOMIC}\.(?:min|max)\.(?P<t>[us](?:32|64))", "address t"),
+    (rf"red{_ATOMIC}\.(?:and|or|xor)\.(?P<t>b(?:32|64))", "address t"),
     (r"shfl\.sync\.(?:up|down|bfly|idx)\.(?P<t>b32)", "=t t u32 u32 u32|=t =pred t u32 u32 u32"),
     (r"bar\.sync", "zero"),
     (r"barrier\.sync(?:\.aligned)?", "zero"),
     (r"bar\.warp\.sync", "u32"),
-    (r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?", "in_shared in_global literal"),
+    (r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?", _COPY),
     (r"cp\.async\.(?:commit_group|wait_all)", ""),
     (r"cp\.async\.wait_group", "literal"),
     (rf"ldmatrix{_MATRIX}", "=pieces in_shared"),
@@ -119,12 +127,17 @@ _FORMS: Final = (
     # Control.
     (r"bra(?:\.uni)?", "label"),
     (r"ret(?:\.uni)?", ""),
-    (r"exit", ""),
+    (r"exit|trap", ""),
     (r"call(?:\.uni)?", "call"),
 )  # fmt: skip
 _COMPILED: Final = tuple((re.compile(pattern), operands) for pattern, operands in _FORMS)
 SPECIAL: Final = frozenset(
-    ("%laneid", "WARP_SZ", *(f"{name}.{axis}" for name in ("%tid", "%ntid", "%ctaid", "%nctaid") for axis in "xyz"))
+    (
+        "%laneid",
+        "WARP_SZ",
+        "%dynamic_smem_size",
+        *(f"{name}.{axis}" for name in ("%tid", "%ntid", "%ctaid", "%nctaid") for axis in "xyz"),
+    )
 )
 """The special registers that are known: 32 bits each, and read by `mov` only."""
 
@@ -315,6 +328,9 @@ class Checker:
             if written and base in self.given:
                 return f"the parameter {base} is written"
             has = self.parameters[base]
+            if size := record_size(has):
+                inside = 0 <= operand.offset <= size - width(found.kind) // 8 * found.count
+                return "" if inside else f"what is not in the parameter {base}"
             fits = width(has) == width(found.kind) and operand.offset == 0
             return "" if fits else f"a part of the parameter {base}, which is .{has}"
         if base in self.variables:

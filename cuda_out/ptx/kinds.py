@@ -33,6 +33,11 @@ def width(kind: str) -> int:
     return 1 if kind == "pred" else int(kind[1:])
 
 
+def record_size(kind: str) -> int:
+    """Return the bytes of a parameter that is a structure (`record24`), 0 of any other type."""
+    return int(kind[6:]) if kind.startswith("record") else 0
+
+
 def is_float(kind: str) -> bool:
     return kind.startswith("f")
 

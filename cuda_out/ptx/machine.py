@@ -8,25 +8,27 @@ shuffle all lanes that its mask names must meet, at a barrier all threads of the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.ptx.async_copies import AsyncCopies
 from cuda_out.ptx.concrete import Operation, decode
 from cuda_out.ptx.forms import SPECIAL
-from cuda_out.ptx.kinds import KINDS, Bits, Typed, typed, untyped, width
+from cuda_out.ptx.kinds import KINDS, Bits, Typed, record_size, typed, untyped, width
 from cuda_out.ptx.mathematics import operation_of
 from cuda_out.ptx.matrices import Matrices
 from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.registers import Register, Registers
-from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted
+from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted
 from cuda_out.ptx.transfers import Transfers
 from symbolic.algebra.terms import Terms
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
@@ -63,32 +65,55 @@ class LaunchScalar(Struct, frozen=True):
     term: int
 
 
+class LaunchRecord(Struct, frozen=True):
+    """A structure that a launch is given by value: its size, and at which byte each of its parts begins."""
+
+    size: int
+    parts: tuple[tuple[int, LaunchArray | LaunchScalar | np.generic], ...]
+
+
+LaunchArgument: TypeAlias = LaunchArray | LaunchScalar | LaunchRecord | int | np.generic
+
+
 class PtxMachine:
     """One launch of one kernel; `operators` are the functions of its module that are known by what they compute.
 
-    `dynamic` is how many bytes of shared memory the launch gives an array without a size.
+    `dynamic` is how many bytes of shared memory the launch gives an array without a size. Atomic operations on one cell
+    come in the order of threads, which is as good as any other where nobody uses what they give; else they are refused,
+    unless `any_order` says that one order will do. `early_returns`: barriers and shuffles wait for no thread that has
+    ended, which is so from sm_70 on; else it is an error that threads miss a barrier, as CUDA's guide has it.
     """
 
     def __init__(
         self,
         kernel: Kernel,
         shape: LaunchShape,
-        arguments: Sequence[LaunchArray | LaunchScalar | int | np.generic],
+        arguments: Sequence[LaunchArgument],
         deferred: Notes,
         operators: Mapping[str, Operation] | None = None,
         dynamic: int = 0,
+        any_order: bool = False,
+        early_returns: bool = False,
     ) -> None:
         assert shape.warp_size == HARDWARE_WARP
         _check_block(kernel, shape)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
         self.memory = PtxMemory(shape)
         self.registers = Registers(shape, self.memory, deferred, kernel.registers)
+        self.registers.symbols["%dynamic_smem_size"] = dynamic
         self.operators = operators or {}
-        self.parameters: dict[str, int | Register] = {}
-        self.kinds = {each.name: each.kind for each in arguments if isinstance(each, LaunchArray)}
+        self.parameters: dict[str, int | Register | dict[int, int | Register]] = {}
+        parts = [part for each in arguments for part in _parts(each)]
+        self.kinds = {each.name: each.kind for each in parts if isinstance(each, LaunchArray)}
         self.transfers = Transfers(self.registers, self.parameters, self.kinds)
         self.matrices, self.copies = Matrices(self.transfers), AsyncCopies(self.transfers)
         self.arrays: dict[str, Region] = {}
+        named = Counter(part.text for i in kernel.instructions for part in _names(i))
+        self._used_results = {
+            i.operands[0] for i in kernel.instructions
+            if i.op[0] == "atom" and isinstance(i.operands[0], Name) and named[i.operands[0].text] > 1
+        }  # fmt: skip
+        self.any_order, self.early_returns = any_order, early_returns
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
@@ -97,9 +122,16 @@ class PtxMachine:
                 size = 8 * argument.itemsize
             elif isinstance(argument, LaunchScalar):
                 size = width(argument.kind)
-            if width(kind) != size:
-                raise NotInterpreted(f"the parameter {name} is .{kind}: {size} bits are passed")
-            self.parameters[name] = self._given(argument)
+            elif isinstance(argument, LaunchRecord):
+                size = 8 * argument.size
+            record = 8 * record_size(kind)
+            if isinstance(argument, LaunchRecord) and record == size:
+                self.parameters[name] = {at: self._given(part) for at, part in argument.parts}
+            elif record or isinstance(argument, LaunchRecord) or width(kind) != size:
+                has = f"a structure of {record // 8} bytes" if record else f".{kind}"
+                raise NotInterpreted(f"the parameter {name} is {has}: {size} bits are passed")
+            else:
+                self.parameters[name] = self._given(argument)
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
         arrays = [array if array.size else replace(array, size=dynamic) for array in kernel.arrays]
         if sum(array.size == 0 for array in kernel.arrays) > 1:
@@ -137,7 +169,9 @@ class PtxMachine:
         sizes = [
             width(i.op[-1]) // 8
             for i in self.kernel.instructions
-            if i.op[0] in ("ld", "st") and i.op[-1] in KINDS and (space in i.op or not set(_SPACES) & set(i.op))
+            if i.op[0] in ("ld", "st", "atom", "red")
+            and i.op[-1] in KINDS
+            and (space in i.op or not set(_SPACES) & set(i.op))
         ]
         heads = {i.op[0] for i in self.kernel.instructions}
         if space == "shared" and heads & {"ldmatrix", "stmatrix"}:
@@ -163,9 +197,12 @@ class PtxMachine:
                 ready = np.where(waiting, end, counter)
                 place = int(ready.min())
                 if place >= end:
-                    if waiting.any():
+                    if not waiting.any():
+                        return
+                    if not self._released(counter, waiting):
                         self._deadlock(counter, waiting)
-                    return
+                    together = bool((counter == counter[0]).all()) and not waiting.any()
+                    continue
                 at = np.flatnonzero((counter == place) & ~waiting)
             instruction = code[place]
             on = at if instruction.guard is None else at[self._predicate(instruction, instruction.guard, at)]
@@ -180,6 +217,7 @@ class PtxMachine:
             if head in ("ret", "exit"):
                 counter[at] += 1
                 counter[on] = end
+                self.transfers.ended[on] = self.early_returns
                 together = bool((counter == counter[0]).all()) and not waiting.any()
                 continue
             if self._synchronises(instruction) and len(on) < count:
@@ -197,6 +235,18 @@ class PtxMachine:
                 self._execute(instruction, place, on)
             counter[at] += 1
         raise Broken(f"the kernel still runs after {STEPS:,} instructions")
+
+    def _released(self, counter: Lanes, waiting: npt.NDArray[np.bool_]) -> bool:
+        """Let threads go on that waited for others which ended instead; say whether there are any."""
+        for place in np.unique(counter[waiting]).tolist():
+            instruction = self.kernel.instructions[place]
+            met = self._met(instruction, np.flatnonzero(waiting & (counter == place)))
+            if len(met):
+                self._execute(instruction, place, met)
+                waiting[met] = False
+                counter[met] += 1
+                return True
+        return False
 
     def contents(self, name: str) -> tuple[Bits, Lanes]:
         """Return what an array holds: for each element its bits, or a term that is written out."""
@@ -221,8 +271,12 @@ class PtxMachine:
         return instruction.op[0] in ("shfl", "bar", "barrier") or instruction.op[0] in MATRICES
 
     def _met(self, instruction: Instruction, threads: Lanes) -> Lanes:
-        """Return those of the threads at a shuffle or barrier whose partners are all there."""
-        here = np.zeros(self.shape.count, np.bool_)
+        """Return those of the threads at a shuffle or barrier whose partners are all there, or have ended.
+
+        An instruction on matrices needs all of its warp, also where threads may return early.
+        """
+        matrices = instruction.op[0] in MATRICES
+        here = np.zeros(self.shape.count, np.bool_) if matrices else self.transfers.ended.copy()
         here[threads] = True
         inner = self.shape.thread % self.shape.block_threads
         if instruction.op[0] in ("bar", "barrier") and "warp" not in instruction.op:
@@ -231,7 +285,7 @@ class PtxMachine:
             found: Lanes = threads[~missing[group[threads]]]
             return found
         whole = np.full(len(threads), (1 << HARDWARE_WARP) - 1, np.int64)
-        masks = whole if instruction.op[0] in MATRICES else self.transfers.mask(instruction, threads)
+        masks = whole if matrices else self.transfers.mask(instruction, threads)
         base = self.shape.warp_base[threads]
         ready = np.ones(len(threads), np.bool_)
         for lane in range(HARDWARE_WARP):
@@ -246,7 +300,8 @@ class PtxMachine:
         block = self.shape.block_of == self.shape.block_of[first]
         warp = self.shape.warp_base == self.shape.warp_base[first]
         wide = instruction.op[0] in ("bar", "barrier") and "warp" not in instruction.op
-        partners = np.flatnonzero((block if wide else warp) & ((counter != counter[first]) | ~waiting))
+        others = (counter != counter[first]) | ~waiting
+        partners = np.flatnonzero((block if wide else warp) & others & ~self.transfers.ended)
         who = self.shape.describe(int(partners[0])) if len(partners) else "a lane of its mask"
         raise Broken(f"{instruction}: {self.shape.describe(first)} waits here for {who}, which never comes")
 
@@ -276,6 +331,12 @@ class PtxMachine:
                 self.copies.execute(instruction, place, at)
             case "call":
                 self._call(instruction, at)
+            case "trap":
+                raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} stops the launch")
+            case "atom" | "red":
+                if operands[0] in self._used_results and not self.any_order:
+                    raise NotInterpreted(f"{instruction}, whose result depends on the order in which threads come")
+                self.transfers.atomic(instruction, place, at)
             case "mov":
                 self.transfers.move(instruction, at)
             case "cvta":
@@ -306,6 +367,30 @@ class PtxMachine:
         values = [self.registers.read(v, kind, at) for v, kind in zip(given.items, operation.sources, strict=True)]
         self.registers.write(target.items[0], self.registers.apply(operation, values, at), at)
 
+    def split_cells(self, region: Region, size: int) -> None:
+        """Make the cells of an array smaller: what is in one of them becomes parts of `size` bytes."""
+        count = region.cell // size
+        parts = self.registers.unpacked((region.bits, region.terms), 8 * size, count)
+        never = region.terms < 0
+        region.bits = np.stack([bits for bits, _ in parts], axis=1).reshape(-1)
+        region.terms = np.stack([np.where(never, region.terms, terms) for _, terms in parts], axis=1).reshape(-1)
+        region.writer, region.thread = np.repeat(region.writer, count), np.repeat(region.thread, count)
+        region.constant = {cell * count + part for cell in region.constant for part in range(count)}
+        within = np.arange(count)
+        region.accesses = [
+            replace(
+                each,
+                addresses=(each.addresses[:, None] * count + within).reshape(-1),
+                **{
+                    name: np.repeat(getattr(each, name), count, axis=0)
+                    for name in ("threads", "block_epoch", "warp_epoch", "known")
+                    if getattr(each, name) is not None
+                },
+            )
+            for each in region.accesses
+        ]
+        region.cell, region.instance = size, region.instance * count
+
     def _barrier(self, instruction: Instruction, at: Lanes) -> None:
         wide = "warp" not in instruction.op
         if wide:
@@ -330,6 +415,25 @@ class PtxMachine:
                     f"({first}) and {shape.describe(race.second_thread)} {does[1]} it ({second}) "
                     "with no barrier between"
                 )
+
+
+def _parts(argument: LaunchArgument) -> Iterator[LaunchArgument]:
+    if isinstance(argument, LaunchRecord):
+        yield from (part for _, part in argument.parts)
+    else:
+        yield argument
+
+
+def _names(instruction: Instruction) -> Iterator[Name]:
+    """Yield the names that an instruction has, those of addresses and guards included."""
+    for operand in (*instruction.operands, instruction.guard):
+        match operand:
+            case Name():
+                yield operand
+            case Address(base=base):
+                yield Name(base)
+            case Group(items=items):
+                yield from (item for item in items if isinstance(item, Name))
 
 
 def call_results(function: Kernel) -> Operation | None:

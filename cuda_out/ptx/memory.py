@@ -7,6 +7,7 @@ access to them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -54,6 +55,7 @@ class Seen(Struct, frozen=True):
     size: int
     block_epoch: Lanes
     warp_epoch: Lanes
+    atomic: bool = False
 
 
 @dataclass(slots=True)
@@ -94,6 +96,8 @@ class PtxMemory:
     def __init__(self, shape: LaunchShape) -> None:
         self.shape = shape
         self.seen: list[Seen] | None = None
+        self.split: Callable[[Region, int], None] | None = None
+        """Makes the cells of a region smaller: as many bytes as an access moves. None: such an access is refused."""
         self.regions: list[Region] = []
         self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
         self.unwritten_reads: list[str] = []
@@ -131,8 +135,9 @@ class PtxMemory:
         return region
 
     def cells(
-        self, instruction: Instruction, threads: Lanes, addresses: Lanes, form: InstructionForm, writes: bool
-    ) -> list[tuple[Region, Lanes, Lanes]]:
+        self, instruction: Instruction, threads: Lanes, addresses: Lanes, form: InstructionForm, writes: bool,
+        *, atomic: bool = False,
+    ) -> list[tuple[Region, Lanes, Lanes]]:  # fmt: skip
         """Return for each region touched the positions among `threads`, and their first cells there."""
         found = []
         item, count = width(form.kind) // 8, form.count
@@ -170,22 +175,36 @@ class PtxMemory:
             if writes and not region.writable:
                 raise Broken(f"{instruction}: {self._who(threads, at)} writes {region.name}, which is read-only")
             if item < region.cell:
-                raise NotInterpreted(f"{instruction}, an access to a part of an element of {region.name}")
+                if self.split is None:
+                    raise NotInterpreted(f"{instruction}, an access to a part of an element of {region.name}")
+                self.split(region, item)
             if self.seen is not None and region.space in ("shared", "global"):
                 epochs = self.block_epoch[threads[at]], self.warp_epoch[threads[at]]
                 self.seen.append(
-                    Seen(region.name, region.space, instruction, writes, threads[at], offset, item * count, *epochs)
+                    Seen(
+                        region.name,
+                        region.space,
+                        instruction,
+                        writes,
+                        threads[at],
+                        offset,
+                        item * count,
+                        *epochs,
+                        atomic,
+                    )
                 )
             found.append((region, at, region.instance[threads[at]] + offset // region.cell))
         return found
 
-    def note(self, region: Region, instruction: int, threads: Lanes, cells: Lanes, *, writes: bool) -> None:
+    def note(
+        self, region: Region, instruction: int, threads: Lanes, cells: Lanes, *, writes: bool, atomic: str = ""
+    ) -> None:
         """Remember an access, for races."""
         if region.space == "local" or not region.writable:
             return
         epochs = self.block_epoch[threads], self.warp_epoch[threads]
         known = None if self._known is None else self._known[threads]
-        region.accesses.append(Touched(instruction, writes, threads, cells, *epochs, known))
+        region.accesses.append(Touched(instruction, writes, threads, cells, *epochs, known, atomic))
 
     def passed(self, scope: Literal["block", "warp"], threads: Lanes, masks: Lanes | None = None) -> None:
         """Remember that threads passed a barrier together: those of a block, or of a warp those that the masks name."""

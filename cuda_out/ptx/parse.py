@@ -115,7 +115,7 @@ class _Module(TokenReader):
 
     def _kernel(self, variables: list[PtxVariable]) -> Kernel:
         name = self.word()
-        parameters = self.parameters() if self.next.text == "(" else ()
+        parameters = self.parameters(records=True) if self.next.text == "(" else ()
         most, block = None, None
         while self.next.text != "{":
             begin = self.take()

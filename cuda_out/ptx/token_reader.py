@@ -17,12 +17,16 @@ from cuda_out.ptx.syntax import (
 
 _PRAGMAS: Final = re.compile(r'"(nounroll|enable_smem_spilling|frequency \d+|used_bytes_mask (0x[0-9a-f]+|\d+))"')
 
+_CALLS: Final = 16
+"""As deep calls within calls are followed."""
+
 
 class TokenReader:
     """A place in the tokens of a text."""
 
     def __init__(self, ptx: str) -> None:
         self.ptx, self.tokens, self.at = ptx, tokens(ptx), 0
+        self.calls: dict[tuple[int, int, int], SourceLines] = {}
 
     @property
     def next(self) -> Token:
@@ -145,20 +149,21 @@ class TokenReader:
         data = b"".join((value.bits & mask).to_bytes(item, "little") for value in values)
         return data.ljust(count * item, b"\0")
 
-    def parameters(self) -> tuple[tuple[str, str], ...]:
-        """Read what a kernel or a function takes or gives, in brackets."""
+    def parameters(self, *, records: bool = False) -> tuple[tuple[str, str], ...]:
+        """Read what a kernel or a function takes or gives, in brackets; `records`: structures may be among them."""
         found: list[tuple[str, str]] = []
         self.expect("(")
         while not self.found(")"):
             if found:
                 self.expect(",")
-            found.append(self.parameter())
+            found.append(self.parameter(records=records))
         if len({name for name, _ in found}) < len(found):
             raise self.refused(self.tokens[self.at - 1], "two parameters have one name")
         return tuple(found)
 
-    def parameter(self) -> tuple[str, str]:
-        """Read one, from `.param` to its name; bytes that are aligned as a number of their size are one (`__half`)."""
+    def parameter(self, *, records: bool = False) -> tuple[str, str]:
+        """Read one, from `.param` to its name; bytes that are aligned as a number of their size are one (`__half`),
+        other ones a structure (`record24`)."""
         begin = self.expect(".param")
         align = self._alignment()
         kind = self.kind()
@@ -166,11 +171,14 @@ class TokenReader:
             self.found(".global")
             self._alignment()
         name = self.word()
-        if kind == "b8" and align in (2, 4, 8) and self.found("["):
-            if self.integer() != align:
-                raise NotInterpreted(f"{self.refused(begin)}, a parameter that is no number and no pointer")
+        if kind == "b8" and self.found("["):
+            size = self.integer()
             self.expect("]")
-            return name, f"b{8 * align}"
+            if size == align and size in (2, 4, 8):
+                return name, f"b{8 * size}"
+            if records:
+                return name, f"record{size}"
+            raise NotInterpreted(f"{self.refused(begin)}, a parameter that is no number and no pointer")
         if kind == "pred" or self.next.text == "[":
             raise NotInterpreted(f"{self.refused(begin)}, a parameter that is no number and no pointer")
         return name, kind
@@ -184,8 +192,11 @@ class TokenReader:
         self.expect(";")
 
     def location(self) -> SourceLines:
-        """Read the place in a source file behind `.loc`, which ends with its last number."""
-        file, line, _ = (self.integer() for _ in range(3))
+        """Read the place in a source file behind `.loc`, which ends with its last number.
+
+        Of a call within a call each place names the next one, which stood before by itself.
+        """
+        place = file, line, _ = self.integer(), self.integer(), self.integer()
         found: SourceLines = ((file, line),)
         if self.next.text == ",":
             self.take()
@@ -197,6 +208,7 @@ class TokenReader:
             self.expect(",")
             if self.word() != "inlined_at":
                 raise self.unexpected("`inlined_at`")
-            file, line, _ = (self.integer() for _ in range(3))
-            found = (*found, (file, line))
+            outer = file, line, _ = self.integer(), self.integer(), self.integer()
+            found = (*found, *self.calls.get(outer, ((file, line),))[:_CALLS])
+        self.calls[place] = found
         return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.forms import InstructionForm, form
 from cuda_out.ptx.gathers import Gathers
 from cuda_out.ptx.indices import INDEX
@@ -20,11 +21,16 @@ class Transfers:
     element types of its arrays."""
 
     def __init__(
-        self, registers: Registers, parameters: Mapping[str, int | Register], kinds: Mapping[str, str]
+        self,
+        registers: Registers,
+        parameters: Mapping[str, int | Register | dict[int, int | Register]],
+        kinds: Mapping[str, str],
     ) -> None:
         self.registers, self.parameters = registers, parameters
         self.gathers = Gathers(registers.deferred.normal, kinds)
         self.shape, self.memory = registers.shape, registers.memory
+        self.ended = np.zeros(self.shape.count, np.bool_)
+        """Which threads have ended: no barrier and no mask waits for them."""
 
     def move(self, instruction: Instruction, at: Lanes) -> None:
         target, source = instruction.operands
@@ -72,10 +78,18 @@ class Transfers:
             if source.base not in self.parameters:  # what a function was given, or gave
                 self.registers.write(target, self.registers.read(Name(source.base), kind, at), at)
                 return
-            given = self.parameters[source.base]
-            if isinstance(given, int):
-                given = np.full(len(self.registers.every), given & (1 << 64) - 1, np.uint64), 0 * self.registers.every
-            self.registers.write(target, (given[0][at], given[1][at]), at)
+            targets = target.items if isinstance(target, Group) else (target,)
+            for number, each in enumerate(targets):
+                given = self.parameters[source.base]
+                if isinstance(given, dict):
+                    begin = source.offset + number * width(kind) // 8
+                    if begin not in given:
+                        raise NotInterpreted(f"{instruction}, a part of a structure that is none of its fields")
+                    given = given[begin]
+                if isinstance(given, int):
+                    full = np.full(len(self.registers.every), given & (1 << 64) - 1, np.uint64)
+                    given = full, 0 * self.registers.every
+                self.registers.write(each, (given[0][at], given[1][at]), at)
             return
         item = width(kind) // 8
         results = [(np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)) for _ in range(count)]
@@ -134,14 +148,42 @@ class Transfers:
             for number, value in enumerate(values):
                 self.put(place, region, at[some], first + number * pieces, pieces, (value[0][some], value[1][some]))
 
+    def atomic(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        """Change cells, one thread of those that name the same cell after the other: in the order of threads."""
+        *target, where, value = instruction.operands
+        how = _form(instruction)
+        kind, item = how.kind, width(how.kind) // 8
+        operation, name = decode(instruction.op[-2:]), ".".join(instruction.op[-2:])
+        given = self.registers.read(value, kind, at)
+        old_bits, old_terms = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
+        for region, some, first in self.memory.cells(
+            instruction, at, self.addresses(instruction, where, at), how, writes=True, atomic=True
+        ):
+            order = np.argsort(first, kind="stable")
+            in_order = first[order]
+            begins = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]])
+            turn = np.empty(len(first), np.int64)
+            turn[order] = np.arange(len(first)) - np.repeat(begins, np.diff(np.r_[begins, len(first)]))
+            for number in range(int(turn.max(initial=-1)) + 1):
+                now = some[turn == number]
+                cells, threads, pieces = first[turn == number], at[now], item // region.cell
+                old = self.taken(instruction, place, region, threads, cells, pieces, atomic=name)
+                mine = given[0][now], given[1][now]
+                new = self.registers.apply(operation, [old, mine], threads)
+                self.put(place, region, threads, cells, pieces, new, atomic=name)
+                old_bits[now], old_terms[now] = old
+        if target:
+            self.registers.write(target[0], (old_bits, old_terms), at)
+
     def taken(
-        self, instruction: Instruction, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int
-    ) -> Register:
+        self, instruction: Instruction, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int,
+        *, atomic: str = "",
+    ) -> Register:  # fmt: skip
         """Read some neighbouring cells, as one value for each thread."""
         parts = []
         for piece in range(pieces):
             cells = first + piece
-            self.memory.note(region, place, threads, cells, writes=False)
+            self.memory.note(region, place, threads, cells, writes=False, atomic=atomic)
             found = region.terms[cells]
             if (found == UNWRITTEN).any():
                 bad = int(np.flatnonzero(found == UNWRITTEN)[0])
@@ -150,12 +192,15 @@ class Transfers:
             parts.append((region.bits[cells], found))
         return parts[0] if pieces == 1 else self.registers.packed(parts, 8 * region.cell)
 
-    def put(self, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int, value: Register) -> None:
+    def put(
+        self, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int, value: Register,
+        *, atomic: str = "",
+    ) -> None:  # fmt: skip
         """Write each thread's value into some neighbouring cells."""
         parts = [value] if pieces == 1 else self.registers.unpacked(value, 8 * region.cell, pieces)
         for piece, (bits, terms) in enumerate(parts):
             cells = first + piece
-            self.memory.note(region, place, threads, cells, writes=True)
+            self.memory.note(region, place, threads, cells, writes=True, atomic=atomic)
             region.bits[cells] = bits & np.uint64((1 << 8 * region.cell) - 1)
             region.terms[cells] = terms
             region.writer[cells], region.thread[cells] = place, threads
@@ -169,6 +214,11 @@ class Transfers:
         """Return the masks with which threads meet; the lanes that one names must be those that have it."""
         masks, warp = self.mask(instruction, at), self.shape.warp_base[at]
         whole = (1 << self.shape.warp_lanes[at]) - 1
+        if self.ended.any():
+            gone = np.bincount(
+                self.shape.warp_base, np.where(self.ended, 1 << self.shape.thread - self.shape.warp_base, 0)
+            )
+            whole &= ~gone.astype(np.int64)[warp]
         if (masks & whole != whole).any():
             group = np.unique(warp << 32 | masks, return_inverse=True)[1].reshape(-1)
             lanes = np.zeros(int(group.max()) + 1, np.int64)

@@ -25,7 +25,7 @@ from swizzle.layouts.picture import side_by_side
 from symbolic.errors import Place, SwizzleError, printable
 from symbolic.machine.accesses import BANKS
 
-STATUSES: Final = {"clean": DONE, "mended": DONE, "none": NO, "undecided": UNDECIDED}
+STATUSES: Final = {"clean": DONE, "mended": DONE, "none": NO, "race": NO, "undecided": UNDECIDED}
 MOST_BYTES: Final = 1 << 20
 _SKETCHES: Final = (".py", ".swz", ".json")
 
@@ -78,6 +78,17 @@ Printed: TypeAlias = Callable[[str, bool], PrintedKernel]
 
 def doctor(arguments: DoctorArguments, printed: Printed, out: TextIO, err: TextIO) -> int:
     """Say what a kernel's accesses to memory cost, line by line, and mend its bank conflicts."""
+    try:
+        return _doctor(arguments, printed, out, err)
+    except SwizzleError as error:
+        if arguments.json_object:
+            place = f"{error.place.file}:{error.place.line}:{error.place.column}" if error.place else None
+            said = {"found": error.found, "place": place, "expected": error.expected, "fix": error.fix}
+            out.write(json.dumps({"kernel": arguments.kernel, "verdict": "none", "error": said}, indent=2) + "\n")
+        raise
+
+
+def _doctor(arguments: DoctorArguments, printed: Printed, out: TextIO, err: TextIO) -> int:
     if arguments.output is not None:
         check_folder(arguments.output)
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
@@ -159,6 +170,7 @@ def as_json(found: Diagnosis, given: _Given) -> dict[str, Any]:
         "mends": [_mend_as_json(array, mend) for array in found.arrays for mend in array.mends],
         "verdict": "none" if found.verdict == "undecided" else found.verdict,
         "why": found.why or "; ".join(f"{each.name}: {each.why}" for each in found.arrays if each.why) or None,
+        "example": found.example or None,
         "not_read": given.text.own_headers_left_out,
         "patch": difference(given.text, found.patched, given.name) if found.patched else None,
     }
@@ -181,7 +193,14 @@ def report(found: Diagnosis, given: _Given) -> list[str]:
     """Return what was found as lines of text."""
     lines = [f"{found.kernel}: {_verdict(found)}"]
     if found.launch is not None:
-        lines.append(f"  launch    {found.launch}" + (f", from {found.launch.said}" if found.launch.said else ""))
+        touched = (
+            f"; nothing says the {found.launch.dynamic} bytes, as many as it touches" if found.launch.touched else ""
+        )
+        lines.append(
+            f"  launch    {found.launch}" + (f", from {found.launch.said}" if found.launch.said else "") + touched
+        )
+    if found.example:
+        lines.append(f"  example   all of this is said of one example, random numbers: {found.example}")
     if left_out := given.text.own_headers_left_out:
         lines.append(f"  not read  {', '.join(left_out)}: all of this is said of the file without it")
     names = {each.region: each for each in found.arrays}
@@ -218,7 +237,10 @@ def _verdict(found: Diagnosis) -> str:
     why = f": {found.why}" if found.why else ""
     match found.verdict:
         case "clean":
-            return ("no bank conflicts" if found.arrays else "no shared memory") + why.replace(":", ", but", 1)
+            return "no bank conflicts" if found.arrays else "no shared memory"
+        case "race":
+            conflicts = f"; {plural(now, 'turn')}, at least {least} are needed" if now > least else ""
+            return f"a {found.why}{conflicts}; nothing is changed"
         case "mended":
             after = sum(each.mended_passes for each in found.arrays)
             fewest = all(
@@ -230,6 +252,8 @@ def _verdict(found: Diagnosis) -> str:
             return f"bank conflicts: {plural(now, 'turn')}, which no layout that was tried makes fewer"
         case _ if not found.accesses:
             return f"undecided: {found.why}"
+        case _ if all(each.passes == each.phases for each in found.arrays):
+            return "undecided: no bank conflicts on an example of data"
         case _:
             return f"{plural(now, 'turn')}, at least {least} are needed; nothing is changed{why}"
 

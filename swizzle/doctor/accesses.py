@@ -17,7 +17,7 @@ from symbolic.machine.banks import turns
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
 Offsets = npt.NDArray[np.int64]
-Kind = Literal["load", "store"]
+Kind = Literal["load", "store", "atomic"]
 
 
 class LineAccess(Struct, frozen=True):
@@ -85,7 +85,7 @@ def by_line(ran: Ran) -> list[LineAccess]:
 
 
 def _kind(seen: Seen) -> Kind:
-    return "store" if seen.writes else "load"
+    return "atomic" if seen.atomic else "store" if seen.writes else "load"
 
 
 def _by_warp(seen: Seen, shape: LaunchShape) -> Offsets:

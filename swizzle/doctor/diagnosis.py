@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cuda_out.ptx.memory import Broken
-from cuda_out.ptx.syntax import NotInterpreted
+from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.doctor.accesses import LineAccess, by_line, of_array
 from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
 from swizzle.doctor.mends import Asking, Mend, Tile, asking, mends
@@ -25,7 +25,9 @@ from symbolic.suggest import near
 
 SHORT = 40_000
 """Of a run whose threads touch memory no more often than that, all mends are proved."""
-Verdict = Literal["clean", "mended", "none", "undecided"]
+Verdict = Literal["clean", "mended", "none", "race", "undecided"]
+_BY_DATA = re.compile(r"depends on (?:data|the order)")
+_MOST_DYNAMIC = 227 << 10
 
 
 class ArrayFindings(Struct):
@@ -70,7 +72,10 @@ class ArrayFindings(Struct):
 
 
 class Diagnosis(Struct):
-    """What the doctor says of one kernel; `patched` is the mended file, '' where nothing was mended."""
+    """What the doctor says of one kernel; `patched` is the mended file, '' where nothing was mended.
+
+    `example` says why all of it is said of one example of data only, '' where it is said of all.
+    """
 
     kernel: str
     launch: KernelLaunch | None = None
@@ -79,6 +84,7 @@ class Diagnosis(Struct):
     verdict: Verdict = "clean"
     why: str = ""
     patched: str = ""
+    example: str = ""
 
 
 def chosen_kernel(text: CudaText, name: str | None) -> tuple[CudaKernel, str]:
@@ -142,14 +148,20 @@ class Doctor:
         found.launch, found.accesses = self.launch, by_line(ran)
         found.arrays = arrays = self._arrays(ran, found.accesses)
         wrong = [each for each in arrays if each.passes > each.phases]
+        found.example = self.by_data
         if ran.races:
-            found.why = f"it has a {ran.races[0]}"
-            found.verdict = "undecided" if wrong else "clean"
+            found.verdict, found.why = "race", ran.races[0]
             return found
         if not wrong:
+            found.verdict = "undecided" if self.by_data else "clean"
             return found
         for each in wrong:
             self._look_for_mends(each)
+        if self.by_data:
+            found.verdict = "undecided"
+            for each in wrong:
+                each.open, each.why = True, each.why or "what the kernel does depends on data, so nothing is proved"
+            return found
         self._mend(ran, found, [each for each in wrong if each.mends])
         if any(each.chosen for each in wrong):
             found.verdict = "mended"
@@ -162,14 +174,32 @@ class Doctor:
         entry = entry_of(ptx, self.kernel)
         words, said = self.flags
         self.launch = launch_of(self.text, self.kernel, words, said, entry.most_threads)
-        self.inputs = Inputs(self.arguments, self.launch)
+        self.by_data = ""
         try:
-            ran = self.inputs.run(entry)
-            return replace(ran, races=tuple(self._in_words(ptx, each) for each in ran.races))
+            return self._run(entry)
         except NotInterpreted as error:
-            raise Undecided(f"not interpreted: {in_source(ptx, str(error), instructions=True)}") from None
+            why = in_source(ptx, str(error), instructions=True)
+            if _BY_DATA.search(why):
+                with suppress(NotInterpreted, SwizzleError):
+                    self.by_data = self._in_words(ptx, str(error))
+                    return self._run(entry, example=True)
+            raise Undecided(f"not interpreted: {why}") from None
+
+    def _run(self, entry: Kernel, *, example: bool = False) -> Ran:
+        """Run the kernel; where nothing says how large its dynamic shared memory is, with as much as it touches."""
+        guessed = self.launch.dynamic == 0 and any(array.size == 0 for array in entry.arrays)
+        try:
+            if guessed:
+                self.launch = replace(self.launch, dynamic=_MOST_DYNAMIC)
+                seen = Inputs(self.arguments, self.launch, example=example).run(entry).seen
+                (name,) = [array.name for array in entry.arrays if array.size == 0]
+                most = max((int(each.offsets.max()) + each.size for each in seen if each.region == name), default=0)
+                self.launch = replace(self.launch, dynamic=-(-most // 16) * 16, touched=True)
+            self.inputs = Inputs(self.arguments, self.launch, example=example)
+            ran = self.inputs.run(entry)
+            return replace(ran, races=tuple(self._in_words(self.ptx, each) for each in ran.races))
         except Broken as error:
-            line, colon, what = self._in_words(ptx, str(error)).partition(": ")
+            line, colon, what = self._in_words(self.ptx, str(error)).partition(": ")
             known = line.removeprefix("line ").isdigit()
             raise SwizzleError(
                 f"{self.kernel.name} cannot run like this: {what if known else line + colon + what}",
@@ -280,7 +310,8 @@ class Doctor:
             for each, _ in mended.values():
                 if each.array is not None:
                     self.text.check_own(each.array, self.kernel)
-            new = patched(self.text, {each.array: mend for each, mend in mended.values() if each.array is not None})
+            arrays = {each.array: mend for each, mend in mended.values() if each.array is not None}
+            new = patched(self.text, self.kernel, arrays, touched=self.launch.touched)
         except SwizzleError as error:
             return (f"line {error.place.line}: " if error.place else "") + error.found, "", {}
         why, turns = self.proved(ran, new, {name: (each.asked.tile, mend) for name, (each, mend) in mended.items()})

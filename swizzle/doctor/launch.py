@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 from typing import Final
 
@@ -40,18 +40,21 @@ _SPELLED: Final = {
 _COMMENT: Final = re.compile(r"(?://|\*|/\*)\s*swizzle doctor:\s*(--[^\n]*?)\s*(?:\*/)?\s*$", re.M)
 _ARRAY: Final = re.compile(r"([a-z]+\d+)(?:\.(\w+))?(?:\[([\d\s,]+)\])?")
 _NUMBER: Final = re.compile(r"(?:([a-z]+\d+)\s*=\s*)?(-?(?:0[xX][0-9a-fA-F]+|\d+))")
+_FLOAT: Final = re.compile(r"(?:(f16|f32|f64)\s*=\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 _FLAGS: Final = ("--kernel", "--launch", "--args")
 EXAMPLE: Final = "--launch 2x2,32x8"
 
 
 class GivenArgument(Struct, frozen=True):
-    """What a parameter is given: an array of a shape; a number that nothing is known of (no shape); or a number."""
+    """What a parameter is given: an array of a shape; a number that nothing is known of (no shape); a number; or, as a
+    structure, such an argument for each of its `fields`."""
 
     name: str
     kind: str
     role: str = "in"
     shape: tuple[int, ...] = ()
-    value: int | None = None
+    value: int | float | None = None
+    fields: tuple[GivenArgument, ...] = ()
 
     @property
     def size(self) -> int:
@@ -59,12 +62,14 @@ class GivenArgument(Struct, frozen=True):
 
 
 class KernelLaunch(Struct, frozen=True):
-    """Grid, block, bytes of dynamic shared memory, and where this was said, '' for the flags."""
+    """Grid, block, bytes of dynamic shared memory, and where this was said, '' for the flags. `touched`: nothing said
+    how many bytes, and these are as many as the kernel touches."""
 
     grid: Shape3
     block: Shape3
     dynamic: int
     said: str = ""
+    touched: bool = False
 
     def __str__(self) -> str:
         grid, block = ("x".join(map(str, _short(shape))) for shape in (self.grid, self.block))
@@ -171,17 +176,20 @@ def launch_of(
     raise SwizzleError(
         f"nothing says how {kernel.name} is launched", place=text.place(kernel.begin),
         expected="--launch GRID,BLOCK, or a comment with it in the file",
-        fix=f"{EXAMPLE}, or // swizzle doctor: {EXAMPLE} --args {example_of(kernel)}",
+        fix=f"{EXAMPLE}, or // swizzle doctor: {EXAMPLE} --args {example_of(kernel, text.structures())}",
     )  # fmt: skip
 
 
-def example_of(kernel: CudaKernel) -> str:
-    """Return an example of `--args` for a kernel's parameters."""
+def example_of(kernel: CudaKernel, structures: Collection[str] = ()) -> str:
+    """Return an example of `--args` for a kernel's parameters; `structures` are the names of types that are some."""
     words = []
     for each in kernel.parameters:
         kind, pointer, const = spelled(each)
+        bare = re.sub(r"\b(?:const|struct)\b|&", " ", each.type).split()
         if pointer:
             words.append(f"{kind or 'f32'}{'' if const else '.out'}[4096]")
+        elif not kind and "".join(bare) in structures:
+            words.append("{i32=64,...}")
         else:
             words.append(f"{kind or 'i32'}=64" if not (kind or "i32").startswith(("f", "b")) else f"{kind}")
     return ",".join(words) or "''"
@@ -200,14 +208,14 @@ def arguments_of(text: CudaText, kernel: CudaKernel, words: str | None) -> list[
         raise SwizzleError(
             f"nothing says what {kernel.name} is given", place=text.place(kernel.begin),
             expected=f"--args with a word for each of {', '.join(p.name or p.type for p in parameters)}",
-            fix=f"--args {shlex.quote(example_of(kernel))}",
+            fix=f"--args {shlex.quote(example_of(kernel, text.structures()))}",
         )  # fmt: skip
     given = _split(words or "")
     if len(given) != len(parameters):
         raise SwizzleError(
             f"--args has {len(given)} words, and {kernel.name} takes {len(parameters)} arguments",
             place=text.place(kernel.begin), expected=", ".join(f"{p.type} {p.name}" for p in parameters) or "none",
-            fix=f"--args {shlex.quote(example_of(kernel))}",
+            fix=f"--args {shlex.quote(example_of(kernel, text.structures()))}",
         )  # fmt: skip
     names: dict[str, int] = {}
     found = []
@@ -218,14 +226,26 @@ def arguments_of(text: CudaText, kernel: CudaKernel, words: str | None) -> list[
     return found
 
 
-def _argument(word: str, parameter: SpelledParameter, name: str, kernel: CudaKernel) -> GivenArgument:
+def _argument(
+    word: str, parameter: SpelledParameter, name: str, kernel: CudaKernel, *, within: bool = False
+) -> GivenArgument:
     own, pointer, _ = spelled(parameter)
+    if word.startswith("{") and word.endswith("}") and not (own or pointer):
+        fields = []
+        for place, each in enumerate(_split(word[1:-1])):
+            part = SpelledParameter("float*" if "[" in each else "", f"{name}.{place}")
+            fields.append(_argument(each, part, part.name, kernel, within=True))
+        if fields:
+            return GivenArgument(name, "record", fields=tuple(fields))
     array, number = _ARRAY.fullmatch(word), _NUMBER.fullmatch(word)
     example = example_of(CudaKernel("", 0, 0, 0, 0, (parameter,), False))
     if number and not pointer:
         kind = number[1] or own or "i32"
         if kind in KINDS and not kind.startswith(("f", "b")):
             return _checked(GivenArgument(name, KINDS[kind], value=int(number[2], 0)), kind, own, word, parameter)
+    real = _FLOAT.fullmatch(word)
+    if real and not pointer and (kind := real[1] or own) in ("f16", "f32", "f64"):
+        return _checked(GivenArgument(name, kind, value=float(real[2])), kind, own, word, parameter)
     if array and array[1] in KINDS:
         role = array[2] or "in"
         shape = tuple(int(n) for n in array[3].split(",") if n.strip()) if array[3] else ()
@@ -233,11 +253,13 @@ def _argument(word: str, parameter: SpelledParameter, name: str, kernel: CudaKer
             role = "in"
         whole = bool(shape) and all(n >= 1 for n in shape) and prod(shape) <= MOST_ELEMENTS
         if role in ROLES and pointer == bool(shape) and (whole or not pointer):
+            own = "" if within else own
             return _checked(GivenArgument(name, KINDS[array[1]], role, shape), array[1], own, word, parameter)
     raise SwizzleError(
         f"--args: {word!r} for {parameter.type} {parameter.name}",
         expected=f"TYPE[SHAPE], TYPE.out[SHAPE] or TYPE.inout[SHAPE], {MOST_ELEMENTS} elements at most, for a pointer; "
-        f"else TYPE=VALUE, or TYPE for a number that may be any; types: {', '.join(KINDS)}",
+        "{...} with a word for each field for a structure; else TYPE=VALUE, or TYPE for a number that may be any; "
+        f"types: {', '.join(KINDS)}",
         fix=f"{example}",
     )
 
@@ -253,14 +275,28 @@ def _checked(argument: GivenArgument, kind: str, own: str, word: str, parameter:
 
 
 def _split(words: str) -> list[str]:
-    found = re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?", words.replace(" ", ""))
-    return [word for word in found if word.strip(",")]
+    """Return the words between commas that stand in no bracket.
+
+    >>> _split("f32[4,4], {i32=1,{f32,u8}}, 7")
+    ['f32[4,4]', '{i32=1,{f32,u8}}', '7']
+    """
+    found, depth = [""], 0
+    for mark in words.replace(" ", ""):
+        depth += (mark in "[{") - (mark in "]}")
+        if mark == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += mark
+    return [word for word in found if word]
 
 
 def number_of(argument: GivenArgument) -> np.generic:
     """Return a number as the launch passes it."""
     assert argument.value is not None
     size = int(argument.kind[1:])
+    if isinstance(argument.value, float):
+        floats: dict[int, type[np.generic]] = {16: np.float16, 32: np.float32, 64: np.float64}
+        return floats[size](argument.value)
     types: dict[int, type[np.generic]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
     return types[size](argument.value & (1 << size) - 1)
 

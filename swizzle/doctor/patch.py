@@ -11,14 +11,25 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import prod
 
 from swizzle.doctor.mends import Mend, Tile, elements_of, is_pitch
 from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, replaced
 from swizzle.layouts.steps import Pad
 
+_SIZE = """__device__ __forceinline__ unsigned {name}() {{
+    unsigned bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+}}
+"""
 
-def patched(text: CudaText, mends: Mapping[SharedArray, Mend]) -> str:
-    """Return a file's text with arrays mended. Raises SwizzleError where one of them is used as a pointer."""
+
+def patched(text: CudaText, kernel: CudaKernel, mends: Mapping[SharedArray, Mend], *, touched: bool = False) -> str:
+    """Return a file's text with arrays mended. Raises SwizzleError where one of them is used as a pointer.
+
+    `touched`: nothing says how large dynamic shared memory is; it is at least what the kernel touched.
+    """
     changes: list[tuple[int, int, str]] = []
     helpers: dict[int, str] = {}
     for array, mend in mends.items():
@@ -34,7 +45,14 @@ def patched(text: CudaText, mends: Mapping[SharedArray, Mend]) -> str:
             continue
         name = _new_name(text, f"{array.name}_cell")
         helpers[array.outside] = helpers.get(array.outside, "") + layout.cuda(name)
-        if not array.dynamic:
+        if array.dynamic:
+            size = _new_name(text, f"{array.name}_bytes")
+            helpers[array.outside] += _SIZE.format(name=size)
+            differs = f"{'<' if touched else '!='} {prod(layout.shape) * layout.bits // 8}u"
+            check = f" if ({size}() {differs}) __trap();  // {name} is made for this size"
+            at = array.statement[1] if array.owner else kernel.body
+            changes.append((at, at, check))
+        else:
             sizes = [
                 (text.text[begin:end].strip(), n) for (begin, end), n in zip(array.dims, layout.shape, strict=True)
             ]

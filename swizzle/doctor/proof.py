@@ -114,6 +114,9 @@ def _outputs_differ(before: Ran, after: Ran) -> str:
         if not old.writable:
             continue
         new = after.machine.arrays[name]
+        for ran, mine, other in ((before, old, new), (after, new, old)):
+            if mine.cell > other.cell:
+                ran.machine.split_cells(mine, other.cell)
         cells = np.flatnonzero((old.terms != new.terms) | (old.bits != new.bits))
         terms, others = (notes.computed_alike(each.terms[cells]) for each in (old, new))
         cells = cells[(terms != others) | (old.bits[cells] != new.bits[cells])]

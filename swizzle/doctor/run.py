@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import islice
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
 from cuda_out.compile.toolchain import CompileError, compile_to_ptx
-from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
+from cuda_out.ptx.kinds import Bits, untyped, width
+from cuda_out.ptx.machine import LaunchArray, LaunchRecord, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import Seen
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
@@ -25,6 +27,17 @@ from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 ARCHITECTURES = ("sm_80", "sm_90")
 """What is compiled for: the first that the text compiles for."""
 MOST_THREADS = 1 << 17
+
+_LIMITS: Final = {
+    "INFINITY": " __int_as_float(0x7f800000)", "NAN": " __int_as_float(0x7fffffff)",
+    "HUGE_VALF": " __int_as_float(0x7f800000)", "FLT_MAX": " 3.402823466e+38f", "FLT_MIN": " 1.175494351e-38f",
+    "FLT_EPSILON": " 1.192092896e-07f", "DBL_MAX": " 1.7976931348623158e+308", "DBL_MIN": " 2.2250738585072014e-308",
+    "DBL_EPSILON": " 2.2204460492503131e-16", "INT_MAX": " 2147483647", "INT_MIN": " (-2147483647 - 1)",
+    "UINT_MAX": " 4294967295u", "LLONG_MAX": " 9223372036854775807ll", "CHAR_BIT": " 8",
+    "M_PI": " 3.14159265358979323846", "INT32_MAX": " 2147483647", "UINT32_MAX": " 4294967295u",
+    "assert": "(condition) ((void)0)", "uint": " unsigned int", "ushort": " unsigned short", "ulong": " unsigned long",
+}  # fmt: skip
+"""Macros and types of the headers of C and of its library, and what they stand for."""
 
 
 class Undecided(Exception):
@@ -42,33 +55,70 @@ class Ran(Struct, frozen=True):
 class Inputs:
     """What a kernel is given, the same variables in every run, so that two runs can be compared."""
 
-    def __init__(self, arguments: Sequence[GivenArgument], launch: KernelLaunch) -> None:
-        self.arguments, self.launch = arguments, launch
-        self.terms = Terms()
-        self.notes = Notes(Normal(self.terms, {each.name: each.kind for each in arguments}))
+    def __init__(self, arguments: Sequence[GivenArgument], launch: KernelLaunch, *, example: bool = False) -> None:
+        self.launch, self.example = launch, example
+        self.terms, self.random = Terms(), np.random.default_rng(0)
+        flat = [each for argument in arguments for each in (argument.fields or (argument,))]
+        self.below = min([64, *(each.size for each in flat if each.shape)])
+        self.notes = Notes(Normal(self.terms, {each.name: each.kind for each in flat}))
         self.shape = LaunchShape(launch.block, launch.grid, HARDWARE_WARP)
         if self.shape.count > MOST_THREADS:
             raise SwizzleError(
                 f"--launch {launch} has {self.shape.count} threads", expected=f"at most {MOST_THREADS}: each is run",
                 fix="a small grid: conflicts are the same in every block",
             )  # fmt: skip
-        self.given: list[LaunchArray | LaunchScalar | np.generic] = []
-        for each in arguments:
-            if each.value is not None:
-                self.given.append(number_of(each))
-            elif not each.shape:
-                self.given.append(LaunchScalar(each.kind, self.terms.atom(each.name, 0)))
-            else:
-                filled = each.role != "out"
-                atoms = [self.terms.atom(each.name, i) for i in range(each.size)] if filled else [0] * each.size
-                bits, terms = np.zeros(each.size, np.uint64), np.array(atoms, np.int64)
-                writable = each.role in ("out", "inout")
-                self.given.append(LaunchArray(each.name, each.kind, bits, terms, filled, writable))
+        self.given = [self._given(each) for each in arguments]
+
+    def _given(self, argument: GivenArgument) -> LaunchRecord | LaunchArray | LaunchScalar | np.generic:
+        if argument.fields:
+            return self._record(argument)
+        if argument.value is not None:
+            return number_of(argument)
+        size = argument.size if argument.shape else 1
+        if self.example:
+            bits, terms = self._numbers(argument.kind, size), np.zeros(size, np.int64)
+        else:
+            bits = np.zeros(size, np.uint64)
+            terms = np.array([self.terms.atom(argument.name, i) for i in range(size)], np.int64)
+        if argument.shape:
+            writable = argument.role in ("out", "inout")
+            return LaunchArray(argument.name, argument.kind, bits, terms, argument.role != "out", writable)
+        if self.example:
+            item: np.generic = bits.astype(f"u{width(argument.kind) // 8}")[0]
+            return item
+        return LaunchScalar(argument.kind, int(terms[0]))
+
+    def _numbers(self, kind: str, size: int) -> Bits:
+        """Return numbers as an example has them: floats of both signs, small whole numbers."""
+        if kind == "b16":  # bf16
+            return untyped(self.random.standard_normal(size).astype(np.float32), "f32") >> np.uint64(16)
+        if kind.startswith("f"):
+            return untyped(self.random.standard_normal(size), kind)
+        return self.random.integers(0, self.below, size).astype(np.uint64)
+
+    def _record(self, argument: GivenArgument) -> LaunchRecord:
+        """Return a structure by C++'s rules: each field at a multiple of its size."""
+        at, most, parts = 0, 1, []
+        for each in argument.fields:
+            given = self._given(each)
+            size = 8 if isinstance(given, LaunchArray) else width(each.kind) // 8
+            if isinstance(given, LaunchRecord):
+                raise SwizzleError(
+                    f"--args: a structure in the structure {argument.name}", expected="fields that are none",
+                    fix="write its fields in their place",
+                )  # fmt: skip
+            at += -at % size
+            parts.append((at, given))
+            at, most = at + size, max(most, size)
+        return LaunchRecord(at + -at % most, tuple(parts))
 
     def run(self, kernel: Kernel) -> Ran:
         """Run a kernel. Raises Broken and NotInterpreted."""
-        machine = PtxMachine(kernel, self.shape, self.given, self.notes, dynamic=self.launch.dynamic)
-        machine.memory.seen = []
+        machine = PtxMachine(
+            kernel, self.shape, self.given, self.notes, dynamic=self.launch.dynamic, any_order=self.example,
+            early_returns=True,
+        )  # fmt: skip
+        machine.memory.seen, machine.memory.split = [], machine.split_cells
         machine.run()
         return Ran(machine, tuple(machine.memory.seen), tuple(islice(machine.races(), 1)))
 
@@ -78,7 +128,7 @@ def compiled(text: CudaText, source: str) -> str:
     error: CompileError | None = None
     for architecture in ARCHITECTURES:
         try:
-            return compile_to_ptx(source, architecture, by_hand=True)
+            return compile_to_ptx(_with_limits(source), architecture, by_hand=True)
         except CompileError as failed:
             error = error or failed
     assert error is not None
@@ -91,6 +141,17 @@ def compiled(text: CudaText, source: str) -> str:
         f"the kernel does not compile: {first[2] if first else error.log.strip().splitlines()[0]}",
         place=Place(text.path, int(first[1]), 1) if first else None, expected="CUDA C++ for the GPU", fix=fix,
     )  # fmt: skip
+
+
+def _with_limits(source: str) -> str:
+    """Return a text with those macros of the headers of C that it uses."""
+    used = [
+        f"#ifndef {name}\n#define {name}{value}\n#endif\n"
+        for name, value in _LIMITS.items()
+        if re.search(rf"\b{name}\b", source)
+        and not re.search(rf"#\s*define\s+{name}\b|\btypedef\b[^;]*\b{name}\s*;|\busing\s+{name}\b", source)
+    ]
+    return "".join([*used, '#line 1 "kernel.cu"\n', source]) if used else source
 
 
 def entry_of(ptx: str, kernel: CudaKernel) -> Kernel:

@@ -314,6 +314,12 @@ class CudaText:
         """The headers that are not of any library: what they define may make another kernel of the file."""
         return [name for name in self.headers_left_out if name.startswith('"')]
 
+    def structures(self) -> set[str]:
+        """Return the names of structures."""
+        return set(
+            re.findall(r"\b(?:struct|class)\s+(?:__align__\s*\(\w+\)\s*)?(\w+)\s*(?::[^{;]*)?\{", self.code)
+        ) | set(re.findall(r"\btypedef\s+struct\b[^{;]*\{[^{}]*\}\s*(\w+)", self.code))
+
     # -- shared arrays -----------------------------------------------------------------------------------------------
 
     def shared_arrays(self) -> list[SharedArray]:

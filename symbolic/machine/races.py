@@ -24,6 +24,7 @@ class Touched(Struct, Generic[K], frozen=True):
 
     Which threads touched which addresses, each after how many of its barriers. Where barriers of a part of a warp are
     about, `known` has for each of the threads how many barriers of each lane come before it, by a chain of barriers.
+    `atomic` names an atomic operation, '' for none: one does not race with others of its name, as any order will do.
     """
 
     key: K
@@ -33,6 +34,7 @@ class Touched(Struct, Generic[K], frozen=True):
     block_epoch: Lanes
     warp_epoch: Lanes
     known: Lanes | None = None
+    atomic: str = ""
 
     def before(self, row: int) -> Lanes:
         """Return how many barriers of each lane of its warp come before what a thread did."""
@@ -77,6 +79,11 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
     starts = np.flatnonzero(np.r_[True, address[1:] != address[:-1]])
     ends = np.r_[starts[1:], len(address)]
     shared = (thread[starts] != thread[ends - 1]) & np.logical_or.reduceat(writes[order], starts)
+    if any(a.atomic for a in accesses):
+        kinds = {"": -1, **{a.atomic: number for number, a in enumerate(accesses) if a.atomic}}
+        kind = np.array([kinds[a.atomic] for a in accesses])[which]
+        least = np.minimum.reduceat(kind, starts)
+        shared &= (least < 0) | (least != np.maximum.reduceat(kind, starts))
     if not between_blocks and all(a.known is None for a in accesses):
         shared &= ~_kept_apart(accesses, shape, address, thread, which, row, writes[order], starts)
     for start, end in zip(starts[shared].tolist(), ends[shared].tolist(), strict=True):
@@ -119,6 +126,7 @@ def _conflict(
 ) -> tuple[int, int] | None:
     block, warp = thread // shape.block_threads, shape.warp_base[thread]
     warp_epoch = np.array([accesses[a].warp_epoch[r] for a, r in zip(which, row, strict=True)])
+    kind = [accesses[a].atomic for a in which]
     partly = any(accesses[a].known is not None for a in set(which.tolist()))
 
     def ordered(i: int, j: int) -> bool:
@@ -132,7 +140,7 @@ def _conflict(
         if not accesses[which[i]].writes:
             continue
         for j in range(len(thread)):
-            if thread[j] == thread[i]:
+            if thread[j] == thread[i] or (kind[i] and kind[i] == kind[j]):
                 continue
             if block[i] == block[j] and block_epoch[i] != block_epoch[j]:
                 continue

@@ -78,7 +78,7 @@ def test_names_of_inner_scopes_are_distinct() -> None:
     [
         ("ret;", "ret", "line 30: `}`, where a number was expected"),
         ("ret;", ".weird thing;", r"line 29: `\.weird thing`"),
-        (".param .u32 f_param_1", ".param .align 8 .b8 f_param_1[16]", "a parameter that is no number"),
+        (".param .u32 f_param_1", ".param .pred f_param_1", "a parameter that is no number"),
         ("tile[64]", "tile[]", "an array whose size the launch gives"),
     ],
 )

@@ -188,9 +188,9 @@ def test_complaints_have_the_line() -> None:
 
 def test_another_kernel_that_is_not_understood_is_no_matter() -> None:
     """A module's kernels are refused one by one."""
-    other = TEXT[TEXT.index(".visible") :].replace("entry k(", "entry other(").replace("bar.sync 0", "trap")
+    other = TEXT[TEXT.index(".visible") :].replace("entry k(", "entry other(").replace("bar.sync 0", "brkpt")
     np.testing.assert_array_equal(ran(TEXT + other), WANTED)
-    with pytest.raises(NotInterpreted, match="trap"):
+    with pytest.raises(NotInterpreted, match="brkpt"):
         kernel_of(TEXT + other, "other")
 
 

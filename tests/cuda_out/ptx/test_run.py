@@ -151,7 +151,8 @@ def test_vectors_and_local_memory() -> None:
     ("body", "complaint"),
     [
         ("y[t] = (int)__popc(__ballot_sync(~0u, t > 3));", "vote.sync"),
-        ("atomicAdd(y, 1);", "atom|red"),
+        ("atomicCAS(y, 0, 1);", "atom"),
+        ("y[t] = atomicAdd(y, 1);", "whose result depends on the order"),
         ("y[t] = (int)clock();", "%clock"),
     ],
 )
@@ -159,6 +160,19 @@ def test_what_is_not_interpreted_is_an_error(body: str, complaint: str) -> None:
     """Never a silent skip."""
     with pytest.raises(NotInterpreted, match=complaint):
         run_text(body)
+
+
+def test_atomic_operations() -> None:
+    """Several threads on one cell, in any order; with accesses of another kind they race."""
+    shared, zero = "__shared__ int s[4];", "if (t < 4) s[t] = 0; __syncwarp();"
+    add, last = "atomicAdd(&s[t % 4], x[t] * x[t]);", "__syncwarp(); y[t] = s[t % 4];"
+    sums = np.bincount(np.arange(32) % 4, np.arange(32) ** 2)
+    np.testing.assert_array_equal(run_text(f"{zero} {add} {last}", shared=shared), np.tile(sums, 8))
+    bits = "atomicOr(&s[t % 4], 1 << x[t] / 4);"
+    np.testing.assert_array_equal(run_text(f"{zero} {bits} {last}", shared=shared), np.full(32, 255))
+    for wrong in (f"{add} y[t] = s[t % 4];", f"{add} {bits} {last}"):
+        with pytest.raises(Broken, match="race on"):
+            run_text(f"{zero} {wrong}", shared=shared)
 
 
 def test_a_kernel_that_is_not_there() -> None:

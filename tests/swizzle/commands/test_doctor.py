@@ -72,9 +72,14 @@ def test_exit_statuses(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     status, out, _ = call(file, "--json")
     assert status == 3 and json.loads(out)["verdict"] == "none" and json.loads(out)["patch"] is None
-    file.write_text(one_warp("y[t] = atomicAdd(&y[0], x[t]);"))
+    file.write_text(one_warp("y[t] = clock();"))
     status, out, _ = call(file)
     assert status == 3 and out.startswith("k: undecided: not interpreted: line")
+    file.write_text(one_warp("tile[0][t] = x[t]; y[t] = tile[0][31 - t];"))
+    status, out, _ = call(file)
+    assert status == 1 and out.startswith("k: a race on tile[")
+    status, out, err = call(file, "--launch", "1", "--json")
+    assert status == 2 and "--launch 1" in json.loads(out)["error"]["found"] and "--launch 1" in err
     file.write_text(one_warp("y[t] = x[t];", ""))
     status, out, _ = call(file)
     assert status == 0 and out.startswith("k: no shared memory")

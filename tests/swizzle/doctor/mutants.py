@@ -33,7 +33,7 @@ class Patient:
         self.diagnosis = self.doctor.diagnose()
         self.ran = self.doctor.ran
         self.mended = [
-            (each, mend, patched(self.doctor.text, {each.array: mend}))
+            (each, mend, patched(self.doctor.text, self.doctor.kernel, {each.array: mend}))
             for each in self.diagnosis.arrays
             for mend in each.mends
             if each.array is not None
