@@ -94,7 +94,6 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         "math_arguments",
         "math_of_an_index",
         "math_of_integers",
-        "math_of_halves",
         "math_mixes_types",
         "where_chooses_an_index",
         "where_of_data_alone",

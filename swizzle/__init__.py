@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from swizzle.language.element_types import (
         ArrayType,
         ElementType,
+        bf16,
         f16,
         f32,
         f64,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
 _LIVES_IN = {
     "swizzle.costs.cost": "Cost Filled",
     "swizzle.language.cuda_namespace": "cuda",
-    "swizzle.language.element_types": "ArrayType ElementType f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
+    "swizzle.language.element_types": "ArrayType ElementType bf16 f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
     "swizzle.language.mathematics": "gather math where",
     "swizzle.language.operators": "Operator operator",
     "swizzle.language.parameters": "parameter sw_pad",
@@ -102,6 +103,7 @@ __all__ = [
     "Spec",
     "SwizzleError",
     "accumulator",
+    "bf16",
     "block_load",
     "block_store",
     "cuda",

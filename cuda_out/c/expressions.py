@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.c.identifiers import c_name
-from cuda_out.c.types import C_TYPE, is_unsigned, literal, nearest_f16, reciprocal
+from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, is_unsigned, literal, nearest_half, reciprocal
 from cuda_out.c.width import is_wide
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix
@@ -73,6 +74,8 @@ class ExpressionPrinter(Struct):
         return self.print(expr, facts).at(level)
 
     def print(self, expr: Expr, facts: Facts) -> CText:
+        if (single := in_single_precision(expr)) is not expr:
+            return self.print(single, facts)
         match expr:
             case ir.Const(value=value, dtype=dtype):
                 spelled = literal(value, DType.I64 if is_wide(expr, facts, self.wide) else dtype)
@@ -199,17 +202,12 @@ class ExpressionPrinter(Struct):
         return self._infix(op, self._widened(expr.left, left) if self._widens(expr, facts) else left, right)
 
     def _quotient(self, expr: ir.Binary, facts: Facts) -> CText:
-        """Return a quotient of floats; by a constant it is a product with the reciprocal, unless IEEE's is asked for.
-
-        Halves are divided in single precision, which rounds as __hdiv does; that one branches on its operands.
-        """
-        half = expr.dtype is DType.F16
-        left, right = ((self._as_float if half else self.print)(side, facts) for side in (expr.left, expr.right))
-        found = self._infix("/", left, right)
+        """Return a quotient of floats; by a constant it is a product with the reciprocal, but for IEEE's."""
+        left, right = self.print(expr.left, facts), self.print(expr.right, facts)
         by = expr.right.value if isinstance(expr.right, ir.Const) and not self.ieee_division else 0
         if over := reciprocal(float(by), expr.dtype):
-            found = self._infix("*", left, CText(over, PRIMARY))
-        return CText(f"__float2half({found.text})", PRIMARY) if half else found
+            return self._infix("*", left, CText(over, PRIMARY))
+        return self._infix("/", left, right)
 
     def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
         """Return a call. What a choice chooses from are arguments, as both are computed."""
@@ -226,6 +224,9 @@ class ExpressionPrinter(Struct):
         level = PRECEDENCE[row.compares]
         condition = f"{self.text(a, facts, level)} {row.compares} {self.text(b, facts, level + 1)}"
         then, otherwise = (self._exactly(value, facts) for value in values)
+        if dtype in HALF_BITS:  # which are structures to a compiler: it would branch
+            bits, number = HALF_BITS[dtype]
+            return CText(f"{number}(chosen({condition}, {bits}({then}), {bits}({otherwise})))", PRIMARY)
         return CText(f"chosen({condition}, {then}, {otherwise})", PRIMARY)
 
     def _gathered(self, expr: ir.Apply, facts: Facts) -> CText:
@@ -244,11 +245,6 @@ class ExpressionPrinter(Struct):
         """Return data as an argument of a template, which must have its very type."""
         text = self.text(expr, facts)
         return converted(text, expr.dtype) if isinstance(expr, ir.Const) and not expr.dtype.is_float else text
-
-    def _as_float(self, half: Expr, facts: Facts) -> CText:
-        if isinstance(half, ir.Const):
-            return CText(literal(nearest_f16(half.value), DType.F32), PRIMARY if half.value >= 0 else UNARY)
-        return CText(f"__half2float({self.text(half, facts)})", PRIMARY)
 
     def _widens(self, expr: ir.Binary, facts: Facts) -> bool:
         """Say whether an operation on two ints needs 64 bits."""
@@ -312,15 +308,15 @@ class ExpressionPrinter(Struct):
         inner, source = self.text(operand, facts), operand.dtype
         if source is dtype:
             return self.print(operand, facts)
-        if source is DType.F16 and dtype is not DType.F16:
-            inner = f"__half2float({inner})"
+        if source in OF_HALF:
+            source, inner = DType.F32, f"{OF_HALF[source]}({inner})"
             if dtype is DType.F32:
                 return CText(inner, PRIMARY)
-        if dtype is DType.F16:
-            if source is DType.F64:
+        if dtype in TO_HALF:
+            if source is DType.F64 and dtype is DType.F16:
                 return CText(f"__double2half({inner})", PRIMARY)
             inner = inner if source is DType.F32 else converted(inner, DType.F32)
-            return CText(f"__float2half({inner})", PRIMARY)
+            return CText(f"{TO_HALF[dtype]}({inner})", PRIMARY)
         return CText(converted(inner, dtype), PRIMARY)
 
     def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> CText:
@@ -342,6 +338,36 @@ class ExpressionPrinter(Struct):
         if expr.dtype.is_narrow:
             return CText(converted(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width})", expr.dtype), PRIMARY)
         return CText(f"{call[expr.mode]}({mask}, {offered}, {lane}{width})", PRIMARY)
+
+
+def in_single_precision(expr: Expr) -> Expr:
+    """Return an operation on bf16, or a quotient or a function of mathematics of halves, as one on floats that is
+    rounded; others as they are.
+
+    A float has more than twice their digits, so that + - * / round as if they rounded once. CUDA's own functions are
+    instructions on some architectures only, and __hdiv branches on its operands.
+    """
+    bf16 = expr.dtype is DType.BF16
+
+    def wide(part: Expr) -> Expr:
+        if isinstance(part, ir.Const):
+            return replace(part, value=nearest_half(float(part.value), part.dtype), dtype=DType.F32)
+        return ir.Cast(part, DType.F32, part.place)
+
+    match expr:
+        case ir.Binary(op=op, left=left, right=right) if (bf16 and not isinstance(op, ir.OperatorName)) or (
+            expr.dtype is DType.F16 and op == "/"
+        ):
+            found: Expr = replace(expr, left=wide(left), right=wide(right), dtype=DType.F32)
+        case ir.Unary(operand=operand) if bf16:
+            found = replace(expr, operand=wide(operand), dtype=DType.F32)
+        case ir.Apply(function=function, operands=operands) if expr.dtype in TO_HALF and function.row.cuda:
+            found = replace(expr, operands=tuple(map(wide, operands)), dtype=DType.F32)
+        case ir.Apply(function=function, operands=(a, b, *rest)) if function.row.compares and a.dtype is DType.BF16:
+            return replace(expr, operands=(wide(a), wide(b), *rest))
+        case _:
+            return expr
+    return ir.Cast(found, expr.dtype, expr.place)
 
 
 def function_name(op: str, dtype: DType) -> str:

@@ -208,7 +208,7 @@ def _scalars(body: str, first: int, declared: Sequence[str]) -> Iterator[tuple[i
     types = {name: kind for kind, _, name in (each.rpartition(" ") for each in declared) if "*" not in kind}
     for name, kind in types.items():
         others = [other for other in types if types[other] == kind and other != name]
-        if kind == "long long" or (kind == "__half" and not others):
+        if kind == "long long" or (kind in ("__half", "__nv_bfloat16") and not others):
             continue
         new = others[0] if others else f"({name} + {name})"
         for use in re.finditer(rf"(?<![\w.]){name}\b", body[first:]):

@@ -20,7 +20,7 @@ from cuda_out.c.expressions import function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
 from cuda_out.c.identifiers import kernel_name
 from cuda_out.c.statements import StatementPrinter
-from cuda_out.c.types import C_TYPE
+from cuda_out.c.types import C_TYPE, HALF_HEADER
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.tiling import AXES, Tiling
@@ -128,8 +128,9 @@ class _File:
         if self.form == "header":
             out.line("#pragma once")
         out.line()
-        if self._uses(DType.F16):
-            out.line("#include <cuda_fp16.h>")
+        if headers := [f"#include <{header}>" for dtype, header in HALF_HEADER.items() if self._uses(dtype)]:
+            for header in headers:
+                out.line(header)
             out.line()
         space = namespace or f"swizzle_{entry.strip('_')}"
         out.line(f"namespace {space} {{")

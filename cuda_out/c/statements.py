@@ -23,7 +23,7 @@ from cuda_out.c.expressions import (
 )
 from cuda_out.c.helpers import coordinate_text
 from cuda_out.c.identifiers import c_names
-from cuda_out.c.types import C_TYPE, literal
+from cuda_out.c.types import C_TYPE, OF_HALF, TO_HALF, literal
 from cuda_out.c.vector_text import vector_lines
 from cuda_out.c.width import is_wide, wide_names
 from cuda_out.passes.vectors import vector_accesses
@@ -290,6 +290,13 @@ class StatementPrinter:
             level = PRECEDENCE[outer]
             held, given = converted(target, UNSIGNED[dtype]), self.expressions.modular(value, facts)
             return f"{target} = {converted(f'{held} {outer} {given.inside(outer, level + 1)}', dtype)};"
+        if dtype is DType.BF16 and not isinstance(outer, ir.OperatorName):
+            kept = f"{OF_HALF[dtype]}({target})"
+            number = self.expressions.print(ir.Cast(value, DType.F32, value.place), facts)
+            joined = f"{function_name(outer, DType.F32)}({kept}, {number.text})"
+            if law_of(outer).infix:
+                joined = f"{kept} {outer} {number.inside(outer, PRECEDENCE[outer] + 1)}"
+            return f"{target} = {TO_HALF[dtype]}({joined});"
         if law_of(outer).infix:
             return f"{target} {outer}= {self.expressions.text(value, facts)};"
         return f"{target} = {function_name(outer, dtype)}({target}, {self.expressions.text(value, facts)});"

@@ -16,6 +16,7 @@ C_TYPE: Mapping[DType, str] = {
     DType.INDEX: "int",
     DType.BOOL: "bool",
     DType.F16: "__half",
+    DType.BF16: "__nv_bfloat16",
     DType.F32: "float",
     DType.F64: "double",
     DType.I8: "signed char",
@@ -39,6 +40,16 @@ _SUFFIX = {
     DType.I64: "ll",
     DType.U64: "ull",
 }
+
+
+TO_HALF: Mapping[DType, str] = {DType.F16: "__float2half", DType.BF16: "__float2bfloat16"}
+"""What rounds a float to a type of 16 bits."""
+OF_HALF: Mapping[DType, str] = {DType.F16: "__half2float", DType.BF16: "__bfloat162float"}
+HALF_BITS: Mapping[DType, tuple[str, str]] = {
+    DType.F16: ("__half_as_ushort", "__ushort_as_half"),
+    DType.BF16: ("__bfloat16_as_ushort", "__ushort_as_bfloat16"),
+}
+HALF_HEADER: Mapping[DType, str] = {DType.F16: "cuda_fp16.h", DType.BF16: "cuda_bf16.h"}
 
 
 def is_unsigned(dtype: DType) -> bool:
@@ -73,8 +84,8 @@ def reciprocal(value: float, dtype: DType) -> str:
     >>> reciprocal(9, DType.F32), reciprocal(0.25, DType.F32), reciprocal(1e39, DType.F32)
     ('(1.0f / 9.0f)', '', '')
     """
-    if dtype is DType.F16:
-        value, dtype = nearest_f16(value), DType.F32
+    if dtype in TO_HALF:
+        value, dtype = nearest_half(value, dtype), DType.F32
     value = _nearest_f32(value) if dtype is DType.F32 else value
     least = 2.0**-126 if dtype is DType.F32 else 2.0**-1022
     if not math.isfinite(value) or not least <= abs(value) <= 1 / least or abs(math.frexp(value)[0]) == 0.5:
@@ -83,8 +94,8 @@ def reciprocal(value: float, dtype: DType) -> str:
 
 
 def _float_literal(value: float, dtype: DType) -> str:
-    if dtype is DType.F16:
-        return f"__float2half({_float_literal(value, DType.F32)})"
+    if dtype in TO_HALF:
+        return f"{TO_HALF[dtype]}({_float_literal(value, DType.F32)})"
     single = dtype is DType.F32
     if single:
         value = _nearest_f32(value)
@@ -103,9 +114,17 @@ def _nearest_f32(value: float) -> float:
         return math.copysign(math.inf, value)
 
 
-def nearest_f16(value: float) -> float:
+def nearest_half(value: float, dtype: DType) -> float:
+    """Return the nearest number of a type of 16 bits.
+
+    >>> nearest_half(0.1, DType.F16), nearest_half(0.1, DType.BF16)
+    (0.0999755859375, 0.10009765625)
+    """
     try:
-        return float(struct.unpack("e", struct.pack("e", float(value)))[0])
+        if dtype is DType.F16:
+            return float(struct.unpack("e", struct.pack("e", float(value)))[0])
+        bits = struct.unpack("I", struct.pack("f", value))[0]
+        return float(struct.unpack("f", struct.pack("I", bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
 

@@ -1,4 +1,4 @@
-"""Functions of mathematics, and functions on words, as calls, for translation validation.
+"""Functions of mathematics, conversions of bf16, and functions on words, as calls, for translation validation.
 
 A compiler puts `expf` in place, as a dozen instructions that nothing can be said of. So the text that is validated
 calls a declared function instead, `swizzle_opaque_expf`, which its PTX still calls: everything else in it is the
@@ -27,6 +27,9 @@ SPELLED: Final[dict[str, tuple[FunctionRow, DType]]] = {
 _CALL: Final = re.compile(rf"(?<![\w.>:])(?:::\s*)?({'|'.join(sorted(SPELLED, key=len, reverse=True))})(?=\s*\()")
 
 
+BF16: Final = {"__bfloat162float": "float", "__float2bfloat16": "__nv_bfloat16"}
+"""The conversions of bf16 and what they give: on some architectures they are branches on bits."""
+_BF16_CALL: Final = re.compile(rf"\b({'|'.join(BF16)})(?=\s*\()")
 _EXTERNAL: Final = re.compile(
     r"(?<=\n)/// The function \w+, with its text in the sketch\.\n"
     r"__device__ __forceinline__ ([^\n]*?(\w+)\([^\n]*\)) \{\n.*?\n\}  // \2\n",
@@ -50,6 +53,11 @@ def with_opaque_calls(text: str) -> str:
         row, dtype = SPELLED[name]
         of = ", ".join([_TYPE[dtype]] * len(row.operands))
         declared.append(f'extern "C" __device__ {_TYPE[dtype]} {PREFIX}{name}({of});\n')
+    if _BF16_CALL.search(changed):
+        changed = _BF16_CALL.sub(lambda match: PREFIX + match[1], changed)
+        declared.append("#include <cuda_bf16.h>\n")
+        for (name, gives), takes in zip(BF16.items(), reversed(BF16.values()), strict=True):
+            declared.append(f'extern "C" __device__ {gives} {PREFIX}{name}({takes});\n')
     return "".join(declared) + changed
 
 

@@ -45,6 +45,7 @@ _STATE: Final = {"static", "thread_local", "extern", "volatile", "mutable", "new
 
 _SCALARS: Final[Mapping[DType, tuple[int, ...]]] = {
     DType.F16: (0x3C66, 0xFBFF, 0x8000),
+    DType.BF16: (0x3F8D, 0xFF7F, 0x8000),
     DType.F32: (0x3F8C_CCCD, 0xFF7F_FFFF, 0x8000_0000),
     DType.F64: (0x3FF1_9999_9999_999A, 0xFFEF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000),
     **dict.fromkeys((DType.I8, DType.U8), (0x9A, 0xFF, 0x7F)),

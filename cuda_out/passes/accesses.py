@@ -67,6 +67,8 @@ def _run(program: Program) -> _Listener:
 class _NoData:
     """An algebra in which all data is nothing."""
 
+    rounds = False
+
     def blank(self, size: int, dtype: DType) -> Lanes:
         return np.zeros(size, np.bool_)
 

@@ -28,12 +28,14 @@ VECTOR: Final[Mapping[DType, str]] = {
     DType.F32: "float", DType.I32: "int", DType.U32: "uint",
     DType.I8: "char", DType.U8: "uchar", DType.I16: "short", DType.U16: "ushort",
     DType.F64: "double", DType.I64: "longlong", DType.U64: "ulonglong", DType.F16: "half",
+    DType.BF16: "bfloat16",
 }  # fmt: skip
 WORD: Final[Mapping[DType, int]] = {
     DType.I8: 1, DType.U8: 1, DType.I16: 2, DType.U16: 2,
-    DType.F32: 4, DType.I32: 4, DType.U32: 4, DType.F64: 8, DType.I64: 8, DType.U64: 8, DType.F16: 2
+    DType.F32: 4, DType.I32: 4, DType.U32: 4, DType.F64: 8, DType.I64: 8, DType.U64: 8, DType.F16: 2,
+    DType.BF16: 2,
 }  # fmt: skip
-WIDEST: Final[Mapping[DType, int]] = {DType.F16: 4}  # bytes, where they are not 16
+WIDEST: Final[Mapping[DType, int]] = {DType.F16: 4, DType.BF16: 4}  # bytes, where they are not 16
 InMemory: TypeAlias = Parameter | ir.DeclareArray
 
 
@@ -50,7 +52,8 @@ class VectorAccess(Struct, frozen=True):
 
     @property
     def type_name(self) -> str:
-        return f"{'__' if self.dtype is DType.F16 else ''}{VECTOR[self.dtype]}{self.width}"
+        own = {DType.F16: "__", DType.BF16: "__nv_"}.get(self.dtype, "")
+        return f"{own}{VECTOR[self.dtype]}{self.width}"
 
     @property
     def maker(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cuda_out.ptx.gathers import gather_name
-from cuda_out.ptx.kinds import KIND_OF, is_float, width
+from cuda_out.ptx.kinds import KIND_OF, is_float, number_kind, width
 from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.operators import of_kind
@@ -44,6 +44,8 @@ class Expected:
             return self._constant(kind, args[0])
         if op == "atom":
             own = KIND_OF[self.arrays[args[0]]]
+            if self.arrays[args[0]] is DType.BF16:
+                return normal.bf16_number(term)
             if is_float(kind) and not is_float(own):
                 return normal.real_of(own, term)
             return normal.of_kind(kind, term)
@@ -136,7 +138,8 @@ class Expected:
         """Return an element that data chooses: a function of its place, a number of 64 bits."""
         normal, source = self.normal, self._own_kind(place, "s32")
         index = normal.add("s64", normal.extended(source, self.written_out(source, place)))
-        return normal.terms.apply(gather_name(array, KIND_OF[self.arrays[array]]), (index,))
+        found = normal.terms.apply(gather_name(array, KIND_OF[self.arrays[array]]), (index,))
+        return normal.bf16_number(found) if self.arrays[array] is DType.BF16 else found
 
     def _constant(self, kind: str, value: float) -> Term:
         """Return a constant as the printed text has it: rounded to its type."""
@@ -147,7 +150,7 @@ class Expected:
         return self.normal.lifted(kind, bits)
 
     def _converted(self, kind: str, target: DType, operand: Term) -> Term:
-        normal, to = self.normal, KIND_OF[target]
+        normal, to = self.normal, number_kind(target)
         source = self._own_kind(operand, to)
         inner = self.written_out(source, operand)
         if is_float(to):
@@ -167,11 +170,11 @@ class Expected:
         nodes = self.normal.terms.nodes
         op, args = nodes[term]
         if op == "atom":
-            return KIND_OF[self.arrays[args[0]]]
+            return number_kind(self.arrays[args[0]])
         if op.startswith(("to_", WIDEN)):
-            return KIND_OF[DType(op.rpartition("_")[2])]
+            return number_kind(DType(op.rpartition("_")[2]))
         if isinstance(op, FunctionName) and op.row.array:
-            return KIND_OF[self.arrays[op.row.array]]
+            return number_kind(self.arrays[op.row.array])
         if isinstance(op, FunctionName) and op.row.external:
             return KIND_OF[op.row.external.gives]
         args = args[2:] if isinstance(op, FunctionName) and op.row.compares else args

@@ -21,11 +21,12 @@ from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.polynomials import nearly_equal, signed
 from cuda_out.ptx.rings import Rings
 from symbolic.algebra.exact import number
+from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Term, Terms
 from symbolic.algebra.word_functions import WordFunction
-from symbolic.ir.program import FunctionName
+from symbolic.ir.program import DType, FunctionName
 
-_REAL: Final = frozenset(("real", "float", "inverse", "inf", "-inf", "nan"))
+_REAL: Final = frozenset(("real", "float", "inverse", "inf", "-inf", "nan", "bf16"))
 _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 
 
@@ -108,7 +109,8 @@ class Normal(Rings):
     def exact_bits(self, size: int, term: Term, computation: int) -> Term:
         """Return the bits of a float as an integer instruction reads them: equal reals that were computed in different
         ways have other bits. Elements and constants have theirs."""
-        if not self.is_real(term) or self.terms.nodes[term][0] in ("atom", "const"):
+        op = self.terms.nodes[term][0]
+        if op != "bf16bits" and (not self.is_real(term) or op in ("atom", "const")):
             return term
         return self.terms.apply(f"bits{size}", (term, self.terms.const(computation)))
 
@@ -134,6 +136,28 @@ class Normal(Rings):
         if width(own) < 32 and (own == kind or (width(own) < width(kind) and (own[0] == "u" or kind[0] == "s"))):
             kind = "s32"
         return self.terms.apply(f"real.{kind}", (term,))
+
+    def bf16_number(self, term: Term) -> Term:
+        """Return the number that 16 bits are in bf16."""
+        op, args = self.terms.nodes[term]
+        if op == "const":
+            return self.real(float(from_memory(int(args[0]) & 0xFFFF, DType.BF16)))
+        if op.startswith("select."):
+            return self.select("f32", args[0], *map(self.bf16_number, args[1:]))
+        term = args[0] if op == "bits16" else term
+        op, args = self.terms.nodes[term]
+        return args[0] if op == "bf16bits" else self.terms.apply("bf16", (term,))
+
+    def bf16_bits(self, term: Term) -> Term:
+        """Return the bits of a number that is rounded to bf16; rounding is no operator, as floats are real numbers."""
+        op, args = self.terms.nodes[term]
+        if op == "bf16":
+            bits: Term = args[0]
+            return bits
+        known = self.bits("f32", term)
+        if known is None:
+            return self.terms.apply("bf16bits", (term,))
+        return self.terms.const(int(in_memory(np.uint32(known).view(np.float32), DType.BF16)))
 
     # -- the rest ----------------------------------------------------------------------------------------------
 

@@ -147,7 +147,7 @@ class Notes:
     def _read(self, code: int, kind: str, operation: Operation) -> Value:
         """Return an operand's value; of a float that an integer instruction reads, the bits of this computation."""
         bits, term = self._operand(code)
-        if code >= FIRST and term > 0 and not is_float(kind) and operation.name != "selp":
+        if code >= FIRST and term > 0 and not is_float(kind) and operation.name not in ("selp", "bf16.number"):
             term = self.normal.exact_bits(width(kind), term, code)
         return bits, term
 

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.expected import Expected
-from cuda_out.ptx.kinds import KIND_OF, width
+from cuda_out.ptx.kinds import KIND_OF, number_kind
 from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
@@ -25,13 +25,13 @@ from cuda_out.ptx.run import kernel_of, launch_shape
 from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
-from symbolic.ir.program import Parameter, Program
+from symbolic.ir.program import DType, Parameter, Program
 
 ROUNDING: Final = 1
 """Constants are the same if they differ by no more than so many units in the last place."""
 SHOWN: Final = 3
 """How many wrong elements are reported."""
-_DIGITS: Final = {16: 11, 32: 24, 64: 53}
+_DIGITS: Final = {DType.F16: 11, DType.BF16: 8, DType.F32: 24, DType.F64: 53}
 
 
 class Validation(Struct, frozen=True):
@@ -135,15 +135,17 @@ def output_difference(
     machine: PtxMachine, written: WrittenOut, parameter: Parameter, bits: int, term: int, want: Term
 ) -> str:
     """Return what an output element is and should be, '' where it is that."""
-    kind, normal = KIND_OF[parameter.dtype], written.deferred.normal
+    dtype, normal = parameter.dtype, written.deferred.normal
+    kind, own = number_kind(dtype), KIND_OF[dtype]
     if want == UNWRITTEN and term == NEVER:
         return ""
     if term < 0:
         found = machine.memory.account(term)
     else:
-        got = normal.of_kind(kind, term) if term else normal.lifted(kind, bits)
+        got = normal.of_kind(own, term) if term else normal.lifted(own, bits)
+        got = normal.bf16_number(got) if dtype is DType.BF16 else got
         goal = written.expected.written_out(kind, want)
-        if got == goal or (kind[0] == "f" and normal.close(got, goal, ROUNDING * 2.0 ** -_DIGITS[width(kind)])):
+        if got == goal or (dtype.is_float and normal.close(got, goal, ROUNDING * 2.0 ** -_DIGITS[dtype])):
             return ""
         found = normal.terms.show(got)
     return f"is {found}, the specification says {normal.terms.show(want)}"

@@ -21,9 +21,10 @@ from cuda_out.c.division import products
 from cuda_out.c.types import reciprocal
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.functions import FunctionRow
-from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, float_limits
 from symbolic.algebra.terms import UNWRITTEN, Term
-from symbolic.ir.program import Const, DType, FunctionName, Program, Store
+from symbolic.ir.program import Apply, Binary, Cast, Const, DeclareAccumulator, DType, FunctionName, Program, Store
+from symbolic.ir.walk import own_expressions, statements, subexpressions
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DIVISION: Final = 4
@@ -55,6 +56,7 @@ class Rounding:
 
     def __init__(self, program: Program, meaning: Meaning) -> None:
         self.program, self.meaning = program, meaning
+        self.computed_in = _computed_in(program)
         self.products = _products(program, {_mantissa(value) for value in self._divisors()})
 
     def _by_reciprocal(self, term: Term, dtype: DType) -> bool:
@@ -72,17 +74,19 @@ class Rounding:
         for parameter in outputs(self.program):
             if not parameter.dtype.is_float:
                 continue
-            wanted = self.meaning.wanted[parameter.name]
+            wanted, dtype = self.meaning.wanted[parameter.name], self.computed_in or parameter.dtype
             try:
                 with np.errstate(all="ignore"):
-                    nodes = [self._node(term, parameter.dtype, flat, known) for term in wanted]
+                    nodes = [self._node(term, dtype, flat, known) for term in wanted]
+                    if dtype is not parameter.dtype:
+                        nodes = [_stored(node, parameter.dtype) for node in nodes]
             except _Unknown:
                 return None
-            most = float(np.finfo(NUMPY_DTYPES[parameter.dtype]).max)  # partial sums may overflow
+            most = float_limits(parameter.dtype).max  # partial sums may overflow
             errors = [math.inf if most < node.magnitude < math.inf else node.error for node in nodes]
             products = [math.nan for _ in nodes]
             for place, term in enumerate(wanted) if self.products == "last" else ():
-                product = self._product(term, parameter.dtype, known)
+                product = self._product(term, dtype, known)
                 if product is not None:
                     errors[place], products[place] = 0.0, product
             shape = parameter.shape
@@ -99,7 +103,7 @@ class Rounding:
             return None
         kind = NUMPY_DTYPES[DType.F32 if dtype is DType.F16 else dtype]
         product = kind(dividend.value) * (kind(1) / kind(divisor.value))
-        return float(NUMPY_DTYPES[dtype](product))
+        return float(as_numbers(product, dtype))
 
     def spreads(self) -> bool:
         """Tell whether a NaN in an input reaches the outputs: there are no extremes, which may leave it out."""
@@ -150,15 +154,15 @@ def _combined(
     op: str, args: Any, v: list[_Node], dtype: DType, given: Mapping[str, Array], quotients: bool
 ) -> _Node:  # fmt: skip
     """Return the node of an operation; `quotients` that are numbers of their type are computed without an error."""
-    limits = np.finfo(NUMPY_DTYPES[dtype])
-    u, tiny = float(limits.eps) / 2, float(limits.smallest_subnormal)
+    limits = float_limits(dtype)
+    u, tiny = limits.eps / 2, limits.tiny
     errors, unit = sum(n.error for n in v), min((n.unit for n in v), default=1.0)
     match op:
         case "atom":
             return _exact(float(given[args[0]][args[1]]))
         case "const":
             value = float(args[0])
-            exact = float(np.array(value).astype(NUMPY_DTYPES[dtype])) == value
+            exact = float(as_numbers(value, dtype)) == value
             return _exact(value) if exact else _Node(value, u * abs(value), abs(value) * (1 + u), 0.0)
         case "+":
             value, magnitude = _sum([n.value for n in v]), _sum([n.magnitude for n in v])
@@ -214,6 +218,32 @@ def _function(
         slope = max(abs(float(row.on_numbers(list(corner))) - found) for corner in corners)
     units = row.ulp.get(dtype, 1.0)
     return found, slope + 2 * units * u * (abs(found) + slope) + tiny * max(1, units), abs(found)
+
+
+def _computed_in(program: Program) -> DType | None:
+    """Return the least precise type that a kernel computes or keeps floats in; None where it only moves them. What
+    outputs round in the end does not count."""
+    stored = {p.name for p in outputs(program)}
+    found = set[DType]()
+    for stmt in statements(program.body):
+        if isinstance(stmt, DeclareAccumulator):
+            found.add(stmt.dtype)
+        for expr in own_expressions(stmt):
+            rounds = expr if isinstance(stmt, Store) and expr is stmt.value and stmt.array in stored else None
+            found |= {
+                part.dtype
+                for part in subexpressions(expr)
+                if isinstance(part, Binary | Apply) or (isinstance(part, Cast) and part is not rounds)
+            }
+    return max(filter(lambda dtype: dtype.is_float, found), key=lambda dtype: float_limits(dtype).eps, default=None)
+
+
+def _stored(node: _Node, dtype: DType) -> _Node:
+    """Return a value as an output of another type has it."""
+    limits, error = float_limits(dtype), node.error
+    if math.isfinite(node.value) and (error or float(as_numbers(node.value, dtype)) != node.value):
+        error += limits.eps / 2 * (abs(node.value) + error) + limits.tiny
+    return _Node(node.value, error, node.magnitude, node.unit)
 
 
 def _products(program: Program, divisors: set[float]) -> Literal["none", "last", "anywhere"]:

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.commands.rounding import Rounding
-from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, float_limits, from_memory, in_memory
 from symbolic.ir.program import Apply, Binary, Const, DeclareAccumulator, DType, Parameter, Program
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -37,7 +37,7 @@ SLACK = 1.01
 """What bounds of rounding errors are taken with, as they leave out products of errors."""
 NOT_A_NUMBER = 0.02
 """How many of the inputs are no numbers, beside the infinities."""
-LARGEST = {DType.F16: 3, DType.F32: 8}
+LARGEST = {DType.F16: 3, DType.BF16: 2, DType.F32: 8}
 """The largest whole number to draw, small enough for exact sums; 100 for the other types, at first."""
 
 
@@ -101,7 +101,7 @@ def _trial(
     if rounding is not None and kind in ("whole numbers", "infinities"):
         for parameter, array in zip(program.parameters, arguments, strict=True):
             if parameter.dtype.is_float and parameter.role in ("in", "inout"):
-                array *= rounding.divisor()
+                array[...] = as_numbers(array * array.dtype.type(rounding.divisor()), parameter.dtype)
     if rounding is not None and kind == "infinities" and rounding.spreads():
         for parameter, array in zip(program.parameters, arguments, strict=True):
             if parameter.dtype.is_float and parameter.role != "out":
@@ -114,7 +114,9 @@ def _trial(
     if not exact:
         inputs = {name: _widened(array) for name, array in inputs.items()}
     wanted = specification(inputs)
-    run(arguments)
+    memory = [np.array(in_memory(array, p.dtype)) for p, array in named]
+    run(memory)
+    named = [(p, from_memory(array, p.dtype)) for p, array in zip(program.parameters, memory, strict=True)]
     compared, wrong, first = 0, 0, ""
     tolerance = 0.0
     for parameter, got in named:
@@ -122,13 +124,13 @@ def _trial(
             continue
         want = np.asarray(wanted[parameter.name])
         if exact or not parameter.dtype.is_float:
-            different = got != want.astype(got.dtype)
+            different = got != as_numbers(want, parameter.dtype)
         elif bounds is not None:
             largest, wide = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0)), got.astype(np.float64)
             with np.errstate(all="ignore"):
                 allowed = bounds[parameter.name]
                 bound = SLACK * allowed.bound
-                own = float(np.finfo(got.dtype).eps) / 2 * np.abs(want)  # what is wanted has been rounded, too
+                own = float_limits(parameter.dtype).eps / 2 * np.abs(want)  # what is wanted has been rounded, too
                 bound = np.where((bound > 0) & np.isfinite(own), bound + own, bound)
                 near = (wide == want) | (np.abs(wide - want) <= bound) | (np.isposinf(bound) & (kind != "infinities"))
                 near |= wide == allowed.product
@@ -137,7 +139,7 @@ def _trial(
             finite = allowed.bound[np.isfinite(allowed.bound)]
             tolerance = max(tolerance, float(np.max(finite, initial=0.0)) / (largest or 1.0))
         else:
-            relative = 64 * float(np.finfo(got.dtype).eps)
+            relative = 64 * float_limits(parameter.dtype).eps
             wide, said = got.astype(np.float64), want.astype(np.float64)
             largest = float(np.max(np.abs(said[np.isfinite(said)]), initial=0.0))
             with np.errstate(all="ignore"):
@@ -169,7 +171,7 @@ def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) 
         return np.full(parameter.shape, np.nan if parameter.dtype.is_float else np.iinfo(dtype).max, dtype)
     if parameter.dtype.is_float and kind not in ("whole numbers", "infinities"):
         scale = 2.0 ** (SCALES.get(kind, 0) * (4 if parameter.dtype is DType.F16 else 20))
-        return np.asarray(scale * rng.standard_normal(parameter.shape)).astype(dtype)
+        return np.array(as_numbers(scale * rng.standard_normal(parameter.shape), parameter.dtype))
     if parameter.below:
         return np.asarray(rng.integers(0, parameter.below, parameter.shape)).astype(dtype)
     if kind == "all magnitudes":

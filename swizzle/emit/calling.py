@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.compile.launch import gpu_available, launch
@@ -22,9 +23,12 @@ from cuda_out.tiling.tiling import AXES, Tiling
 from swizzle.emit.emitters import Sizes, cuda_source, sizes_text
 from swizzle.emit.sizes import sizes_of as find
 from swizzle.solution.solution import Solution
-from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, in_memory
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Axis, Parameter, Program
+from symbolic.ir.program import Axis, DType, Parameter, Program
+
+BF16_TYPES: Final = ("<V2", "|V2", "<u2")
+"""How arrays say that they hold bf16, of which NumPy knows nothing: two bytes, as in ml_dtypes, or their bits."""
 
 
 class _View(Struct, frozen=True):
@@ -58,7 +62,7 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
     if 0 in grid:
         return  # arrays of length 0
 
-    given = [scalars.get(p.name, array) for p, array in zip(program.parameters, arrays, strict=True)]
+    given = [scalars.get(p.name, _given(p, array)) for p, array in zip(program.parameters, arrays, strict=True)]
     given += map(np.int64, lengths)
     if not on_device and not gpu_available()[0]:
         emulate(source.text, source.entry, grid, program.block, given)
@@ -125,9 +129,8 @@ def _scalar(parameter: Parameter, value: Any) -> np.generic:
         what = f"is an array of shape {tuple(value.shape)}" if hasattr(value, "shape") else f"is a {kind}"
         raise _wrong_scalar(parameter, what, wanted, "pass a number, such as 2")
     if parameter.dtype.is_float:
-        with np.errstate(all="ignore"):
-            rounded: np.generic = dtype.type(value)
-            return rounded
+        rounded: np.generic = in_memory(as_numbers(value, parameter.dtype), parameter.dtype)
+        return rounded
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     if not isinstance(value, Integral):
         raise _wrong_scalar(parameter, f"is {value!r}", f"{wanted}: an integer", "round it")
@@ -162,13 +165,27 @@ def _view(parameter: Parameter, array: Any) -> _View:
     return _View(True, shape, typestr, int(address or 0), bool(read_only), contiguous)
 
 
+def _given(parameter: Parameter, array: Any) -> Any:
+    """Return an array as the kernel is given it: of NumPy's bf16 the bits."""
+    return array.view(np.uint16) if parameter.dtype is DType.BF16 and isinstance(array, np.ndarray) else array
+
+
 def _same_strides(shape: tuple[int, ...], strides: tuple[int, ...], packed: tuple[int, ...]) -> bool:
     """Compare strides where they matter: in dimensions of more than one element."""
     return all(extent == 1 or own == wanted for extent, own, wanted in zip(shape, strides, packed, strict=True))
 
 
 def _check(parameter: Parameter, view: _View) -> None:
-    wanted = np.dtype(NUMPY_DTYPES[parameter.dtype])
+    if parameter.dtype is DType.BF16:
+        if view.typestr not in BF16_TYPES:
+            raise _wrong(
+                parameter,
+                f"holds {_dtype_name(view.typestr)}",
+                "bf16: bfloat16 of the package ml_dtypes, or its bits as uint16",
+                "convert it: .astype(ml_dtypes.bfloat16)",
+            )
+        view = replace(view, typestr="<u2")
+    wanted = np.dtype(np.uint16 if parameter.dtype is DType.BF16 else NUMPY_DTYPES[parameter.dtype])
     if view.typestr != wanted.str:
         raise _wrong(
             parameter,

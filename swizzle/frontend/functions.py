@@ -35,7 +35,8 @@ def read_function(reader: ExpressionReader, row: FunctionRow, nodes: Sequence[as
     dtype = operators.dtype_of(first) or INDEX
     if not row.takes(dtype):
         kind = "an index" if dtype is INDEX else f"{dtype.value} data"
-        takes = " or ".join(each.value for each in DType if row.takes(each))
+        *some, last = (each.value for each in DType if row.takes(each))
+        takes = f"{', '.join(some)} or {last}"
         operators.fail(place, f"`{name}` of {kind}", f"{takes} data", "convert it: f32(...)")
     return Apply(row.name, tuple(operators.coerce(v, dtype, f"an operand of `{name}`") for v in values), dtype, place)
 

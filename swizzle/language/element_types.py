@@ -155,6 +155,7 @@ def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, .
 
 
 f16: Final = ElementType(DType.F16)
+bf16: Final = ElementType(DType.BF16)
 f32: Final = ElementType(DType.F32)
 f64: Final = ElementType(DType.F64)
 i8: Final = ElementType(DType.I8)

@@ -99,7 +99,7 @@ def _types(function: types.FunctionType, takes: Any, gives: Any, place: Place) -
                         ("the result", result)]:  # fmt: skip
         names = {**vars(builtins), **function.__globals__}
         kind = names.get(given) if isinstance(given, str) else given
-        if not isinstance(kind, ElementType) or kind.dtype is DType.F16 or kind.dtype.is_narrow:
+        if not isinstance(kind, ElementType) or kind.dtype in (DType.F16, DType.BF16) or kind.dtype.is_narrow:
             said = f"the type {kind.dtype.value}" if isinstance(kind, ElementType) else "no element type"
             raise SwizzleError(
                 f"{what} of {name} has {said}", place=place,

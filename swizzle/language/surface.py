@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from swizzle.language.cuda_namespace import CUDA_NAMES, cuda
 from swizzle.language.element_types import (
     ElementType,
+    bf16,
     caller_place,
     checked_shape,
     f16,
@@ -247,7 +248,7 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 # ---- the table that the front end reads ------------------------------------------------------------------------
 
 ELEMENT_TYPES: Final[dict[str, ElementType]] = {
-    t.dtype.value: t for t in (f16, f32, f64, i8, u8, i16, u16, i32, u32, i64, u64)
+    t.dtype.value: t for t in (f16, bf16, f32, f64, i8, u8, i16, u16, i32, u32, i64, u64)
 }
 
 HOLES: Final[dict[str, Callable[..., Any]]] = {hole.__name__: hole for hole in (sw_xform, sw_index, sw_part, sw_cond)}

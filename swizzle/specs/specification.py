@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from swizzle.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.datum import Datum, symbolic_input
-from symbolic.algebra.numbers import NUMPY_DTYPES, is_exact
+from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, is_exact
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
@@ -168,8 +168,7 @@ def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArr
         whole = [_whole(parameter, value, at, place) for at, value in enumerate(array.reshape(-1).tolist())]
         return np.array(whole, dtype).reshape(array.shape)
     try:
-        with np.errstate(all="ignore"):
-            return array.astype(dtype)
+        return np.asarray(as_numbers(array, parameter.dtype))
     except OverflowError:
         raise _no_number(parameter, "an int beyond all floats", place) from None
 

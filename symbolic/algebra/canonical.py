@@ -18,6 +18,8 @@ from symbolic.ir.program import DType, FunctionName
 class Canonical:
     """Canonical terms; every lane holds the number of a term in one table."""
 
+    rounds = False
+
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, on_arrays
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, as_numbers, float_limits, on_arrays
 from symbolic.algebra.operator_laws import Law, limits
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.ir.program import DType
@@ -65,17 +65,15 @@ def tried(dtype: DType) -> list[tuple[Any, Any]]:
 
 def tried_columns(dtype: DType) -> tuple[Lanes, Lanes]:
     """Return the pairs that an operator is tried on, as two arrays of the type."""
-    kind: Any = NUMPY_DTYPES[dtype]
     left, right = zip(*tried(dtype), strict=True)
-    return np.array(left, kind), np.array(right, kind)
+    return as_numbers(left, dtype), as_numbers(right, dtype)
 
 
 def first_difference(law: Law, dtype: DType, found: Sequence[Any]) -> str:
     """Return for which pair of `tried` something gives another number than the law's function; '' for none."""
-    kind: Any = NUMPY_DTYPES[dtype]
     for a, b, got in zip(*(column.tolist() for column in tried_columns(dtype)), found, strict=True):
         want = law.fold(a, b)
-        slack = 64 * float(np.finfo(kind).eps) * max(1.0, abs(a), abs(b), abs(want)) if dtype.is_float else 0
+        slack = 64 * float_limits(dtype).eps * max(1.0, abs(a), abs(b), abs(want)) if dtype.is_float else 0
         if got != want and not abs(got - want) <= slack:
             return f"{law.symbol}({a}, {b}) is {want}, and here {got}"
     return ""

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
-FLOATS: Final = frozenset({DType.F32, DType.F64})
+FLOATS: Final = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
 Build = Callable[..., Any]
 """Makes a value of an operator (`"+"`), or of a function, and of its operands."""
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from symbolic.algebra.operator_laws import LAWS, Law, law_of
 from symbolic.algebra.terms import WIDEN
@@ -23,6 +24,7 @@ NUMPY_DTYPES: dict[DType, type] = {
     DType.INDEX: np.int64,
     DType.BOOL: np.bool_,
     DType.F16: np.float16,
+    DType.BF16: np.float32,
     DType.F32: np.float32,
     DType.F64: np.float64,
     DType.I8: np.int8,
@@ -34,6 +36,45 @@ NUMPY_DTYPES: dict[DType, type] = {
     DType.I64: np.int64,
     DType.U64: np.uint64,
 }
+"""NumPy's types. It has no bf16: such numbers are single ones of which the lower half is 0 (`as_numbers`)."""
+
+
+class FloatLimits(Struct, frozen=True):
+    """Of a type of floats: from 1 to the next number, the least above 0, and the greatest."""
+
+    eps: float
+    tiny: float
+    max: float
+
+
+@lru_cache(maxsize=8)
+def float_limits(dtype: DType) -> FloatLimits:
+    """Return what NumPy's `finfo` says of a type, and of bf16."""
+    if dtype is DType.BF16:
+        return FloatLimits(2.0**-7, 2.0**-133, float(np.uint32(0x7F7F0000).view(np.float32)))
+    found: Any = np.finfo(NUMPY_DTYPES[dtype])
+    return FloatLimits(float(found.eps), float(found.smallest_subnormal), float(found.max))
+
+
+def as_numbers(values: Any, dtype: DType) -> Any:
+    """Return numbers or arrays as a type has them; bf16 rounds to nearest even, by way of f32."""
+    with np.errstate(all="ignore"):
+        found: Lanes = np.asarray(values).astype(NUMPY_DTYPES[dtype])
+    return from_memory(in_memory(found, dtype), dtype) if dtype is DType.BF16 else found[()]
+
+
+def in_memory(values: Any, dtype: DType) -> Any:
+    """Return an array as a kernel's memory has it: of bf16 the bits, as `uint16`; any other array as it is."""
+    if dtype is not DType.BF16:
+        return values
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    nearest = (bits >> 16) + ((bits & 0xFFFF) + (bits >> 16 & 1) > 0x8000)
+    return np.where(np.isnan(values), 0x7FFF, nearest).astype(np.uint16)[()]
+
+
+def from_memory(values: Any, dtype: DType) -> Any:
+    """Return what `in_memory` was given, rounded."""
+    return (np.asarray(values).astype(np.uint32) << 16).view(np.float32)[()] if dtype is DType.BF16 else values
 
 
 def bounds_of(parameter: Parameter) -> tuple[int, int]:
@@ -75,7 +116,10 @@ def joined(op: str, a: Any, b: Any) -> Any:
 
 
 class Algebra(Protocol):
-    """Operations on data, lane by lane (arrays of one shape)."""
+    """Operations on data, lane by lane (arrays of one shape). Where nothing `rounds`, floats are real numbers."""
+
+    @property
+    def rounds(self) -> bool: ...
 
     def blank(self, size: int, dtype: DType) -> Lanes: ...
     def constant(self, value: Any, dtype: DType) -> Any: ...
@@ -90,11 +134,13 @@ class Algebra(Protocol):
 class Numbers:
     """NumPy numbers of the declared dtypes; sums are taken in program order."""
 
+    rounds = True
+
     def blank(self, size: int, dtype: DType) -> Lanes:
         return np.zeros(size, NUMPY_DTYPES[dtype])
 
     def constant(self, value: Any, dtype: DType) -> Any:
-        return np.asarray(value).astype(NUMPY_DTYPES[dtype])[()]
+        return as_numbers(value, dtype)
 
     def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes:
         functions: dict[str, Any] = {"-": np.negative, "~": np.invert, "abs": np.abs}
@@ -104,11 +150,11 @@ class Numbers:
     def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
         with np.errstate(all="ignore"):
             function = BINARY.get(op) or on_arrays(law_of(op))
-            return np.asarray(function(a, b), NUMPY_DTYPES[dtype])
+            return np.asarray(as_numbers(function(a, b), dtype))
 
     def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
         """Return a function of data (`symbolic.algebra.functions`)."""
-        return np.asarray(function.row.on_numbers(list(operands)), NUMPY_DTYPES[dtype])
+        return np.asarray(as_numbers(function.row.on_numbers(list(operands)), dtype))
 
     def gather(self, array: str, cells: Lanes, base: Lanes, at: Lanes) -> Lanes:
         """Return elements of a read-only array by data, which may be anything where a thread is off."""
@@ -116,8 +162,7 @@ class Numbers:
         return found
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
-        with np.errstate(all="ignore"):
-            return a.astype(NUMPY_DTYPES[target])
+        return np.asarray(as_numbers(a, target))
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         kind = NUMPY_DTYPES[dtype]
@@ -130,11 +175,13 @@ class Numbers:
 
 # Conversions that lose nothing.
 _EXACT = {
-    (DType.F16, DType.F32), (DType.F16, DType.F64), (DType.F32, DType.F64), (DType.I32, DType.I64),
+    (DType.F16, DType.F32), (DType.F16, DType.F64), (DType.F32, DType.F64),
+    (DType.BF16, DType.F32), (DType.BF16, DType.F64), (DType.I32, DType.I64),
     (DType.I32, DType.F64), (DType.U32, DType.U64), (DType.U32, DType.I64), (DType.U32, DType.F64),
     *((narrow, wide) for narrow, wides in {
-        DType.I8: (DType.I16, DType.I32, DType.I64, DType.F16, DType.F32, DType.F64),
-        DType.U8: (DType.I16, DType.U16, DType.I32, DType.U32, DType.I64, DType.U64, DType.F16, DType.F32, DType.F64),
+        DType.I8: (DType.I16, DType.I32, DType.I64, DType.F16, DType.BF16, DType.F32, DType.F64),
+        DType.U8: (DType.I16, DType.U16, DType.I32, DType.U32, DType.I64, DType.U64, DType.F16, DType.BF16, DType.F32,
+                   DType.F64),
         DType.I16: (DType.I32, DType.I64, DType.F32, DType.F64),
         DType.U16: (DType.I32, DType.U32, DType.I64, DType.U64, DType.F32, DType.F64),
     }.items() for wide in wides),

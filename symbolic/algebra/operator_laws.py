@@ -22,7 +22,7 @@ Order: TypeAlias = Literal["bag", "linear", "set", "parity", "sequence"]
 is there an odd number of times, or in which order they come."""
 
 INTEGERS: Final = frozenset({DType.I32, DType.U32, DType.I64, DType.U64})
-NUMBERS: Final = INTEGERS | {DType.F16, DType.F32, DType.F64}
+NUMBERS: Final = INTEGERS | {DType.F16, DType.BF16, DType.F32, DType.F64}
 
 
 class Law(Struct, frozen=True):

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from symbolic.algebra.functions import COMPARE
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, is_exact
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
@@ -104,6 +104,8 @@ class Residue(Struct, frozen=True, eq=False):
 class Residues(Numbers):
     """Data of the machine: residues for floats, NumPy's whole numbers for the rest."""
 
+    rounds = False
+
     def blank(self, size: int, dtype: DType) -> Lanes:
         return _full(size, 0) if dtype.is_float else super().blank(size, dtype)
 
@@ -131,8 +133,9 @@ class Residues(Numbers):
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if target.is_float and source.is_float:
-            widens = ("f16", "f32", "f64").index(source.value) <= ("f16", "f32", "f64").index(target.value)
-            return a if widens else _objects([v.scattered(target.value) for v in a])
+            return (
+                a if source is target or is_exact(source, target) else _objects([v.scattered(target.value) for v in a])
+            )
         if target.is_float:
             return _objects([Residue.of(v) for v in a])
         if source.is_float:

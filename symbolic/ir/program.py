@@ -28,6 +28,7 @@ class DType(Enum):
     INDEX = "index"
     BOOL = "bool"
     F16 = "f16"
+    BF16 = "bf16"
     F32 = "f32"
     F64 = "f64"
     I8 = "i8"
@@ -45,7 +46,7 @@ class DType(Enum):
 
     @property
     def is_float(self) -> bool:
-        return self in (DType.F16, DType.F32, DType.F64)
+        return self in (DType.F16, DType.BF16, DType.F32, DType.F64)
 
     @property
     def is_narrow(self) -> bool:

@@ -303,14 +303,17 @@ class Machine:
         )
 
     def _said(self, node: Store) -> Expr:
-        """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32, whoever cuts it off.
+        """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32, whoever cuts it off,
+        and one of floats rounds.
 
         The specification computes with such numbers and says no conversion. Outputs are never read.
         """
         value = node.value
-        if not (isinstance(value, Cast) and value.dtype.is_narrow and hasattr(self.algebra, "terms")):
+        if not (isinstance(value, Cast) and node.array in self.outputs) or self.algebra.rounds:
             return value
-        return value.operand if value.operand.dtype is DType.I32 and node.array in self.outputs else value
+        source, target = value.operand.dtype, value.dtype
+        cut = target.is_narrow and source is DType.I32 and isinstance(self.algebra, Canonical)
+        return value.operand if cut or (source.is_float and target.is_float) else value
 
     # -- accumulators ---------------------------------------------------------------------------------------
 

@@ -251,9 +251,11 @@ class Forward:
 
     def _store(self, array: str, indices: tuple[Expr, ...], value: Expr, mask: Lazy) -> None:
         outputs = [p.name for p in self.program.parameters if p.role == "out"]
-        if array in outputs and isinstance(value, ir.Cast) and value.dtype.is_narrow and self.values.whole:
+        if array in outputs and isinstance(value, ir.Cast) and self.values.whole:
             # an output is what the specification says, as far as it has room for it
-            value = value.operand if value.operand.dtype is DType.I32 else value
+            source, target = value.operand.dtype, value.dtype
+            held = source is DType.I32 if target.is_narrow else source.is_float and target.is_float
+            value = value.operand if held else value
         memory, new = self.memories[array], self._value(value, mask)
         address = self._address(memory, indices, mask)
         memory.writes.append(_Write(mask, address, new))

@@ -81,6 +81,12 @@ inline __half __int2half_rn(int a) { return __half(a); }
 inline __half __uint2half_rn(unsigned a) { return __half(a); }
 inline int __half2int_rz(__half a) { return int(float(a)); }
 inline unsigned __half2uint_rz(__half a) { return unsigned(float(a)); }
+inline unsigned short __half_as_ushort(__half a) { return a.bits; }
+inline __half __ushort_as_half(unsigned short bits) {
+    __half value;
+    value.bits = bits;
+    return value;
+}
 inline __half __hadd(__half a, __half b) { return a + b; }
 inline __half __hsub(__half a, __half b) { return a - b; }
 inline __half __hmul(__half a, __half b) { return a * b; }
