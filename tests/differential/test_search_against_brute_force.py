@@ -172,8 +172,7 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
         assert lighter.optimal and lighter.best.cost == found.best.cost
     if seed % 6:
         return
-    for kind in ("Xform", "Cond", "Part"):
-        monkeypatch.setattr(f"templates.{kind.lower()}.{kind}.restricted", refuse)
+    monkeypatch.setattr(Problem, "light", refuse)
     assert solve(posed, Limits(space=space, light=False)).status == found.status
 
 
