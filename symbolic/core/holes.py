@@ -45,7 +45,7 @@ def choose(*alternatives: Any) -> Any:
     Each call chooses anew; in a lifted function each place does, so that all its calls choose alike.
     """
     if not alternatives:
-        raise SwizzleError("a choice among nothing", expected="at least one alternative")
+        raise SwizzleError("a choice among nothing", expected="at least one alternative", fix="choose(0, 1)")
     chosen = alternatives[-1]
     for alternative in reversed(alternatives[:-1]):
         chosen = select(boolean_hole(), alternative, chosen)

@@ -139,7 +139,7 @@ def _state(caller: str, condition: BooleanLike, *, demanded: bool) -> None:
     if _innermost.get() is None:
         raise SwizzleError(
             f"{caller} outside of any block that collects", place=here.place if here else None,
-            fix="with obligations(): ...",
+            expected="a block around it", fix="with obligations(): ...",
         )  # fmt: skip
     if here is not None:
         formula = manager().Implies(here.formula(), formula)

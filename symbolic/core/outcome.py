@@ -72,6 +72,11 @@ class Outcome(Struct, frozen=True, eq=False):
 
         Raises SwizzleError where the outcome is not sat.
         """
+        if isinstance(value, str):
+            raise SwizzleError(
+                f"outcome[{value!r}]: a text stands for nothing but itself", expected="a symbolic value",
+                fix=f"outcome[{value}], where {value} = integer({value!r})" if value.isidentifier() else "outcome[x]",
+            )  # fmt: skip
         return evaluated(value, self._model())
 
     def evaluate(self, value: Any) -> Any:

@@ -50,6 +50,12 @@ class Refusals:
     def __len__(self) -> int:
         refuse(f"a symbolic {type(self).__name__} has no length", "use a Python sequence of symbolic values")
 
+    def __getitem__(self, place: object) -> NoReturn:
+        raise SwizzleError(
+            f"a symbolic {type(self).__name__} has no elements", expected="a list or tuple before the brackets",
+            fix="v.extract(high, low) for bits of a BitVector; lookup(sequence, index) where the index is symbolic",
+        )  # fmt: skip
+
     def __truediv__(self, other: object) -> NoReturn:
         refuse("`/` makes fractions, which only Reals are", "`//`, which rounds down as in Python, or x.to_real()")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -68,7 +68,10 @@ class Session:
     def pop(self) -> None:
         """Drop what was added since the last `push`; SwizzleError where there was none."""
         if not self._levels:
-            raise SwizzleError("pop without a push", expected="a level that is open", fix="session.push()")
+            raise SwizzleError(
+                "pop without a push", expected="a level that is open",
+                fix="one push() before each pop(), or `with session.pushed(...):`, which pops by itself",
+            )  # fmt: skip
         self._formulas.pop()
         self._solver.add([manager().Not(self._levels.pop())])
 
@@ -81,9 +84,10 @@ class Session:
         finally:
             self.pop()
 
-    def solve(self, *, timeout: float | None = None) -> Outcome:
-        """Find values under which all that was added holds; seconds."""
-        return outcome_of(self._answer(Clock(timeout, "solve")), self._asked)
+    def solve(self, *conditions: BooleanLike, timeout: float | None = None) -> Outcome:
+        """Find values under which all that was added holds, and these conditions, which are dropped again; seconds."""
+        with self.pushed(*conditions) if conditions else nullcontext():
+            return outcome_of(self._answer(Clock(timeout, "solve")), self._asked)
 
     def solutions(self, *values: Symbolic, timeout: float | None = None) -> Iterator[Outcome]:
         """Yield one solution after the other, in which the values differ, until there are no more; seconds for each.

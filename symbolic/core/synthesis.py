@@ -202,11 +202,14 @@ def input_symbols(inputs: Sequence[Symbolic]) -> set[FNode]:
         raise SwizzleError(f"inputs that are {describe(inputs)}", expected="a list of symbols", fix="inputs=[x]")
     for value in inputs:
         if not isinstance(value, IntegerLike | Boolean):
-            raise SwizzleError(f"{describe(value)} among the inputs", expected="symbols, like integer('x')")
+            raise SwizzleError(
+                f"{describe(value)} among the inputs", expected="symbols, like integer('x')", fix="leave it out"
+            )
         if not value.formula.is_symbol():
             raise SwizzleError(
-                f"{value.formula} is an expression", expected="inputs that are symbols, like integer('x')"
-            )
+                f"{value.formula} is an expression", expected="inputs that are symbols, like integer('x')",
+                fix="name the symbols that it is made of",
+            )  # fmt: skip
     return {value.formula for value in inputs}
 
 

@@ -360,7 +360,10 @@ class BitVector(IntegerLike):
             )
         low, high = self.bounds if exact else (-(1 << (width - 1)), (1 << width) - 1)
         if not low <= other <= high:
-            raise SwizzleError(f"{other} does not fit {describe(self)}", expected=f"{low} to {high}")
+            raise SwizzleError(
+                f"{other} does not fit {describe(self)}", expected=f"{low} to {high}",
+                fix=f"{other % (1 << width)}, its lowest {width} bits, or a wider BitVector: resize(width)",
+            )  # fmt: skip
         return self.like(manager().BV(other % (1 << width), width))
 
     def like(self, formula: FNode) -> BitVector:
@@ -408,7 +411,8 @@ class BitVector(IntegerLike):
     def _shift(self, operator: str, count: object) -> BitVector:
         if isinstance(count, int) and not isinstance(count, bool):
             if count < 0:
-                raise SwizzleError(f"a shift by {count}", expected="a count that is not negative")
+                other_way = f"{'>>' if operator == '<<' else '<<'} {-count}"
+                raise SwizzleError(f"a shift by {count}", expected="a count that is not negative", fix=other_way)
             # All ones is at least the width.
             fitting = min(count, (1 << self.width) - 1)
             return self.like(self._build(operator, self.formula, manager().BV(fitting, self.width)))
@@ -427,14 +431,18 @@ class BitVector(IntegerLike):
         if type(high) is not int or type(low) is not int or not 0 <= low <= high < self.width:
             given = " to ".join(str(each) if type(each) is int else describe(each) for each in (high, low))
             raise SwizzleError(
-                f"bits {given} of {describe(self)}", expected=f"Python ints, {self.width - 1} >= high >= low >= 0"
-            )
+                f"bits {given} of {describe(self)}", expected=f"Python ints, {self.width - 1} >= high >= low >= 0",
+                fix="the highest bit comes first; (v >> n) & 1, where the place is a BitVector n",
+            )  # fmt: skip
         return BitVector(manager().BVExtract(self.formula, low, high))
 
     def concat(self, lower: BitVector) -> BitVector:
         """Return these bits above those of another; as wide as both, signed as this one is."""
         if not isinstance(lower, BitVector):
-            raise SwizzleError(f"{describe(self)} above {describe(lower)}", expected="a BitVector")
+            raise SwizzleError(
+                f"{describe(self)} above {describe(lower)}", expected="a BitVector",
+                fix="x.to_bitvector(width) of an Integer, or bitvector(name, width)",
+            )  # fmt: skip
         return self.like(manager().BVConcat(self.formula, lower.formula))
 
     def rotate_left(self, count: int) -> BitVector:

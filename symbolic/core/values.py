@@ -90,7 +90,9 @@ def lookup(sequence: Any, index: Integer | BitVector) -> Any:
             fix="sequence[index], of a Python int",
         )
     if not sequence:
-        raise SwizzleError("a look-up in an empty sequence", expected="at least one element")
+        raise SwizzleError(
+            "a look-up in an empty sequence", expected="at least one element", fix="look whether it is empty before"
+        )
     low, high = index.bounds if isinstance(index, BitVector) else (-1, len(sequence))
     reachable = high + 1
     if low < 0:

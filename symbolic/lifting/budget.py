@@ -26,6 +26,8 @@ DEPTH: Final = 100
 """As many calls may be within each other."""
 PAUSE: Final = 20_000
 """After as many steps the time is looked at."""
+CERTAIN_ROUNDS: Final = 100_000
+"""As many rounds may a loop of a trusted text take whatever the inputs are, where its bound is lower."""
 
 
 class Budget:

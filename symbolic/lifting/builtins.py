@@ -434,7 +434,10 @@ def _known(machine: Caller, site: PathSite, sequence: Any) -> tuple[Any, ...]:
 def _popped(site: PathSite, xs: Items, index: Any = -1) -> tuple[Items, Any]:
     value = sequences.read(site, xs, index)
     if type(index) is not int:
-        raise SwizzleError("pop at an index that depends on a condition", expected="a number", fix="xs.pop()")
+        raise SwizzleError(
+            "pop at an index that depends on a condition", expected="a number",
+            fix="x = xs[i]; xs = xs[:i] + xs[i + 1:]",
+        )  # fmt: skip
     place = index % len(xs)
     return xs.edited(place, place + 1, ()), value
 

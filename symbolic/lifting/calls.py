@@ -143,7 +143,10 @@ class FunctionCalls(Expressions):
             site.fail(f"TypeError: {said(function)} is called")
         if _hashable(function) and function in builtins.FORBIDDEN:
             raise self.error(
-                node, f"{function.__name__} in a lifted function", "values and their operators", "another way"
+                node,
+                f"{function.__name__} in a lifted function",
+                "values and their operators",
+                "do it outside, with what the function returns",
             )
         if isinstance(function, type) and _stores_only(function):
             try:

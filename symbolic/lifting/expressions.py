@@ -67,7 +67,9 @@ class Expressions(Iteration):
         self.budget.left -= 1
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise self.error(node, f"`{ast.unparse(node)}` in a lifted function", "another expression")
+            raise self.error(
+                node, f"`{ast.unparse(node)}` in a lifted function", "another expression", "compute it before the call"
+            )
         try:
             return handler(self, node, state)
         except SwizzleError as error:

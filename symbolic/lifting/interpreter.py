@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import Any
 
 from msgspec import Struct, field
 
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, operations, sequences
-from symbolic.lifting.budget import ROUND
+from symbolic.lifting.budget import CERTAIN_ROUNDS, ROUND
 from symbolic.lifting.calls import CHANGING, FunctionCalls
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
@@ -126,12 +127,14 @@ class Activation(FunctionCalls):
                 pass
             case _:
                 raise self.error(
-                    node, f"`{ast.unparse(node).splitlines()[0]}` in a lifted function", "another statement"
-                )
+                    node, f"`{ast.unparse(node).splitlines()[0]}` in a lifted function", "another statement",
+                    "leave it out, or do it before the call",
+                )  # fmt: skip
         return state
 
     def _while(self, node: ast.While, state: State) -> State | None:
-        start, count, left, ended = state.path, 0, list[State](), list[State]()
+        start, count, certain, left, ended = state.path, 0, 0, list[State](), list[State]()
+        most = max(CERTAIN_ROUNDS, self.function.bound) if self.function.environment.trusted else inf
         current: State | None = state
         while current is not None:
             try:
@@ -152,6 +155,11 @@ class Activation(FunctionCalls):
                 if count > self.function.bound:
                     self.too_far(node, current, f"more than {self.function.bound} rounds of this loop")
                     break
+            elif (certain := certain + 1) > most:
+                raise self.error(
+                    node, f"more than {most:,} rounds of this loop, whatever the inputs are", "an end that is reached",
+                    f"make its test false, or `break`; @lifted(bound={2 * most}) if it is to run that long",
+                )  # fmt: skip
             current = self._round(node, current, left)
         return join([*left, self._block(node.orelse, join(ended))] if node.orelse else left)
 
@@ -462,8 +470,9 @@ class Activation(FunctionCalls):
                 change = builtins.LIST_CHANGES.get(method)
                 if change is None or node.keywords:
                     raise self.error(
-                        node, f"`.{method}` of a list", "a list that is made anew", "xs = [... for x in xs]"
-                    )
+                        node, f"`.{method}` of a list", "a list that is made anew",
+                        f"{root} = sorted({root})" if method == "sort" else "xs = [... for x in xs]",
+                    )  # fmt: skip
                 results: list[tuple[Guard, Any]] = []
 
                 def changed(at: PathSite, each: Any) -> Any:

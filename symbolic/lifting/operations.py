@@ -280,7 +280,7 @@ def _symbolic(site: PathSite, symbol: str, a: Any, b: Any) -> Any:
         raise SwizzleError(
             f"`{symbol}` between {describe(a)} and {describe(b)}", place=site.where(),
             expected="operands that have it: `&` `|` `^` are for bit-vectors and conditions",
-            fix="bitvector(name, width)",
+            fix="sum(a * b for a, b in zip(xs, ys))" if symbol == "@" else "bitvector(name, width)",
         ) from None  # fmt: skip
 
 

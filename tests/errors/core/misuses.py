@@ -817,3 +817,93 @@ def sorted_in_an_unknown_direction():
         return sorted([a, b], reverse=a < b)
 
     f(x, y)
+
+
+def loop_that_always_goes_on():
+    @lifted
+    def f(x):
+        while True:
+            x = x + 1
+        return x
+
+    f(x)
+
+
+def loop_whose_test_never_fails():
+    @lifted
+    def f(x):
+        n = 1
+        while n:
+            n = -n
+        return x
+
+    f(x)
+
+
+def pop_where_a_condition_says():
+    @lifted
+    def f(i):
+        xs = [1, 2, 3]
+        last = xs.pop(i)
+        return last
+
+    with obligations():
+        f(x)
+
+
+def bit_by_brackets():
+    return v[3]
+
+
+def element_of_a_symbolic_number():
+    return x[0]
+
+
+def outcome_of_a_name():
+    solve(x == 3)["x"]
+
+
+def shift_by_less_than_nothing():
+    v >> -2
+
+
+def bits_from_below():
+    v.extract(0, 3)
+
+
+def number_below_a_word():
+    v.concat(x)
+
+
+def look_up_in_nothing():
+    lookup([], x)
+
+
+def input_is_a_number():
+    synthesize(inputs=[3], guarantee=x == x)
+
+
+def product_of_matrices():
+    @lifted
+    def f(x):
+        return x @ x
+
+    f(x)
+
+
+def text_of_a_number():
+    @lifted
+    def f(x):
+        return str(x)
+
+    f(x)
+
+
+def sorted_in_place():
+    @lifted
+    def f(x):
+        xs = [x, 1]
+        xs.sort()
+        return xs
+
+    f(x)

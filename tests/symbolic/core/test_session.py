@@ -28,6 +28,8 @@ def test_levels_come_and_go(solver) -> None:  # type: ignore[no-untyped-def]
                 session.pop()
                 session.add(X < 3)
                 assert session.solve()[X] == 2
+                assert session.solve(X != 2).status == "unsat"
+                assert session.solve().status == "sat"
             with session.pushed(X > 5):
                 assert session.solve().status == "unsat"
             assert len(list(session.solutions(X))) == 3
