@@ -217,8 +217,9 @@ class _File:
             out.line("    ) {")
         body, after = self.body.text(), Emitter(depth=1)
         with out.nested():
-            for line in self.tiles.preamble(body) if self.tiles else ():
+            for line in self.tiles.preamble() if self.tiles else ():
                 out.line(line)
+            remainders = self.tiles.remainders(body) if self.tiles else []
             if guarded := self.statements.expressions.guarded:
                 assert self.tiles is not None
                 compute = self.tiles.compute
@@ -228,10 +229,13 @@ class _File:
                 strides = [name for name in self.tiles.narrow() if re.search(rf"\b{name}\b", body)]
                 parameters = ", ".join(f"const auto {name}" for name in (self.tiles.whole, *strides))
                 out.line(f"const auto {compute} = [&]({parameters}) {{")
+                remainders = [f"  {line}" for line in remainders]
                 after.line("};")
                 whole = ", ".join(["known<true>()", *(f"int({name})" for name in strides)])
                 after.line(f"if ({self.tiles.in_reach(guarded)}) {compute}({whole});")
                 after.line(f"else {compute}({', '.join(['known<false>()', *strides])});")
+            for line in remainders:
+                out.line(line)
         origins = [*out.origins, *self.body.origins, *after.origins, None]
         return out.text() + body + after.text() + "}\n", origins
 

@@ -1,7 +1,8 @@
 """The text around a tiled kernel: its lengths, where a block's part of each array begins, and how much is left of it.
 
 The kernel's statements are those of block 0. First, every pointer is moved to the block's own part, so that indices
-stay small numbers. `left` says how many units of the length the block has: all of `tile`, or fewer at the end.
+stay small numbers. `left` says how many units of the length the block has: all of `tile`, or fewer at the end. It is
+computed where the bounds are, as blocks that are whole do not ask for it.
 """
 
 from __future__ import annotations
@@ -124,8 +125,8 @@ class TileText(Struct, frozen=True):
     def _parameter(self, array: str) -> Parameter:
         return next(each for each in self.program.parameters if each.name == array)
 
-    def preamble(self, body: str) -> list[str]:
-        """Return the statements before a body, but only those whose names the body uses."""
+    def preamble(self) -> list[str]:
+        """Return the statements before a body: where its block begins, and in each array."""
         lines = []
         for axis in self.tiling.axes:
             lines.append(f"const long long {self.begins[axis.axis]} = blockIdx.{axis.axis} * {axis.tile}ll;")
@@ -136,6 +137,11 @@ class TileText(Struct, frozen=True):
         for parameter in self.program.parameters:
             if moved := self._offset(parameter):
                 lines.append(f"{self.names[parameter.name]} += {moved};")
+        return lines
+
+    def remainders(self, body: str) -> list[str]:
+        """Return the statements that say how much of the lengths a body's block has, but only those that it uses."""
+        lines = []
         for axis in self.tiling.axes:
             left, rest = self.lefts[axis.axis], f"{self.lengths[axis.axis]} - {self.begins[axis.axis]}"
             if _mentions(body, left):

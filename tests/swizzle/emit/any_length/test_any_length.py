@@ -387,9 +387,9 @@ def test_a_tiled_text_predicates_what_may_lie_outside(tmp_path: Path) -> None:
   x += begin;
   y += 2 * begin;
   z += begin;
-  const int left = n - begin < 8 ? int(n - begin) : 8;
   // Only blocks in which an array ends ask where.
   const auto compute = [&](const auto whole) {
+    const int left = n - begin < 8 ? int(n - begin) : 8;
     const int i = int(threadIdx.x);
     const unsigned int v = whole || (i & 7) < left ? x[i & 7] : 0u;
     {
