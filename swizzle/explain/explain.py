@@ -13,7 +13,7 @@ from swizzle.explain.blame import Blame, find, find_ignoring, find_outputs, with
 from swizzle.explain.explanation import Explanation, Trial
 from swizzle.explain.part_names import PartNames
 from swizzle.explain.relaxed import Relaxed
-from swizzle.explain.trials import tried_changes
+from swizzle.explain.trials import barrier_that_helps, tried_changes
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
 from swizzle.problem.problem import Problem
 from swizzle.search.answer import NARROWED
@@ -32,6 +32,9 @@ BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""
 WORDS_SECONDS: Final = 5.0
 """What the search for the values that holes would need may take."""
+
+BARRIER_SECONDS: Final = 2.0
+"""What a sketch that seems to lack a barrier may take with it."""
 
 Listener = Callable[[Progress], None]
 
@@ -91,6 +94,11 @@ def _explained(
             problem.families = register(limits.families)
             if space == "3" and limits.space is None and problem.has_more("4", "3"):
                 limits = replace(limits, space="3")  # which was searched alone, as there is more
+            helped = barrier_that_helps(sketch, limits, _share(deadline, BARRIER_SECONDS), report)
+            if helped is not None:
+                trial, reasons = helped
+                seconds["total"] = time.monotonic() - started
+                return replace(found, reasons=reasons, trials=(trial,), seconds=seconds)
             found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, report)
             seconds["blame"] = time.monotonic() - mark
             mark = time.monotonic()

@@ -11,7 +11,16 @@ from swizzle.solution.solution import Result, SpaceName, Status
 from symbolic.errors import Place
 
 TrialKind: TypeAlias = Literal[
-    "space", "hole", "arguments", "holes", "register", "iteration", "accumulate", "parameter", "specification"
+    "space",
+    "hole",
+    "arguments",
+    "holes",
+    "register",
+    "iteration",
+    "accumulate",
+    "barrier",
+    "parameter",
+    "specification",
 ]
 Verdict: TypeAlias = Literal["solvable", "does not help", "not decided"]
 

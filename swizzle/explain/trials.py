@@ -10,10 +10,13 @@ from contextlib import ExitStack
 from msgspec.structs import replace
 
 from swizzle.explain.attempts import SECONDS, Job, Planned, solving
+from swizzle.explain.barriers import with_barriers
 from swizzle.explain.explanation import Trial
 from swizzle.explain.free_holes import free_holes
 from swizzle.explain.other_parameters import other_parameters
 from swizzle.explain.variants import variants
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits
 from symbolic.errors import SwizzleError
 from symbolic.limits import OutOfTime, limited
 from templates.holes import SPACES
@@ -41,6 +44,27 @@ def tried_changes(job: Job, deadline: float | None, report: Callable[[str], None
             if solved:
                 helped.append(plan)
             yield Trial(plan.kind, plan.change, "solvable" if solved else "does not help", seconds, detail)
+
+
+def barrier_that_helps(
+    sketch: Sketch, limits: Limits, deadline: float, report: Callable[[str], None]
+) -> tuple[Trial, tuple[str, ...]] | None:
+    """Return that a sketch is solved once it has its barriers, and which uses race without them; None if it is not."""
+    found = with_barriers(sketch.program)
+    if found is None:
+        return None
+    variant, unfenced = found
+    report(f"trying {variant.change}")
+    started = time.monotonic()
+    plan = Planned(variant.kind, variant.change, solving(replace(sketch, program=variant.program), limits))
+    try:
+        solved, detail = _attempted(plan, deadline - started)
+    except SwizzleError:
+        return None
+    if not solved:
+        return None
+    trial = Trial(plan.kind, plan.change, "solvable", time.monotonic() - started, detail)
+    return trial, tuple(dict.fromkeys(map(str, unfenced)))
 
 
 def _attempted(plan: Planned, seconds: float) -> tuple[bool | None, str]:
