@@ -14,7 +14,7 @@ from symbolic.ir.program import Barrier, DeclareArray, For, Load, Program, Stmt,
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 
 
-class Use(Struct, frozen=True):
+class SharedUse(Struct, frozen=True):
     """A statement of one body, and where in it a shared array is written or read."""
 
     array: str
@@ -26,8 +26,8 @@ class Use(Struct, frozen=True):
 class Unfenced(Struct, frozen=True):
     """Two uses of one array, of which one writes, and no barrier between; the second may be in a loop's next round."""
 
-    first: Use
-    second: Use
+    first: SharedUse
+    second: SharedUse
     next_round: bool
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ def with_barriers(program: Program) -> tuple[Variant, tuple[Unfenced, ...]] | No
 
 
 def _in_body(body: Sequence[Stmt], shared: set[str]) -> Iterator[Unfenced]:
-    since: list[Use] = []  # the last barrier
+    since: list[SharedUse] = []  # the last barrier
     for node in body:
         if isinstance(node, For):
             yield from _in_loop(node, shared)
@@ -86,7 +86,7 @@ def _in_loop(loop: For, shared: set[str]) -> Iterator[Unfenced]:
         yield Unfenced(*meeting, next_round=True)
 
 
-def _meeting(before: Sequence[Use], after: Sequence[Use]) -> tuple[Use, Use] | None:
+def _meeting(before: Sequence[SharedUse], after: Sequence[SharedUse]) -> tuple[SharedUse, SharedUse] | None:
     """Return the first two uses of one array of which one writes and the other reads."""
     pairs = ((a, b) for b in after for a in before)
     return next(((a, b) for a, b in pairs if a.array == b.array and a.writes != b.writes), None)
@@ -96,11 +96,11 @@ def _has_barrier(node: Stmt) -> bool:
     return any(isinstance(each, Barrier) and each.scope == "block" for each in statements((node,)))
 
 
-def _uses(node: Stmt, shared: set[str]) -> Iterator[Use]:
+def _uses(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
     for each in statements((node,)):
         for expression in own_expressions(each):
             for part in subexpressions(expression):
                 if isinstance(part, Load) and part.array in shared:
-                    yield Use(part.array, False, part.place, node)
+                    yield SharedUse(part.array, False, part.place, node)
         if isinstance(each, Store) and each.array in shared:
-            yield Use(each.array, True, each.place, node)
+            yield SharedUse(each.array, True, each.place, node)
