@@ -87,6 +87,9 @@ def decode(op: tuple[str, ...]) -> Operation:
             found = Operation(f"dp4a.{op[1]}.{kind}", (op[1], kind, "s32"), "s32", _bytes_product(op[1], kind))
         case "shf" if extra in (["l", "wrap"], ["r", "wrap"], ["l", "clamp"], ["r", "clamp"]):
             found = Operation(".".join(op), (kind, kind, "u32"), kind, _funnel(*extra))
+        case "bfind" if extra in ([], ["shiftamt"]):
+            name = ".".join([head, *extra])
+            found = Operation(f"{name}.{kind}", (kind,), "u32", _counting(name, kind))
         case "popc" | "clz" | "brev" if not extra:
             found = Operation(f"{head}.{kind}", (kind,), "u32" if head != "brev" else kind, _counting(head, kind))
         case "div" | "rem" if not extra:
@@ -355,6 +358,8 @@ def _counting(head: str, kind: str) -> Compute:
     count: dict[str, Callable[[int], int]] = {
         "popc": lambda value: value.bit_count(),
         "clz": lambda value: size - value.bit_length(),
+        "bfind": lambda value: value.bit_length() - 1 & 0xFFFFFFFF,
+        "bfind.shiftamt": lambda value: size - value.bit_length() if value else 0xFFFFFFFF,
         "brev": lambda value: int(f"{value:0{size}b}"[::-1], 2),
     }
     return _each(lambda value: count[head](value & (1 << size) - 1), kind if head == "brev" else "u32")

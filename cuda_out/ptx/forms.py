@@ -71,6 +71,7 @@ _FORMS: Final = (
     (r"dp4a\.(?P<t>[us]32)\.(?P<s>[us]32)", "=s32 t s s32"),
     (r"shf\.[lr]\.(?:wrap|clamp)\.(?P<t>b32)", "=t t t u32"),
     (r"(?:popc|clz)\.(?P<t>b(?:32|64))", "=u32 t"),
+    (r"bfind(?:\.shiftamt)?\.(?P<t>u(?:32|64))", "=u32 t"),
     (r"brev\.(?P<t>b(?:32|64))", "=t t"),
     # Comparisons, choices, conversions, moves.
     (r"setp\.(?:eq|ne)\.(?P<t>b(?:16|32|64))", "=pred t t"),
@@ -113,6 +114,8 @@ _FORMS: Final = (
     (rf"red{_ATOMIC}\.(?:min|max)\.(?P<t>[us](?:32|64))", "address t"),
     (rf"red{_ATOMIC}\.(?:and|or|xor)\.(?P<t>b(?:32|64))", "address t"),
     (r"shfl\.sync\.(?:up|down|bfly|idx)\.(?P<t>b32)", "=t t u32 u32 u32|=t =pred t u32 u32 u32"),
+    (r"vote\.sync\.ballot\.(?P<t>b32)", "=t condition u32"),
+    (r"vote\.sync\.(?:all|any|uni)\.(?P<t>pred)", "=t condition u32"),
     (r"bar\.sync", "zero"),
     (r"barrier\.sync(?:\.aligned)?", "zero"),
     (r"bar\.warp\.sync", "u32"),

@@ -268,7 +268,7 @@ class PtxMachine:
             raise Broken(f"{instruction}: {who} does not go where others of its warp go, and .uni says that all do")
 
     def _synchronises(self, instruction: Instruction) -> bool:
-        return instruction.op[0] in ("shfl", "bar", "barrier") or instruction.op[0] in MATRICES
+        return instruction.op[0] in ("shfl", "vote", "bar", "barrier") or instruction.op[0] in MATRICES
 
     def _met(self, instruction: Instruction, threads: Lanes) -> Lanes:
         """Return those of the threads at a shuffle or barrier whose partners are all there, or have ended.
@@ -319,6 +319,8 @@ class PtxMachine:
                 self.transfers.store(instruction, place, at)
             case "shfl":
                 self.transfers.shuffle(instruction, at)
+            case "vote":
+                self.transfers.vote(instruction, at)
             case "bar" | "barrier":
                 self._barrier(instruction, at)
             case "ldmatrix":

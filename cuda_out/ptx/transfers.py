@@ -269,6 +269,27 @@ class Transfers:
         for predicate in more:
             self.registers.write(predicate, (inside.astype(np.uint64), np.zeros(len(at), np.int64)), at)
 
+    def vote(self, instruction: Instruction, at: Lanes) -> None:
+        """Ask all lanes of a mask for a predicate: which of them have it, or whether all, any, all or none have it."""
+        target, predicate, _ = instruction.operands
+        mask = self.agreed_mask(instruction, at)
+        own = self.registers.known(instruction, self.registers.read(predicate, "pred", at), at, "a predicate")
+        group = np.unique(self.shape.warp_base[at] << 32 | mask, return_inverse=True)[1].reshape(-1)
+        lane = at - self.shape.warp_base[at]
+        yes, asked = (np.zeros(int(group.max()) + 1, np.int64) for _ in range(2))
+        np.add.at(yes, group, np.where(own != 0, 1 << lane, 0))
+        np.add.at(asked, group, 1 << lane)
+        match instruction.op[2]:
+            case "ballot":
+                found = yes
+            case "any":
+                found = yes != 0
+            case "all":
+                found = yes == asked
+            case _:
+                found = (yes == asked) | (yes == 0)
+        self.registers.write(target, (found[group].astype(np.uint64), np.zeros(len(at), np.int64)), at)
+
     def _steering(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
         bits = self.registers.known(instruction, self.registers.read(operand, "b32", at), at, "a lane")
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)

@@ -10,12 +10,12 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.memory import Broken, Seen
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.doctor.accesses import LineAccess, by_line, of_array
 from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
-from swizzle.doctor.mends import Asking, Mend, Tile, asking, mends
-from swizzle.doctor.patch import patched, questions, tiles_of
+from swizzle.doctor.mends import Asking, Mend, Tile, asking, is_pitch, mends
+from swizzle.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.doctor.proof import unwritten, why_not
 from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of, in_source
 from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, named
@@ -36,7 +36,8 @@ class ArrayFindings(Struct):
     `passes` is what its accesses take together, `least` what they take in any layout. `why` says why it was not mended,
     where it has conflicts; `open` that this is no proof. Of the mends, those in `proved` and in `refused` were tried as
     a patch; `proved` says how many turns the patched kernel takes: more than the layout's, where the compiler loads
-    once more what was loaded before, or no longer joins loads to a vector.
+    once more what was loaded before, or no longer joins loads to a vector. In the patches of `viewed` ones the array is
+    a view (`views.py`); a longer pitch needs none, and its patch only changes the declaration.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ArrayFindings(Struct):
     mends: list[Mend] = field(default_factory=list)
     proved: dict[Family, int] = field(default_factory=dict)
     refused: set[Family] = field(default_factory=set)
+    viewed: set[Family] = field(default_factory=set)
     chosen: Mend | None = None
     why: str = ""
     open: bool = False
@@ -66,9 +68,9 @@ class ArrayFindings(Struct):
         """Say whether no layout takes fewer turns than the patch of a mend."""
         return mend.least and self.turns_of(mend) == mend.passes
 
-    def preference(self, mend: Mend) -> tuple[bool, int, int, int]:
-        """What mends that were proved are chosen by: a table comes last."""
-        return mend.kind == "table", self.turns_of(mend), mend.bytes, mend.operations
+    def preference(self, mend: Mend) -> tuple[bool, int, bool, int, int]:
+        """What mends that were proved are chosen by: a table comes last, and a view behind a longer pitch."""
+        return mend.kind == "table", self.turns_of(mend), mend.kind in self.viewed, mend.bytes, mend.operations
 
 
 class Diagnosis(Struct):
@@ -306,20 +308,39 @@ class Doctor:
 
     def _refused(self, ran: Ran, mended: dict[str, tuple[ArrayFindings, Mend]]) -> tuple[str, str, dict[str, int]]:
         """Return why a patch is not proved, '' where it is; the patched text, and the turns of each array in it."""
-        try:
-            for each, _ in mended.values():
-                if each.array is not None:
-                    self.text.check_own(each.array, self.kernel)
-            arrays = {each.array: mend for each, mend in mended.values() if each.array is not None}
-            new = patched(self.text, self.kernel, arrays, touched=self.launch.touched)
-        except SwizzleError as error:
-            return (f"line {error.place.line}: " if error.place else "") + error.found, "", {}
-        why, turns = self.proved(ran, new, {name: (each.asked.tile, mend) for name, (each, mend) in mended.items()})
-        return why, new, turns
+        arrays = {each.array: mend for each, mend in mended.values() if each.array is not None}
+        tiles = {name: (each.asked.tile, mend) for name, (each, mend) in mended.items()}
+        first, turns, new = "", dict[str, int](), ""
+        for views in (False, True):
+            try:
+                for array in arrays:
+                    self.text.check_own(array, self.kernel)
+                new = patched(self.text, self.kernel, arrays, touched=self.launch.touched, views=views)
+            except SwizzleError as error:
+                first = first or (f"line {error.place.line}: " if error.place else "") + error.found
+                continue
+            cells = {}
+            if views:
+                cells = {
+                    r: view_cells(self.text, e.array)
+                    for r, (e, m) in mended.items()
+                    if e.array and not is_pitch(m.layout)
+                }
+            why, turns = self.proved(ran, new, tiles, cells)
+            if not why:
+                for each, mend in mended.values():
+                    each.viewed |= {mend.kind} if views and not is_pitch(mend.layout) else set()
+                return "", new, turns
+            first = first or why
+            if not any(map(self.text.in_macros, arrays)):
+                break
+        return first, new, turns
 
-    def proved(self, before: Ran, new: str, mended: Mapping[str, tuple[Tile, Mend]]) -> tuple[str, dict[str, int]]:
+    def proved(
+        self, before: Ran, new: str, mended: Mapping[str, tuple[Tile, Mend]], cells: Mapping[str, str] = {}
+    ) -> tuple[str, dict[str, int]]:
         """Compile and run a patched text again; return why it is not the kernel that it was, '' where it is, and the
-        turns that each array takes then."""
+        turns that each array takes then. `cells` has the new names of arrays that became views."""
         if why := unwritten(before):
             return self._in_words(self.ptx, why), {}
         text = CudaText(self.text.path, new)
@@ -330,6 +351,10 @@ class Doctor:
             return f"the patched kernel: {error.found if isinstance(error, SwizzleError) else error}", {}
         except (NotInterpreted, Broken) as error:
             return f"the patched kernel: {self._in_words(ptx, str(error))}", {}
+        known = {region.name for region in before.machine.memory.regions}
+        fresh = [region.name for region in after.machine.memory.regions if region.name not in known]
+        renamed = {name: next((each for each in fresh if _short(each) == cells[name]), name) for name in cells}
+        after = replace(after, seen=tuple(_called(each, renamed) for each in after.seen))
         turns = {name: sum(each.passes() for each in of_array(by_line(after), name)) for name in mended}
         return self._in_words(ptx, why_not(before, after, mended)), turns
 
@@ -339,10 +364,21 @@ class Doctor:
         return re.sub(r"\b_Z\w+", lambda match: _short(match[0]), in_source(ptx, message))
 
 
+def _called(seen: Seen, renamed: Mapping[str, str]) -> Seen:
+    """Return an access of an array that has another name now as one of the name that it had."""
+    return next((replace(seen, region=old) for old, new in renamed.items() if seen.region == new), seen)
+
+
 def _short(symbol: str) -> str:
-    """Return the last name in a mangled one."""
-    for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol):
-        name = symbol[match.end() : match.end() + int(match[1])]
-        if re.fullmatch(r"E?(?:_\d+)?", symbol[match.end() + int(match[1]) :]):
-            return name
-    return symbol
+    """Return the last name in a mangled one.
+
+    >>> _short("_ZZ4turnIfLi32EEvPKfE4a2bc"), _short("_ZN3own5tilesE"), _short("tile")
+    ('a2bc', 'tiles', 'tile')
+    """
+    found = [
+        (match.start(), symbol[match.end() : match.end() + int(match[1])])
+        for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol)
+        if re.fullmatch(r"E?(?:_\d+)?", symbol[match.end() + int(match[1]) :])
+    ]
+    inner = [name for at, name in found if symbol[at - 1] == "E"]  # of a function: behind its own name
+    return (inner[-1:] or [name for _, name in found[:1]] or [symbol])[0]

@@ -15,6 +15,7 @@ from math import prod
 
 from swizzle.doctor.mends import Mend, Tile, elements_of, is_pitch
 from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, replaced
+from swizzle.doctor.views import view_of
 from swizzle.layouts.steps import Pad
 
 _SIZE = """__device__ __forceinline__ unsigned {name}() {{
@@ -25,17 +26,22 @@ _SIZE = """__device__ __forceinline__ unsigned {name}() {{
 """
 
 
-def patched(text: CudaText, kernel: CudaKernel, mends: Mapping[SharedArray, Mend], *, touched: bool = False) -> str:
+def patched(
+    text: CudaText, kernel: CudaKernel, mends: Mapping[SharedArray, Mend], *, touched: bool = False, views: bool = False
+) -> str:
     """Return a file's text with arrays mended. Raises SwizzleError where one of them is used as a pointer.
 
-    `touched`: nothing says how large dynamic shared memory is; it is at least what the kernel touched.
+    `touched`: nothing says how large dynamic shared memory is; it is at least what the kernel touched. `views`: arrays
+    become views, which are subscripted as the arrays were (`views.py`).
     """
     changes: list[tuple[int, int, str]] = []
     helpers: dict[int, str] = {}
     for array, mend in mends.items():
-        uses = text.uses(array)
         layout = mend.layout
+        uses = [] if views else text.uses(array)
         if is_pitch(layout):
+            if views:
+                text.check_rows(array)
             (pad,) = layout.steps
             assert isinstance(pad, Pad)
             begin, end = array.dims[-1]
@@ -43,14 +49,20 @@ def patched(text: CudaText, kernel: CudaKernel, mends: Mapping[SharedArray, Mend
             longer = str(int(said) + pad.by) if said.isdigit() else f"{said} + {pad.by}"
             changes.append((begin, end, longer if re.fullmatch(r"\w+", said) else f"({said}) + {pad.by}"))
             continue
-        name = _new_name(text, f"{array.name}_cell")
+        name = new_name(text, f"{array.name}_cell")
         helpers[array.outside] = helpers.get(array.outside, "") + layout.cuda(name)
+        behind, count = array.statement[1], elements_of(layout)
+        if views:
+            names = new_name(text, f"{array.name}_view"), view_cells(text, array)
+            view = view_of(text, kernel, array, name, count, names)
+            helpers[array.outside] += view.helper
+            changes += view.changes
         if array.dynamic:
-            size = _new_name(text, f"{array.name}_bytes")
+            size = new_name(text, f"{array.name}_bytes")
             helpers[array.outside] += _SIZE.format(name=size)
             differs = f"{'<' if touched else '!='} {prod(layout.shape) * layout.bits // 8}u"
             check = f" if ({size}() {differs}) __trap();  // {name} is made for this size"
-            at = array.statement[1] if array.owner else kernel.body
+            at = behind if array.owner else kernel.body
             changes.append((at, at, check))
         else:
             sizes = [
@@ -59,9 +71,9 @@ def patched(text: CudaText, kernel: CudaKernel, mends: Mapping[SharedArray, Mend
             if named := [f"({said}) == {n}" for said, n in sizes if not said.isdigit()]:  # the formula is for no other
                 margin = re.search(r"[ \t]*$", text.text[: array.statement[0]])
                 check = f'static_assert({" && ".join(dict.fromkeys(named))}, "{name} is made for this size");'
-                behind = array.statement[1]
                 changes.append((behind, behind, f"\n{margin[0] if margin else ''}{check}"))
-            changes.append((array.dims[0][0] - 1, array.dims[-1][1] + 1, f"[{elements_of(layout)}]"))
+            if not views:
+                changes.append((array.dims[0][0] - 1, array.dims[-1][1] + 1, f"[{count}]"))
         for use in uses:
             # From the inside out: a subscript may hold another use, whose brackets are changed by themselves.
             first, last = use.subscripts[0][0], use.subscripts[-1][1]
@@ -74,7 +86,12 @@ def patched(text: CudaText, kernel: CudaKernel, mends: Mapping[SharedArray, Mend
     return replaced(text.text, changes)
 
 
-def _new_name(text: CudaText, name: str) -> str:
+def view_cells(text: CudaText, array: SharedArray) -> str:
+    """Return the name of an array whose own name a view has."""
+    return new_name(text, f"{array.name}_cells")
+
+
+def new_name(text: CudaText, name: str) -> str:
     found, number = name, 1
     while re.search(rf"\b{found}\b", text.plain):
         found, number = f"{name}_{number}", number + 1

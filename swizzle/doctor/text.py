@@ -35,6 +35,7 @@ _KEPT: Final = re.compile(
 )
 _TYPE: Final = re.compile(r"\s*(?:template\s*<[^{}]*>\s*)?(?:typedef\s+)?(?:struct|class|union|enum)\b")
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
+_SUBSCRIPT: Final = re.compile(r"\s*\[")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -82,6 +83,17 @@ class ArrayUse(Struct, frozen=True):
     begin: int
     end: int
     subscripts: tuple[tuple[int, int], ...]
+
+
+class SpelledFunction(Struct, frozen=True):
+    """A function for the GPU: from where to where it stands, where each parameter is spelled, and where its template's
+    parameters end, 0 if it is no template."""
+
+    name: str
+    begin: int
+    end: int
+    parameters: tuple[tuple[int, int], ...]
+    template_end: int
 
 
 class _Entity(Struct, frozen=True):
@@ -390,25 +402,73 @@ class CudaText:
         word = re.compile(rf"\b{re.escape(array.name)}\b")
         for begin, end in self.directives:
             if begin >= array.outside and (match := word.search(self.plain, begin, end)):
-                raise self._escapes(array, match.start(), "is used in a macro, or hidden by a condition")
+                raise self.escapes(array, match.start(), "is used in a macro, or hidden by a condition")
         for match in word.finditer(self.code, *array.scope):
             before = self.code[: match.start()].rstrip()
             if before.endswith((".", "->", "::")):
                 continue
-            subscripts, at = [], match.end()
-            while self.code[at:].lstrip()[:1] == "[":
-                opening = at + len(self.code[at:]) - len(self.code[at:].lstrip())
-                close = self.closing(opening)
-                subscripts.append((opening + 1, close))
-                at = close + 1
+            subscripts, at = self.subscripted(match.end())
             if len(subscripts) != len(array.dims) or not subscripts:
-                raise self._escapes(array, match.start(), "is used as a pointer")
-            if _takes_address(before) and not self._used_at_once(before, at):
-                raise self._escapes(
+                raise self.escapes(array, match.start(), "is used as a pointer")
+            if takes_address(before) and not self.used_at_once(before, at):
+                raise self.escapes(
                     array, match.start(), "has the address of an element taken, which may lead elsewhere"
                 )
             found.append(ArrayUse(match.start(), at, tuple(subscripts)))
         return found
+
+    def in_macros(self, array: SharedArray) -> bool:
+        """Say whether a directive has an array's name."""
+        return any(re.search(rf"\b{re.escape(array.name)}\b", self.plain[begin:end]) for begin, end in self.directives)
+
+    def check_rows(self, array: SharedArray) -> None:
+        """Raise SwizzleError, at its place, for a use of an array that means more than elements and rows of it."""
+        for match in re.compile(rf"\b{re.escape(array.name)}\b").finditer(self.code, *array.scope):
+            before = self.code[: match.start()].rstrip()
+            if before.endswith((".", "->", "::")):
+                continue
+            subscripts, at = self.subscripted(match.end())
+            element = len(subscripts) == len(array.dims)
+            if len(subscripts) < len(array.dims) - 1 or (not element and re.search(r"[&)>]$", before)):
+                raise self.escapes(array, match.start(), "is used as a pointer")
+            if element and takes_address(before) and not self.used_at_once(before, at):
+                raise self.escapes(
+                    array, match.start(), "has the address of an element taken, which may lead elsewhere"
+                )
+
+    def subscripted(self, at: int) -> tuple[list[tuple[int, int]], int]:
+        """Return the insides of the subscripts that follow a name, and where the last of them ends."""
+        found = []
+        while opening := _SUBSCRIPT.match(self.code, at):
+            close = self.closing(opening.end() - 1)
+            found.append((opening.end(), close))
+            at = close + 1
+        return found, at
+
+    def device_functions(self) -> Iterator[SpelledFunction]:
+        """Yield the functions for the GPU that have a body and are no kernels."""
+        for entity in self.entities:
+            head = self._head(entity)
+            if entity.kind != "function" or re.search(r"\b__global__\b", head) or not self._annotated(head):
+                continue
+            opening = self._parameters_at(entity, head)
+            name = opening and re.search(r"([A-Za-z_]\w*)\s*$", self.code[entity.begin : opening])
+            if opening is None or not name:
+                continue
+            begin = entity.begin + len(head) - len(head.lstrip())
+            angles = re.match(r"template\s*<", self.code[begin:])
+            parts = self.split(opening + 1, self.closing(opening))
+            behind = self._angles_end(begin + angles.end()) if angles else 0
+            yield SpelledFunction(name[1], begin, entity.end, tuple(parts), behind)
+
+    def _angles_end(self, at: int) -> int:
+        """Return where the `>` stands that closes the parameters of a template."""
+        depth = 1
+        for match in re.compile(r"[<>]").finditer(self.code, at):
+            depth += 1 if match[0] == "<" else -1
+            if depth == 0:
+                return match.start()
+        return 0
 
     def check_own(self, array: SharedArray, kernel: CudaKernel) -> None:
         """Raise SwizzleError where another kernel may use an array, too: nothing is known of how that one does."""
@@ -424,7 +484,7 @@ class CudaText:
             names |= more
         for other in self.kernels():
             if other.begin != kernel.begin and other.name in names:
-                raise self._escapes(array, other.begin, f"may be used by {other.name}, too, which was not run")
+                raise self.escapes(array, other.begin, f"may be used by {other.name}, too, which was not run")
 
     def _named(self, entity: _Entity) -> str:
         """Return the name of a function or a structure."""
@@ -436,14 +496,14 @@ class CudaText:
     def _mentions(self, begin: int, end: int, names: set[str]) -> bool:
         return re.search(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b", self.code[begin:end]) is not None
 
-    def _escapes(self, array: SharedArray, at: int, why: str) -> SwizzleError:
+    def escapes(self, array: SharedArray, at: int, why: str) -> SwizzleError:
         return SwizzleError(
             f"{array.name} {why}", place=self.place(at, at + len(array.name)),
             expected=f"uses of {array.name} with all its subscripts: nothing else is sure to follow the new layout",
             fix="write the subscripts out there",
         )  # fmt: skip
 
-    def _used_at_once(self, before: str, end: int) -> bool:
+    def used_at_once(self, before: str, end: int) -> bool:
         """Say whether the address of an element is used for one access, where it stands."""
         head = before.rstrip()[:-1].rstrip()
         after = self.code[end:].lstrip()
@@ -458,7 +518,7 @@ class CudaText:
         return c_cast is not None and re.match(r"\)\s*\[\s*0\s*\]", after) is not None
 
 
-def _takes_address(before: str) -> bool:
+def takes_address(before: str) -> bool:
     """Say whether what stands before an element is the operator that takes its address, and not `a & b`."""
     if not before.endswith("&") or before.endswith("&&"):
         return False

@@ -124,6 +124,9 @@ def test_floats(instruction: str, operands: tuple[float, ...], result: float) ->
         ("cvt.rn.f32.s32", 0xFFFFFFFF, 0xBF800000),
         ("brev.b32", 1, 0x80000000),
         ("clz.b32", 1, 31),
+        ("bfind.u32", 0x50, 6),
+        ("bfind.shiftamt.u32", 0x50, 25),
+        ("bfind.u32", 0, 0xFFFFFFFF),
     ],
 )
 def test_conversions_and_bits(instruction: str, operand: int, result: int) -> None:

@@ -150,7 +150,6 @@ def test_vectors_and_local_memory() -> None:
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ("y[t] = (int)__popc(__ballot_sync(~0u, t > 3));", "vote.sync"),
         ("atomicCAS(y, 0, 1);", "atom"),
         ("y[t] = atomicAdd(y, 1);", "whose result depends on the order"),
         ("y[t] = (int)clock();", "%clock"),
@@ -160,6 +159,15 @@ def test_what_is_not_interpreted_is_an_error(body: str, complaint: str) -> None:
     """Never a silent skip."""
     with pytest.raises(NotInterpreted, match=complaint):
         run_text(body)
+
+
+def test_votes() -> None:
+    """A ballot, and what all or any lanes say: of a mask that parts the warp."""
+    body = "unsigned m = t < 8 ? 0xffu : 0xffffff00u; y[t] = __ballot_sync(m, x[t] % 3 == 0) % 1000;"
+    want = [sum(1 << k for k in (range(8) if t < 8 else range(8, 32)) if k % 3 == 0) % 1000 for t in range(32)]
+    np.testing.assert_array_equal(run_text(body), want)
+    body = "y[t] = __any_sync(~0u, x[t] == 31) + 2 * __all_sync(~0u, x[t] < 31) + 4 * __all_sync(~0u, x[t] < n);"
+    np.testing.assert_array_equal(run_text(body), np.full(32, 5))
 
 
 def test_atomic_operations() -> None:

@@ -65,10 +65,10 @@ def test_exit_statuses(tmp_path: Path) -> None:
     """1 where nothing removes the conflicts, 3 where nothing is proved."""
     file = tmp_path / "k.cu"
     file.write_text(
-        one_warp(f"float* p = tile[t]; {ROWS_IN} __syncwarp(); {COLUMNS_OUT.replace('tile[t][r]', 'p[r]')}")
+        one_warp(f"auto p = &tile[t][0]; {ROWS_IN} __syncwarp(); {COLUMNS_OUT.replace('tile[t][r]', 'p[r]')}")
     )
     status, out, _ = call(file, "-o", tmp_path / "out")
-    assert status == 3 and "tile is not mended: line 5: tile is used as a pointer" in out
+    assert status == 3 and "tile is not mended: line 5: tile has the address" in out
     assert not (tmp_path / "out").exists()
     status, out, _ = call(file, "--json")
     assert status == 3 and json.loads(out)["verdict"] == "none" and json.loads(out)["patch"] is None
