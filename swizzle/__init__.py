@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from swizzle.costs.cost import Cost, Filled
     from swizzle.device_scans.device import DeviceScan, device_scan
     from swizzle.device_scans.operators import scan_operator
+    from swizzle.hosts.running import HostFunction, host_function
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import (
         ArrayType,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     )
     from swizzle.operators.serial import Serial, serial
     from swizzle.search.metasketch import solve
+    from swizzle.sketches.host import HostSketch, host
     from swizzle.sketches.loading import load
     from swizzle.sketches.sketch import Sketch, Spec, sketch, spec
     from swizzle.solution.hole_values import HoleValues
@@ -69,6 +71,8 @@ if TYPE_CHECKING:
 
 _LIVES_IN = {
     "swizzle.costs.cost": "Cost Filled",
+    "swizzle.hosts.running": "HostFunction host_function",
+    "swizzle.sketches.host": "HostSketch host",
     "swizzle.language.cuda_namespace": "cuda",
     "swizzle.language.element_types": "ArrayType ElementType bf16 f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
     "swizzle.language.mathematics": "gather math where",
@@ -94,6 +98,8 @@ __all__ = [
     "DeviceScan",
     "ElementType",
     "Filled",
+    "HostFunction",
+    "HostSketch",
     "Limits",
     "Operator",
     "Result",
@@ -112,6 +118,8 @@ __all__ = [
     "f32",
     "f64",
     "gather",
+    "host",
+    "host_function",
     "i8",
     "i16",
     "i32",

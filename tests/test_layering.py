@@ -67,9 +67,10 @@ ROOMS: dict[str, str] = {
     "swizzle.operators": "swizzle.language",
     "swizzle.device_scans": "swizzle.source swizzle.language swizzle.specs swizzle.frontend swizzle.operators "
     "swizzle.solution swizzle.emit swizzle.emit.any_length",
+    "swizzle.hosts": "swizzle.specs swizzle.sketches swizzle.solution swizzle.search swizzle.emit",
     "swizzle.commands": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.costs swizzle.solution "
-    "swizzle.operators swizzle.device_scans swizzle.search swizzle.cache swizzle.emit swizzle.emit.any_length "
-    "swizzle.explain swizzle.show swizzle.layouts swizzle.doctor swizzle.scans",
+    "swizzle.operators swizzle.device_scans swizzle.hosts swizzle.search swizzle.cache swizzle.emit "
+    "swizzle.emit.any_length swizzle.explain swizzle.show swizzle.layouts swizzle.doctor swizzle.scans",
 }
 """The rooms of its own package that each room may import. The public faces know all rooms."""
 

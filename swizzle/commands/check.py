@@ -15,7 +15,8 @@ from swizzle.commands.bounds import Bounds
 from swizzle.commands.difference import KINDS, numeric_difference
 from swizzle.commands.emitted import check_emitted
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.target import FilledKernel, load_kernel
+from swizzle.commands.hosts import check_host
+from swizzle.commands.target import FilledKernel, hosts_of, load_kernel
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.words import assumed, count
 from swizzle.specs.verify import explain_mismatch, verify
@@ -45,6 +46,14 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
             fix=f"swizzle check {arguments.target} --emitted --mutate",
         )  # fmt: skip
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
+        hosts, alone = hosts_of(arguments.target, arguments.overrides)
+        if alone and len(hosts) == 1:
+            if arguments.mutate:
+                raise SwizzleError(
+                    f"--mutate of {hosts[0].name}, a host function", expected="one of its kernels",
+                    fix="give the kernel a specification of its own, and name it: FILE:NAME",
+                )  # fmt: skip
+            return check_host(hosts[0], out, emitted=arguments.emitted, json_object=arguments.json_object)
         filled = load_kernel(arguments.target, arguments.overrides, trust=arguments.trust)
         if isinstance(filled, Sketch):
             raise SwizzleError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Literal, TextIO
@@ -18,12 +18,13 @@ from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.progress import shown_progress, wants_colour
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
-from swizzle.commands.target import load_all, load_one, split_target
+from swizzle.commands.target import hosts_of, load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
+from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import named_in_files
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from, shares_a_hole
@@ -31,6 +32,7 @@ from swizzle.solution.saved import load_saved, saved_text
 from swizzle.solution.solution import Limits, Result, SolverChoice, SpaceName, TemplateName
 from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import Program
 from symbolic.limits import Interruption
 from symbolic.machine.launch_shape import require_hardware_warp
 from templates.registry import register
@@ -75,7 +77,10 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
         with bounds.reading():
-            if arguments.json_object:
+            hosts, alone = hosts_of(arguments.target, arguments.overrides)
+            if alone:
+                sketches = []
+            elif arguments.json_object:
                 sketches = [load_one(arguments.target, arguments.overrides)]
             else:
                 sketches = load_all(arguments.target, arguments.overrides)
@@ -99,9 +104,38 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             if result.status == "unsat" and explainable and not arguments.json_object:
                 out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
             statuses.append(exit_status(result))
+        for host in hosts:
+            with bounds.hold():
+                statuses.append(_solve_host(host, arguments, out, err, bounds))
     for failure in failures:
         raise failure
     return max(statuses)
+
+
+def _solve_host(host: HostSketch, arguments: SolveArguments, out: TextIO, err: TextIO, bounds: Bounds) -> int:
+    from swizzle.commands.hosts import solve_host
+
+    return solve_host(
+        host, out, fill=kernel_filler(arguments, err, bounds), folder=arguments.output, kinds=arguments.emit,
+        json_object=arguments.json_object,
+    )  # fmt: skip
+
+
+def kernel_filler(arguments: SolveArguments, err: TextIO, bounds: Bounds) -> Callable[[Sketch], Program]:
+    """Return what solves a kernel of a host function; raises SwizzleError where there is no solution."""
+
+    def fill(kernel: Sketch) -> Program:
+        result = solved(kernel, arguments, err, bounds)
+        if result.status != "sat":
+            raise SwizzleError(
+                f"{kernel.name} is {result.status}{result.reason and f': {result.reason}'}",
+                place=kernel.place,
+                expected="a solution of each kernel of a host function",
+                fix=_explaining(arguments, kernel.name),
+            )
+        return result.best.program
+
+    return fill
 
 
 def _solved_and_written(

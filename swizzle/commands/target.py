@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from swizzle.emit.emitters import Sizes, origin, provenance
-from swizzle.sketches.loading import load
+from swizzle.sketches.host import HostSketch
+from swizzle.sketches.loading import load, load_hosts
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.saved import load_saved
 from swizzle.specs.specification import Remembered
@@ -47,6 +48,12 @@ def load_all(target: str, overrides: Mapping[str, int]) -> list[Sketch]:
             fix=f"swizzle check {path}, or swizzle run {path}; solve the sketch that it names",
         )
     return load(path, selector, overrides)
+
+
+def hosts_of(target: str, overrides: Mapping[str, int]) -> tuple[list[HostSketch], bool]:
+    """Return the host functions that FILE[:NAME] names, and whether it names no sketch beside them."""
+    path, selector = split_target(target)
+    return load_hosts(path, selector, overrides)
 
 
 def load_one(target: str, overrides: Mapping[str, int]) -> Sketch:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NoReturn, TypeVar, cast, overload
 from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ElementType, caller_place, kernel_only
 from swizzle.language.external import external
+from swizzle.language.host_arrays import device_array
 from swizzle.source.python_source import kernel_source
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import CoordinateName
@@ -156,6 +157,7 @@ class Cuda:
     shared = _Shared()
     jit = staticmethod(_jit)
     external = staticmethod(external)
+    device_array = staticmethod(device_array)
     syncthreads = staticmethod(_syncthreads)
     syncwarp = staticmethod(_syncwarp)
     shfl_sync = staticmethod(_shfl_sync)

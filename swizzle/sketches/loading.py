@@ -10,7 +10,7 @@ import traceback
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
 
@@ -18,7 +18,8 @@ from swizzle.language.operators import HandedIn, Operator, find_operator, handed
 from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.sketches.family import SketchFamily
-from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.host import HostSketch
+from swizzle.sketches.sketch import Sketch, no_specification
 from swizzle.sketches.swz_file import names_of_swz, read_swz
 from swizzle.source.kernel_source import syntax_mistake
 from symbolic.errors import Place, SwizzleError
@@ -28,6 +29,7 @@ from symbolic.user_places import is_ours, user_place
 
 MAX_BYTES: Final = 1 << 20
 _serial = itertools.count(1)
+Made = TypeVar("Made", Sketch, HostSketch)
 
 
 def load(
@@ -103,6 +105,18 @@ def named_in_files(words: Sequence[str], what: str) -> list[Any]:
     return found
 
 
+def load_hosts(
+    path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None
+) -> tuple[list[HostSketch], bool]:
+    """Return the host functions of a file, or the one that is named, and whether there is nothing else to be had."""
+    if Path(path).suffix not in (".py", ".swz"):
+        return [], False
+    made = SketchFile.read(path).instance(overrides or {})
+    if selector is not None:
+        return [made.hosts[selector]] if selector in made.hosts else [], selector in made.hosts
+    return list(dict.fromkeys(made.hosts.values())), bool(made.hosts) and not made.of_their_own
+
+
 def load_declared(
     path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None
 ) -> tuple[list[Sketch], Mapping[str, Declared]]:
@@ -141,6 +155,16 @@ class Instance(Struct, frozen=True):
 
     parameters: Parameters
     sketches: Mapping[str, Sketch]
+    hosts: Mapping[str, HostSketch] = {}
+
+    @property
+    def of_their_own(self) -> dict[str, Sketch]:
+        """The sketches with a specification; raises SwizzleError for one without it that no host function launches."""
+        launched = {id(kernel) for host in self.hosts.values() for kernel in host.kernels}
+        for sketch in self.sketches.values():
+            if not sketch.is_specified and id(sketch) not in launched:
+                raise no_specification(sketch.name, sketch.spec.place)
+        return {name: sketch for name, sketch in self.sketches.items() if sketch.is_specified}
 
 
 class SketchFile(Struct):
@@ -161,7 +185,25 @@ class SketchFile(Struct):
 
     def load(self, selector: str | None, overrides: Mapping[str, int]) -> list[Sketch]:
         """Return all sketches, or the one that is named."""
-        sketches = self.instance(overrides).sketches
+        made = self.instance(overrides)
+        sketches = made.sketches
+        if selector is None:
+            sketches = made.of_their_own
+        elif selector in made.hosts:
+            raise SwizzleError(
+                f"{selector} is a host function, which launches {_listed(made.hosts[selector])}",
+                place=made.hosts[selector].place,
+                expected="a sketch",
+                fix=f"name one of its kernels, or use `swizzle solve`, `check` or `run` on {self.path}:{selector}",
+            )
+        elif selector in sketches and not sketches[selector].is_specified:
+            raise no_specification(sketches[selector].name, sketches[selector].spec.place)
+        if not sketches and made.hosts:
+            raise SwizzleError(
+                f"{self.path} has host functions only: {', '.join(made.hosts)}",
+                expected="a sketch with a specification of its own",
+                fix=f"`swizzle solve`, `check` and `run` take {self.path}:{next(iter(made.hosts))}",
+            )
         if not sketches:
             raise SwizzleError(
                 f"{self.path} has no sketch",
@@ -183,12 +225,15 @@ class SketchFile(Struct):
         key = frozenset(overrides.items())
         if key not in self._known:
             parameters = Parameters(dict(overrides), once=True, again=self._again, operators=self.operators)
+            hosts: dict[str, HostSketch] = {}
             if self.path.endswith(".swz"):
                 sketches = {sketch.name: sketch for sketch in read_swz(self.text, self.path, parameters)}
             else:
-                sketches = _sketches(_run_module(self.text, self.path, parameters), self.path)
+                module = _run_module(self.text, self.path, parameters)
+                sketches, hosts = _made_in(module, self.path, Sketch), _made_in(module, self.path, HostSketch)
             parameters.require_all_used(self.path)
-            self._known[key] = self._known[frozenset(parameters.values.items())] = Instance(parameters, sketches)
+            made = Instance(parameters, sketches, hosts)
+            self._known[key] = self._known[frozenset(parameters.values.items())] = made
         return self._known[key]
 
     def _again(self, name: str, values: Mapping[str, int]) -> Sketch:
@@ -271,11 +316,13 @@ def _run_module(text: str, file: str, parameters: Parameters) -> types.ModuleTyp
     return module
 
 
-def _sketches(module: types.ModuleType, file: str) -> dict[str, Sketch]:
-    """Return the sketches that a module has made, by name."""
-    return {
-        name: value for name, value in vars(module).items() if isinstance(value, Sketch) and value.place.file == file
-    }
+def _made_in(module: types.ModuleType, file: str, kind: type[Made]) -> dict[str, Made]:
+    """Return the sketches, or the host functions, that a module has made, by name."""
+    return {name: value for name, value in vars(module).items() if isinstance(value, kind) and value.place.file == file}
+
+
+def _listed(host: HostSketch) -> str:
+    return ", ".join(launch.kernel.name for launch in host.launches)
 
 
 def _is_theirs(error: BaseException, file: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from numbers import Integral
@@ -22,12 +22,14 @@ from msgspec.structs import replace
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.resolve import Launch
 from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
+from swizzle.language.host_arrays import LAUNCHES, SeenLaunch
 from swizzle.language.parameters import MODULE_KEY, Parameters
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
 from swizzle.specs.function import SequentialFunction
+from swizzle.specs.own_meaning import OwnMeaning
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DeclareArray, Program
 from symbolic.suggest import near
@@ -86,12 +88,32 @@ class Sketch(Struct, frozen=True, eq=False):
         count = len(self.program.holes)
         return f"<sketch {self.name} at {self.place}: {count} {'hole' if count == 1 else 'holes'}>"
 
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+    @property
+    def is_specified(self) -> bool:
+        """Whether it has a specification of its own; a kernel that only host functions launch needs none."""
+        return not isinstance(self.spec.function, OwnMeaning)
+
+    def __call__(self, *arrays: Any, **named: Any) -> None:
+        """Launch it, in a host function; anywhere else this is a mistake."""
+        launches, place = LAUNCHES.get(), caller_place()
+        if launches is None:
+            raise SwizzleError(
+                f"the sketch {self.name} is not run directly",
+                place=place,
+                expected="a solution of it",
+                fix=f"solve it: solve({self.name}), or `swizzle solve FILE:{self.name}`",
+            )
+        names = [p.name for p in self.program.parameters]
+        if named:
+            arrays = (*arrays, *(named[name] for name in names[len(arrays) :] if name in named))
+        launches.launches.append(SeenLaunch(self, arrays, place))
+
+    def __getitem__(self, shape: Any) -> NoReturn:
         raise SwizzleError(
-            f"the sketch {self.name} is not run directly",
+            f"{self.name}[...] with a launch shape",
             place=caller_place(),
-            expected="a solution of it",
-            fix=f"solve it: solve({self.name}), or `swizzle solve FILE:{self.name}`",
+            expected=f"{self.name}(...): the sketch declares its grid and block",
+            fix="leave out the brackets",
         )
 
 
@@ -179,10 +201,15 @@ def make_sketch(
     kernel: KernelSource, options: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Parameters
 ) -> Sketch:
     """Check a sketch's declaration and build its program."""
-    ordered = _arguments(kernel, arguments)
+    ordered = declared_arguments(kernel, arguments)
     launch = _launch(kernel, options)
-    specification = _specification(kernel, options["spec"], ordered)
+    specification = None if options["spec"] is None else specification_of(kernel, options["spec"], ordered)
     program = replace(build_program(kernel, ordered, launch), ieee_division=_ieee_division(kernel, options))
+    if specification is None:
+        if program.holes:
+            raise no_specification(program.name, kernel.keyword_place("spec"))
+        names = tuple(p.name for p in program.parameters if p.role != "out")
+        specification = Spec(program.name, OwnMeaning(program), names, kernel.keyword_place("spec"))
     _check_local(program)
     _check_shared(program)
     sources = _filled_from(kernel, options.get("filled_from", ()), program)
@@ -340,7 +367,9 @@ def _check_shared(program: Program) -> None:
             )
 
 
-def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, ArrayType | int]:
+def declared_arguments(
+    kernel: KernelSource, arguments: Mapping[str, Any], options: Sequence[str] = OPTIONS
+) -> dict[str, ArrayType | int]:
     """Return what the sketch declares for each kernel parameter, in the kernel's order."""
     definition, source = kernel.definition, kernel.source
     a = definition.args
@@ -362,8 +391,8 @@ def _arguments(kernel: KernelSource, arguments: Mapping[str, Any]) -> dict[str, 
             raise SwizzleError(
                 f"the kernel {definition.name} has no parameter {name}",
                 place=kernel.keyword_place(name),
-                expected=f"one of {', '.join(names)}, or an option: {', '.join(OPTIONS)}",
-                fix=near(name, [*names, *OPTIONS]) or f"leave it out, or write def {definition.name}(..., {name})",
+                expected=f"one of {', '.join(names)}, or an option: {', '.join(options)}",
+                fix=near(name, [*names, *options]) or f"leave it out, or write def {definition.name}(..., {name})",
             )
     ordered = {name: _argument(kernel, name, arguments[name]) for name in names}
     if not any(isinstance(value, ArrayType) and value.role in ("out", "inout") for value in ordered.values()):
@@ -402,15 +431,20 @@ def _with_a_type(name: str, value: Any, kind: str, below: int) -> str:
     return f"write {name}=f32[...] with its shape"
 
 
-def _specification(kernel: KernelSource, given: Any, arguments: Mapping[str, ArrayType | int]) -> Spec:
+def no_specification(name: str, place: Place | None) -> SwizzleError:
+    """Say that a sketch, or a host function, has none."""
+    return SwizzleError(
+        f"the sketch {name} has no specification",
+        place=place,
+        expected="spec=, the function that says what the kernel computes",
+        fix="write a function marked @spec above it, and @sketch(spec=its_name, ...)",
+    )
+
+
+def specification_of(kernel: KernelSource, given: Any, arguments: Mapping[str, ArrayType | int]) -> Spec:
     """Return the specification, with the kernel's int parameters that it names filled in."""
     if given is None:
-        raise SwizzleError(
-            f"the sketch {kernel.definition.name} has no specification",
-            place=kernel.keyword_place("spec"),
-            expected="spec=, the function that says what the kernel computes",
-            fix="write a function marked @spec above it, and @sketch(spec=its_name, ...)",
-        )
+        raise no_specification(kernel.definition.name, kernel.keyword_place("spec"))
     if not isinstance(given, Spec | SequentialFunction | types.FunctionType):
         raise SwizzleError(
             f"the specification is {given!r}", place=kernel.keyword_place("spec"), expected="a function marked @spec"
@@ -435,7 +469,7 @@ def _is_int(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def not_a_sketch(given: object) -> SwizzleError:
+def not_a_sketch(given: Any) -> SwizzleError:
     """Say what to give `solve` instead: users give a file's name, or all sketches of a file."""
     if isinstance(given, str | Path):
         found, fix = f"solve({str(given)!r}), which is the name of a file", f"write solve(load({str(given)!r})[0])"
@@ -444,6 +478,9 @@ def not_a_sketch(given: object) -> SwizzleError:
             f"solve of a {type(given).__name__}",
             "solve one after the other: [solve(each) for each in load(FILE)]",
         )
+    elif hasattr(given, "launches"):
+        found = f"solve of the host function {given.name}"
+        fix = f"write host_function({given.name}), which solves its kernels and proves what they compute together"
     else:
         found, fix = f"solve of a {type(given).__name__}", "write @sketch(spec=..., ...) above the function"
     return SwizzleError(found, place=caller_place(3), expected="a sketch", fix=fix)

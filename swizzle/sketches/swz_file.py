@@ -185,6 +185,13 @@ class SwzReader:
                     "a text of which nothing is run: what cuda.external names is compiled and run",
                     "write the sketch in a .py file, or the function in the language's own: @cuda.jit(device=True)",
                 )
+            case [ast.Call(func=ast.Name(id="host")) as decorator]:
+                self._fail(
+                    decorator,
+                    "@host in a .swz file",
+                    "a text of which nothing is run: a host function is run to see what it launches",
+                    "write the host function and its kernels in a .py file",
+                )
             case [ast.Name(id="sketch") as bare]:
                 self._fail(bare, "@sketch without its arguments", "@sketch(spec=..., block=..., y=f32.out[128])")
             case [first, *_]:

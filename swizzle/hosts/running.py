@@ -1,0 +1,101 @@
+"""A host function as a callable of Python: `host_function(softmax)(x, y)`, on NumPy's arrays or on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from swizzle.emit.calling import call
+from swizzle.hosts.composition import Composition, FilledHost, composed
+from swizzle.hosts.text import host_text
+from swizzle.search.metasketch import solve
+from swizzle.sketches.host import HostSketch
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, Solution
+from swizzle.solution.version import __version__
+from swizzle.specs.specification import Remembered
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType, Parameter, Program
+
+
+def filled_host(host: HostSketch, fill: Callable[[Sketch], Program]) -> FilledHost:
+    """Return a host function with its kernels' holes filled, by `fill` where there are some."""
+    programs = {kernel.name: fill(kernel) if kernel.program.holes else kernel.program for kernel in host.kernels}
+    return FilledHost(host, programs, Remembered(host.spec))
+
+
+class HostFunction(Struct, frozen=True, eq=False):
+    """A checked host function: call it on its arrays, all of NumPy or all on a GPU; it fills its outputs."""
+
+    filled: FilledHost
+    composition: Composition
+    solutions: Mapping[str, Solution]
+
+    @property
+    def name(self) -> str:
+        return self.filled.host.name
+
+    def __repr__(self) -> str:
+        return f"<host function {self.name}: {len(self.filled.host.launches)} launches, verified for all inputs>"
+
+    def to_cuda(self) -> str:
+        """Return the text of a `.cu` file: the kernels, and a host function that launches them."""
+        return host_text(self.filled, [f"{self.name}, made by swizzle {__version__}."])
+
+    def __call__(self, *arrays: Any, stream: Any = None) -> None:
+        """Launch the kernels on arrays, in the order of the host function's parameters.
+
+        Raises SwizzleError for arrays that do not fit.
+        """
+        host = self.filled.host
+        if len(arrays) != len(host.parameters):
+            raise SwizzleError(
+                f"{host.name} is called with {len(arrays)} arrays",
+                expected=f"{len(host.parameters)}, in this order: {', '.join(p.name for p in host.parameters)}",
+            )
+        given = dict(zip((p.name for p in host.parameters), arrays, strict=True))
+        like = next(array for array, p in zip(arrays, host.parameters, strict=True) if not p.is_scalar)
+        given |= {p.name: _device_array(p, like) for p in host.scratch}
+        for launch in host.launches:
+            call(self.solutions[launch.kernel.name], [given[name] for name in launch.arrays], stream)
+
+
+def _device_array(parameter: Parameter, like: Any) -> Any:
+    dtype = np.uint16 if parameter.dtype is DType.BF16 else NUMPY_DTYPES[parameter.dtype]
+    if isinstance(like, np.ndarray):
+        return np.zeros(parameter.shape, dtype)
+    from numba import cuda
+
+    return cuda.device_array(parameter.shape, dtype)
+
+
+def host_function(host: HostSketch, limits: Limits | None = None) -> HostFunction:
+    """Solve the kernels of a host function, prove that together they compute its specification; return a callable.
+
+    Raises SwizzleError where a kernel has no solution, or the kernels compute something else.
+    """
+
+    def fill(kernel: Sketch) -> Program:
+        result = solve(kernel, limits or Limits())
+        if result.status != "sat":
+            raise SwizzleError(
+                f"{kernel.name}, a kernel of {host.name}, is {result.status}", place=kernel.place,
+                expected="a solution of each kernel", fix="see `swizzle explain`",
+            )  # fmt: skip
+        return result.best.program
+
+    filled = filled_host(host, fill)
+    found = composed(filled)
+    if found.findings:
+        raise SwizzleError(
+            f"{host.name} does not compute its specification: {found.findings[0]}", place=host.place,
+            expected="kernels that do, one after the other",
+        )  # fmt: skip
+    solutions = {
+        name: Solution(program, (), {}, None, None, {"sizes": None}) for name, program in filled.programs.items()
+    }
+    return HostFunction(filled, found, solutions)

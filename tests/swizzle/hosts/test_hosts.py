@@ -1,0 +1,182 @@
+"""Kernels that run one after the other: what they compute together, how it is printed, and the mistakes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swizzle import SwizzleError
+from swizzle.commands import check as commands
+from swizzle.commands.hosts import check_host, run_host, solve_host, without_holes
+from swizzle.hosts.composition import composed
+from swizzle.hosts.running import filled_host, host_function
+from swizzle.hosts.text import host_text
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.host import HostSketch
+from swizzle.sketches.loading import load, load_hosts
+from swizzle.sketches.swz_file import read_swz
+
+needs_gcc = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
+
+TEXT = """\
+from swizzle import cuda, f32, host, i32, parameter, sketch, spec
+
+PARTS = parameter("PARTS", 4, domain=range(1, 9))
+N = 32 * PARTS
+
+@sketch(block=32, grid=PARTS, x=i32[N], total=i32.out[PARTS])
+def sums(x, total):
+    v = x[cuda.grid(1)]
+    for mask in (16, 8, 4, 2, 1):
+        v += cuda.shfl_xor_sync(cuda.FULL_MASK, v, mask)
+    if cuda.laneid == 0:
+        total[cuda.blockIdx.x] = v
+
+@sketch(block=1, total=i32[PARTS], before=i32.out[PARTS])
+def scanned(total, before):
+    s = i32(0)
+    for b in range(PARTS):
+        before[b] = s
+        s += total[b]
+
+@sketch(block=32, grid=PARTS, x=i32[N], before=i32[PARTS], y=i32.out[N])
+def added(x, before, y):
+    lane = cuda.laneid
+    v = x[cuda.grid(1)]
+    for d in (1, 2, 4, 8, 16):
+        w = cuda.shfl_up_sync(cuda.FULL_MASK, v, d)
+        v = v + w if lane >= d else v
+    y[cuda.grid(1)] = before[cuda.blockIdx.x] + v
+
+@spec
+def prefix_sums(x):
+    out, s = [], 0
+    for v in x:
+        s = s + v
+        out.append(s)
+    return out
+
+@host(spec=prefix_sums, x=i32[N], y=i32.out[N])
+def scan(x, y):
+    total = cuda.device_array(PARTS, i32)
+    before = cuda.device_array(shape=PARTS, dtype=i32)
+    sums(x, total)
+    scanned(total, before=before)
+    added(x, before, y)
+"""
+
+
+TWICE = """\
+from swizzle import cuda, host, i32, sketch, spec
+
+@sketch(block=32, a=i32[32], b=i32[32], c=i32.out[32])
+def plus(a, b, c):
+    c[cuda.laneid] = a[cuda.laneid] + b[cuda.laneid]
+
+@spec
+def three_times(x, w):
+    return [2 * v + u for v, u in zip(x, w)]
+
+@host(spec=three_times, x=i32[32], w=i32[32], y=i32.out[32])
+def twice(x, w, y):
+    t = cuda.device_array(32, i32)
+    plus(x, w, t)
+    plus(t, x, y)
+"""
+
+
+def hosts(tmp_path: Path, text: str = TEXT, **overrides: int) -> HostSketch:
+    (tmp_path / "scan.py").write_text(text)
+    (found,), alone = load_hosts(tmp_path / "scan.py", None, overrides)
+    assert alone
+    return found
+
+
+def findings(tmp_path: Path, old: str, new: str) -> tuple[str, ...]:
+    assert old in TEXT
+    return composed(filled_host(hosts(tmp_path, TEXT.replace(old, new)), without_holes)).findings
+
+
+def test_together_they_are_the_specification(tmp_path: Path) -> None:
+    for parts in (1, 3, 4):
+        found = composed(filled_host(hosts(tmp_path, PARTS=parts), without_holes))
+        assert not found.findings and found.elements == 32 * parts
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("s = i32(0)", "s = i32(1)", "y[0] is 1 + x[0], the specification says x[0]"),
+        ("before[b] = s\n", "before[b] = s + total[b]\n", "y[0] is "),
+        ("if lane >= d else v", "if lane > d else v", "y[1] is x[1], the specification says x[0] + x[1]"),
+        ("range(PARTS):\n        before", "range(PARTS - 1):\n        before", "reads before[3], which no kernel"),
+        ("        before[b] = s\n", "        before[0] = s\n", "reads before[1], which no kernel before it has stored"),
+        ("y[cuda.grid(1)] =", "y[cuda.grid(1) + 1] =", "out of bounds"),
+    ],
+)
+def test_a_wrong_kernel_is_found(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """Other values, cells that nobody stored, and what no kernel may do."""
+    assert said in "\n".join(findings(tmp_path, old, new))
+
+
+def test_a_wrong_one_is_settled_by_numbers(tmp_path: Path) -> None:
+    made, out = hosts(tmp_path, TEXT.replace("s = i32(0)", "s = i32(1)")), StringIO()
+    assert check_host(made, out) == 1 and "the specification says" in out.getvalue()
+
+
+@needs_gcc
+def test_the_printed_text_runs_as_the_specification_says(tmp_path: Path) -> None:
+    """By the command, and called from Python; a kernel may run twice."""
+    made, out = hosts(tmp_path, TWICE), StringIO()
+    assert run_host(made, out, fill=without_holes, seed=0) == 0, out.getvalue()
+    assert "all magnitudes: 32 of 32 outputs" in out.getvalue()
+    x, y = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    function = host_function(made)
+    function(x, x + 1, y)
+    assert np.array_equal(y, 3 * x + 1) and function.to_cuda().count("__global__") == 1
+    with pytest.raises(SwizzleError, match="twice is called with 1 arrays"):
+        function(x)
+
+
+def test_the_text_has_each_kernel_once_and_memory_for_what_is_handed_on(tmp_path: Path) -> None:
+    text = host_text(filled_host(hosts(tmp_path), without_holes), ())
+    assert text.count("__global__") == 3 and "return 512;" in text
+    launched = re.findall(r"error = swizzle_(\w+)::launch_\w+\((.*)\)", text)
+    assert launched == [
+        ("sums", "x, total, stream"), ("scanned", "total, before, stream"), ("added", "x, before, y, stream"),
+    ]  # fmt: skip
+
+
+def test_files_are_written(tmp_path: Path) -> None:
+    made, out = hosts(tmp_path), StringIO()
+    assert solve_host(made, out, fill=without_holes, folder=tmp_path, kinds=("cuda", "header")) == 0
+    filled = filled_host(made, without_holes)
+    for suffix, form in ((".cu", "cu"), (".cuh", "header")):
+        text = (tmp_path / f"scan{suffix}").read_text()
+        assert "from scan.py: sums, scanned, added, one after the other" in text and "PARTS = 4" in text
+        assert text.endswith(host_text(filled, (), form)[-800:])  # type: ignore[arg-type]
+    with pytest.raises(SwizzleError, match="--emit numba of scan, a host function"):
+        solve_host(made, out, fill=without_holes, folder=tmp_path, kinds=("numba",))
+
+
+def test_kernels_without_specifications_are_no_sketches_of_their_own(tmp_path: Path) -> None:
+    """A name says which is meant; one that no host function launches has been forgotten."""
+    path = tmp_path / "scan.py"
+    path.write_text(TEXT)
+    with pytest.raises(SwizzleError, match="has host functions only: scan"):
+        load(path)
+    with pytest.raises(SwizzleError, match="scan is a host function, which launches sums, scanned, added"):
+        load(path, "scan")
+    with pytest.raises(SwizzleError, match="the sketch sums has no specification"):
+        load(path, "sums")
+    path.write_text(TEXT.replace("@spec", "@sketch(block=1, y=i32.out[1])\ndef lonely(y):\n    y[0] = 1\n\n@spec"))
+    out = StringIO()
+    with pytest.raises(SwizzleError, match="the sketch lonely has no specification"):
+        commands.check(commands.CheckArguments(str(path)), out, out)
+    with pytest.raises(SwizzleError, match=r"@host in a \.swz file"):
+        read_swz("@host(spec=s, x=f32[3])\ndef f(x):\n    pass\n", "host.swz", Parameters())
