@@ -13,6 +13,7 @@ from swizzle.commands import startup as startup  # guards the process before the
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from swizzle.solution.abilities import HANDED_IN
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from swizzle.costs.cost import Cost, Filled
     from swizzle.device_scans.device import DeviceScan, device_scan
     from swizzle.device_scans.operators import scan_operator
+    from swizzle.emit.keeping import load_solution
     from swizzle.hosts.running import HostFunction, host_function
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import (
@@ -73,6 +75,7 @@ _LIVES_IN = {
     "swizzle.costs.cost": "Cost Filled",
     "swizzle.hosts.running": "HostFunction host_function",
     "swizzle.sketches.host": "HostSketch host",
+    "swizzle.emit.keeping": "load_solution",
     "swizzle.language.cuda_namespace": "cuda",
     "swizzle.language.element_types": "ArrayType ElementType bf16 f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
     "swizzle.language.mathematics": "gather math where",
@@ -126,6 +129,7 @@ __all__ = [
     "i64",
     "layouts",
     "load",
+    "load_solution",
     "math",
     "maximum",
     "minimum",
@@ -186,6 +190,11 @@ class _Abilities:
         from swizzle.explain.explain import because
 
         return because(result)
+
+    def save(self, result: Result, path: str | Path) -> Path:
+        from swizzle.emit.keeping import save
+
+        return save(result, path)
 
 
 _abilities: Abilities = _Abilities()

@@ -64,10 +64,13 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
     return json.dumps(content, indent=2) + "\n"
 
 
-def load_saved(path: Path, overrides: Mapping[str, int], *, trust: bool = False) -> tuple[Sketch, Solution]:
+def load_saved(
+    path: Path, overrides: Mapping[str, int], *, trust: bool = False, sketch: Sketch | None = None
+) -> tuple[Sketch, Solution]:
     """Read a solution file, read its sketch again and fill the holes; `overrides` win over the saved parameters.
 
-    With `trust`, the files that it names are run, whatever they are and wherever they lie.
+    With `trust`, the files that it names are run, whatever they are and wherever they lie. Where `sketch` is given, no
+    file is read or run, and that one is filled.
 
     With other parameters a hole may be asked at points where its formula is not the function that its constants are:
     then it is written as they say.
@@ -79,10 +82,11 @@ def load_saved(path: Path, overrides: Mapping[str, int], *, trust: bool = False)
     for entry in content["holes"]:
         if "family" in entry:
             _require_family(path, entry["name"], entry["family"])
-    sketch_file = path.parent / content["file"]
-    with handing_in(_operators(path, content, trust)):
-        source = _sketch_source(path, content, trust)
-        (sketch,) = source.load(content["sketch"], {**content["parameters"], **overrides})
+    sketch_file = _beside(path, content["file"])
+    if sketch is None:
+        with handing_in(_operators(path, content, trust)):
+            source = _sketch_source(path, content, trust)
+            (sketch,) = source.load(content["sketch"], {**content["parameters"], **overrides})
     saved, open_holes = content["holes"], sketch.program.holes
     if [(h["name"], h["kind"]) for h in saved] != [(h.name, h.kind) for h in open_holes]:
         raise SwizzleError(
@@ -132,7 +136,7 @@ def _named_file(file: Path, folder: Path) -> dict[str, str]:
 
 def _sketch_source(path: Path, content: Mapping[str, Any], trust: bool) -> SketchFile:
     """Return the text of the sketch that a solution names, as far as that may be read or run."""
-    file = path.parent / content["file"]
+    file = _beside(path, content["file"])
     kept = content.get("text") if file.suffix == ".swz" else None
     if not isinstance(kept, str):
         source = SketchFile.read(file)
@@ -158,6 +162,11 @@ def _sketch_source(path: Path, content: Mapping[str, Any], trust: bool) -> Sketc
     name = f"{path}/{file.name}"
     linecache.cache[name] = (len(kept), None, kept.splitlines(keepends=True), name)
     return SketchFile(name, kept)
+
+
+def _beside(path: Path, file: str) -> Path:
+    """Return the file that a solution names from its own folder, as `k.py` and not as `out/../k.py`."""
+    return Path(os.path.normpath(path.parent / file))
 
 
 def _lies_in(file: Path, folder: Path) -> bool:
@@ -191,14 +200,14 @@ def _operators(path: Path, content: Mapping[str, Any], trust: bool) -> HandedIn:
         name, file = entry["name"], entry.get("file")
         if name in given:
             continue
-        if file is not None and os.path.isfile(path.parent / file):
-            if not trust and not is_sealed(SketchFile.read(path.parent / file).text, entry.get("seal")):
-                raise _would_run(path, path.parent / file)
-            files.append(str(path.parent / file))
+        if file is not None and (own := _beside(path, file)).is_file():
+            if not trust and not is_sealed(SketchFile.read(own).text, entry.get("seal")):
+                raise _would_run(path, own)
+            files.append(str(own))
         elif file is not None or find_operator(name, {}) is None:
             raise SwizzleError(
                 f"{path} needs the operator {name}, "
-                + (f"and {path.parent / file} is not there" if file else "which no installed package has"),
+                + (f"and {_beside(path, file)} is not there" if file else "which no installed package has"),
                 expected="the operator that the sketch was solved with",
                 fix="install its package in this Python's environment, or write --operators FILE.py",
             )

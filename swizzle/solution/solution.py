@@ -199,6 +199,14 @@ class Result(Struct, frozen=True):
         """
         return _abilities().explanation(self, timeout)
 
+    def save(self, path: str | Path) -> Path:
+        """Write the best solution to a file, NAME.json, as `swizzle solve -o` does; return the path.
+
+        `swizzle check`, `run` and `show` take it, and `swizzle.load_solution` reads it. It names the sketch's file.
+        Raises SwizzleError where there is no solution, or the sketch is in no file.
+        """
+        return _abilities().save(self, path)
+
     def because(self) -> tuple[str, ...]:
         """Return why there is no solution in any space, where that is evident at once; else nothing."""
         return _abilities().evidence(self) if "evident" in self.certificate else ()
@@ -258,6 +266,7 @@ class Abilities(Protocol):
     def picture(self, solution: Solution, *, block: int, warp: int, colour: Literal["element", "lane"]) -> Drawn: ...
     def explanation(self, result: Result, timeout: float | None) -> Explained: ...
     def evidence(self, result: Result) -> tuple[str, ...]: ...
+    def save(self, result: Result, path: str | Path) -> Path: ...
 
 
 def _abilities() -> Abilities:
