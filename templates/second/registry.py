@@ -58,12 +58,8 @@ def hole_of(
                 parts.append(XorHole(hole.size, points))
         case "index":
             for name in hole.families:
-                if name == "xform":
-                    parts.append(XformHole(hole.size, points, "3"))
-                elif name == "xor" and hole.size in POWERS and all(k >= 0 for _, *shift in points for k in shift):
-                    parts.append(XorHole(hole.size, points))
-                elif name != "xor":
-                    raise NotCovered(f"the family {name}, which has no second description,")
+                parts += _of_family(name, hole.size, points)
+            parts = parts or [XformHole(hole.size, points, "1", rotations=True)]
         case "cond":
             parts.append(CondHole(arity, points, space))
             if space == "4" and arity and points:
@@ -76,8 +72,20 @@ def hole_of(
     for family in families if space == "4" else ():
         if family.kind == hole.kind:
             if family.second is None:
-                raise NotCovered(f"the family {family.name}, which has no second description,")
+                parts += _of_family(family.name, hole.size, points)
+                continue
             with users_code(f"`second` of the family {family.name}", family.second, "a description, or None"):
                 described = family.second(hole.size, arity, tuple(points))
             parts += [] if described is None else [described]
     return parts[0] if len(parts) == 1 else EitherHole(parts)
+
+
+def _of_family(name: str, n: int, points: Sequence[Point]) -> list[Description]:
+    """Return what a hole may be in a family of the language: none where the family has nothing for it."""
+    match name:
+        case "xform" | "rotate":
+            return [XformHole(n, points, "3", rotations=name == "rotate")]
+        case "xor":
+            fits = n in POWERS and all(k >= 0 for _, *shift in points for k in shift)
+            return [XorHole(n, points)] if fits else []
+    raise NotCovered(f"the family {name}, which has no second description,")

@@ -14,9 +14,9 @@ from templates.second.groups import OneOf, Point, distinct, inverse
 
 
 class XformHole:
-    """`?sw_xform(i, n, k)` by equations 2 to 7: a shape, a rate, an offset."""
+    """`?sw_xform(i, n, k)` by equations 2 to 7: a shape, a rate, an offset; `rotations`: all n are turned."""
 
-    def __init__(self, n: int, points: Sequence[Point], space: str) -> None:
+    def __init__(self, n: int, points: Sequence[Point], space: str, *, rotations: bool = False) -> None:
         self.n = n
         self.indices = sorted({p[0] for p in points})
         self.shifts = sorted({p[1] if len(p) > 1 else 0 for p in points})
@@ -29,6 +29,8 @@ class XformHole:
             for wrap in ((False, True) if full else (False,))
             for c_f in range(0, gs, gs // d_f)
         ]
+        if rotations:
+            shapes = [(n, 1 % n, n, False)]
         rates = [(c_r, d_r) for d_r in range(max(self.shifts, default=0) + 1 if full else 1) for c_r in range(n)]
         turns, lanes = np.arange(n)[:, None], np.array(self.indices, np.int64)
 

@@ -28,6 +28,8 @@ HOLES = [
     (Hole("a", "cond", 2, ("i", "k"), PLACE), PAIRS),
     (Hole("a", "cond", 2, ("i",), PLACE), [(i,) for i in (-1, 0, 3)]),
     (Hole("a", "part", 3, ("i",), PLACE), [(i,) for i in range(3)]),
+    (Hole("a", "index", 4, ("i", "k"), PLACE, ("rotate",)), PAIRS),
+    (Hole("a", "index", 3, ("i",), PLACE, ("xor", "rotate")), [(i,) for i in range(3)]),
 ]
 NAIVE = [
     (Hole("a", "xform", 3, ("i", "k"), PLACE), [(i, k) for i in range(3) for k in range(2)]),
