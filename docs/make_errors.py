@@ -35,6 +35,13 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("spec_steers_by_data", "spec_range_of_data", "spec_list_of_another", "spec_recursion", "spec_list_too_long"),
         *("spec_int_too_large", "python_spec_fails", "python_spec_shape", "python_spec_dict"),
     ),
+    "C++, numba.cuda and Triton": (
+        *("cpp_and", "cpp_or", "cpp_comment", "cpp_declaration", "cpp_block", "cpp_increment", "cpp_increment_before"),
+        *("cpp_comparison_for_a_store", "cpp_arrow", "cpp_printf", "other_program_id", "other_masked_load"),
+        *("other_bit_count", "other_cooperative_group", "grid_stride_loop", "barrier_is_not_called"),
+        *("barrier_is_missing", "sum_in_a_kernel", "print_in_a_kernel", "round_in_a_kernel", "power_of_data"),
+        *("none_for_a_number", "shape_for_a_number", "coordinate_without_an_axis"),
+    ),
     "Statements": (
         *("while_loop", "break_statement", "try_statement", "early_return", "return_value", "loop_over_array"),
         *("loop_enumerate_array", "loop_over_data", "loop_over_lanes", "loop_zip_lengths", "loop_mixed_constants"),
@@ -68,7 +75,8 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     "Holes": (
         *("unknown_hole", "hole_missing_size", "hole_size_not_static", "hole_in_hole", "hole_in_hole_through_variable"),
         *("hole_in_loop_bound", "part_too_large", "xform_too_large", "xform_out_of_range", "condition_argument_large"),
-        *("hole_size_is_a_float", "condition_without_argument", "index_family_unknown"),
+        *("hole_size_is_a_float", "condition_without_argument", "index_family_unknown", "hole_without_a_name"),
+        *("hole_argument_by_another_name",),
     ),
     "Device functions": (
         *("device_options", "python_device_signature", "device_defaults", "python_device_outside"),
@@ -82,7 +90,15 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("wrong_shuffle_arguments", "partial_warp_shuffle", "barrier_under_if", "race", "race_of_stores"),
     ),
     "Accumulators": (
-        *("accumulator_operator", "accumulator_float_xor", "accumulate_two_without_inner", "final_uses_more"),
+        *(
+            "accumulator_operator",
+            "accumulator_float_xor",
+            "accumulate_two_without_inner",
+            "final_uses_more",
+            "accumulator_for_a_value",
+            "accumulator_argument",
+            "accumulate_argument",
+        ),
     ),
     "Loads, stores, permutations": (
         *("keyword_unknown", "warp_load_destination", "warp_load_rounds", "warp_shape_missing", "warp_shape_size"),

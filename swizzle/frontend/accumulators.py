@@ -85,8 +85,9 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
     for keyword in node.keywords:
         if keyword.arg != "when":
             reader.mistake(
-                keyword, f"accumulate has no argument `{keyword.arg}`", "accumulate(a, b, ..., when=condition)"
-            )
+                keyword, f"accumulate has no argument `{keyword.arg}`", "accumulate(a, b, ..., when=condition)",
+                "name only the condition: when=...",
+            )  # fmt: skip
     if not node.args or (not meaning.inner and len(node.args) > 1):
         reader.mistake(
             node,

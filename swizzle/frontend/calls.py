@@ -173,7 +173,7 @@ def bind(reader: ExpressionReader, name: str, function: Any, node: ast.Call) -> 
         if keyword.arg is None:
             reader.mistake(keyword, "`**` in a call", "plain arguments", "write the arguments one by one")
         if keyword.arg not in signature.parameters:
-            suggestion = near(str(keyword.arg), signature.parameters)
+            suggestion = near(str(keyword.arg), signature.parameters) or f"write {_spelled(reader, name, signature)}"
             reader.mistake(
                 keyword, f"{name} has no argument `{keyword.arg}`", _spelled(reader, name, signature), suggestion
             )
@@ -374,7 +374,8 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
                 node, "accumulate(...) gives no value", "a statement of its own", "put it on a line of its own"
             )
         if meaning is not None:
-            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`", FUNCTIONS, "leave it out")
+            fix = f"index its elements: {ast.unparse(base)}[i]" if isinstance(meaning, ArrayName) else "leave it out"
+            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`", FUNCTIONS, fix)
     if isinstance(function, ast.Name) and (function.id in reader.bound or reader.scope.is_local(function.id)):
         hidden = isinstance(reader.kernel.environment.get(function.id), DeviceFunction)
         reader.mistake(
@@ -412,6 +413,12 @@ def _foreign(reader: ExpressionReader, node: ast.Call, found: object) -> NoRetur
         fix = "write PITCH = sw_pad(...) at the top level of the file, and PITCH in the shape"
     elif inspect.isfunction(found) or isinstance(found, SequentialFunction):
         fix = f"write @cuda.jit(device=True) above the `def` of {spelled}"
+    elif module == "math":
+        fix = near(spelled.rsplit(".", 1)[-1], FUNCTION_ROWS, "math.") or f"math has {', '.join(FUNCTION_ROWS)} here"
     else:
-        fix = near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES) or "use the language's functions, or write it out here"
+        fix = (
+            here(spelled)
+            or near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES)
+            or "use the language's functions, or write it out here"
+        )
     reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", FUNCTIONS, fix)

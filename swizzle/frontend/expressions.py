@@ -245,7 +245,12 @@ class ExpressionReader(NameReader, kw_only=True):
             if node.attr == "ndim":
                 return Const(len(meaning.shape), INDEX, place)
             if node.attr == "shape":
-                self.mistake(node, "a tuple where one value is needed", f"one of its sizes: {name}.shape[0]")
+                self.mistake(
+                    node,
+                    "a tuple where one value is needed",
+                    f"one of its sizes: {name}.shape[0]",
+                    f"write {name}.shape[0]",
+                )
             self.mistake(
                 node, f"an array has no `{node.attr}`", "`shape`, `size` or `ndim`", "index its elements: a[i]"
             )
@@ -260,7 +265,12 @@ class ExpressionReader(NameReader, kw_only=True):
         if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), ArrayName):
             return self.load(node)
         if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), AccumulatorName):
-            self.mistake(node, "an accumulator where one value is needed", f"its value: {spell(node)}.value")
+            self.mistake(
+                node,
+                "an accumulator where one value is needed",
+                f"its value: {spell(node)}.value",
+                f"write {spell(node)}.value",
+            )
         if isinstance(base, ast.Subscript):
             self.mistake(node, "two subscripts in a row", "one subscript with all indices", "write a[i, j] for a[i][j]")
         if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), GivenName):

@@ -270,7 +270,13 @@ def power(left: Value, right: Value, place: Place) -> Value:
                 for _ in range(exponent):
                     result = fold("*", result, base, place)
                 return Const(result, INDEX, place)
-    fail(place, "`**` in a kernel", "`**` of two small int constants", "write `1 << n` for 2**n, or multiply")
+    data = any(isinstance(each, FloatLiteral) or each.dtype.is_data for each in (left, right))
+    fix = (
+        "write x * x for x**2, math.sqrt(x) for x**0.5, or math.pow(x, y)"
+        if data
+        else "write `1 << n` for 2**n, or multiply"
+    )
+    fail(place, "`**` in a kernel", "`**` of two small int constants", fix)
 
 
 def unary(op: UnaryOp, operand: Value, place: Place) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from numbers import Integral, Real
-from types import ModuleType
+from types import EllipsisType, ModuleType
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct, field
@@ -70,7 +70,9 @@ class NameReader(Struct):
             return Const(number, INDEX, place)
         if isinstance(value, Real):
             return FloatLiteral(float(value), place)
-        self.mistake(node, f"{spell(node)} is {_article(value)}, which a kernel cannot use", "an int or a float")
+        self.mistake(
+            node, f"{spell(node)} is {_article(value)}, which a kernel cannot use", "an int or a float", _instead(value)
+        )
 
     def local(self, node: ast.Name) -> Value:
         """Read a local name or a parameter."""
@@ -102,6 +104,7 @@ class NameReader(Struct):
                     node,
                     f"the accumulator {name} where one value is needed",
                     f"its value: {element(name, shape) if shape else name}.value",
+                    f"write {element(name, shape) if shape else name}.value",
                 )
             case _:
                 assert_never(meaning)
@@ -115,7 +118,12 @@ class NameReader(Struct):
             axis: Any = node.attr if isinstance(node, ast.Attribute) and node.attr in "xyz" else "x"
             return Coordinate(found.coordinate, axis, self.kernel.source.place(node))
         if isinstance(found, Dim3):
-            self.mistake(node, f"{spell(node)} has three parts", f"one of them: {spell(node)}.x, .y or .z")
+            self.mistake(
+                node,
+                f"{spell(node)} has three parts",
+                f"one of them: {spell(node)}.x, .y or .z",
+                f"write {spell(node)}.x",
+            )
         if isinstance(found, tuple):
             self.mistake(
                 node, f"the tuple {spell(node)} where one value is needed", "one value", f"write {spell(node)}[0]"
@@ -235,7 +243,7 @@ class NameReader(Struct):
                     part.place,
                     f"{what} may differ between threads",
                     "constants and the variables of outer loops",
-                    "loop to the largest bound, and guard the body with `if`",
+                    "loop to the largest bound, guard the body with `if`, and add a thread's own start in the body",
                 )
 
 
@@ -258,6 +266,20 @@ def spell(node: ast.AST) -> str:
 def _article(value: object) -> str:
     kind = type(value).__name__
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _instead(value: object) -> str:
+    """Say what to write for a Python value that is no number."""
+    match value:
+        case EllipsisType():
+            return "a hole has a name: sw_xform(i, n), sw_part(n, v), sw_cond(v)"
+        case str():
+            return "leave the quotes out, if it is a name"
+        case None:
+            return "write 0, or f32(0)"
+        case complex():
+            return "two numbers: the real and the imaginary part"
+    return "compute what you need of it outside, as an int or a float"
 
 
 def element(name: str, shape: tuple[int, ...]) -> str:

@@ -23,6 +23,18 @@ from swizzle.source.outside import NOT_STATEMENTS, STATEMENTS
 from symbolic.ir.program import Barrier, Const, DeclareArray, Expr, For, If, Stmt, Var
 
 
+def _with_effect(node: ast.expr) -> str:
+    """Say what an expression that stands by itself may have meant."""
+    match node:
+        case ast.Name() | ast.Attribute():
+            return f"call it: {ast.unparse(node)}()"
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=ast.UnaryOp(operand=operand)):
+            return f"write {ast.unparse(operand)} {'+' if isinstance(node.op, ast.UAdd) else '-'}= 1"
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            return f"write {ast.unparse(left)} = {ast.unparse(right)}"
+    return "store it, or leave it out"
+
+
 @dataclass(slots=True)
 class StatementReader:
     """Reads a function's statements; `depth` counts the loops and conditions around the one being read.
@@ -100,7 +112,7 @@ class StatementReader:
                     node,
                     "an expression without an effect",
                     "an assignment, a store or a call",
-                    "store it, or leave it out",
+                    _with_effect(node.value),
                 )
             case _:
                 kind = type(node).__name__

@@ -39,6 +39,18 @@ _NAMES: Final = {
         "blocks exchange no data: what a second kernel reads, a first one stores",
     ),
     **dict.fromkeys(
+        ("tl", "triton"), "a sketch is what one thread does: cuda.blockIdx.x, cuda.threadIdx.x, x[i] under `if`"
+    ),
+    **dict.fromkeys(
+        ("ffs", "popc", "clz", "brev"), "write it in // % & ^ << >>, or read it from a table that is an input"
+    ),
+    "sum": 'write s = accumulator(f32, outer="+"), s.accumulate(...) in a loop, and s.value',
+    "pow": "write math.pow(x, y), or x * x",
+    "round": "let the specification round what the kernel gives",
+    **dict.fromkeys(
+        ("printf", "print"), "look at what moves with `swizzle show`, or call the solution on NumPy arrays"
+    ),
+    **dict.fromkeys(
         ("to_device", "device_array", "device_array_like"),
         "arrays belong to the call: solve(kernel).best(x, y) takes NumPy's and the device's",
     ),

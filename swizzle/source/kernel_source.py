@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 import warnings
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from msgspec import Struct
 
@@ -99,8 +101,38 @@ def syntax_mistake(error: SyntaxError, file: str) -> SwizzleError:
         expected="Python" + (", with a `?` before each hole" if file.endswith(".swz") else ""),
         fix="a .py file has no `?` before its holes: leave it out"
         if "?sw_" in (error.text or "") and not file.endswith(".swz")
-        else "correct the syntax here, or just before",
+        else _as_python(error.text or "", column, linecache.getline(file, line - 1))
+        or "correct the syntax here, or just before",
     )
+
+
+def _as_python(line: str, column: int, before: str) -> str:
+    """Say what Python has for what C++ writes here, or at the end of the line before; '' where it is something else."""
+    if before.rstrip().endswith("{"):
+        return _BLOCK
+    for cpp, python in _OF_CPP:
+        if any(found.start() < column <= found.end() + 1 for found in re.finditer(cpp, line)):
+            return python
+    return ""
+
+
+_BLOCK: Final = "a block is indented, under a line that ends in `:`"
+_OF_CPP: Final = (
+    (r"&&", "write `and`"),
+    (r"\|\|", "write `or`"),
+    (r"!(?!=)", "write `not`"),
+    (r"\?\?", "a hole has a name: sw_xform(i, n), sw_part(n, v), sw_cond(v)"),
+    (r"\?(?!sw_).*", "write `a if condition else b`"),
+    (r"//.*|/\*.*", "a comment begins with `#`"),
+    (r"\bfor\s*\(.*", "write `for j in range(n):`"),
+    (r"\+\+|--", "write `i += 1`, or `for i in range(n)`"),
+    (r"\b\d+\.?\d*[fF]\b", "a number has no suffix: 2.0, or f32(2.0)"),
+    (r"\b(?:0x[0-9a-fA-F]+|\d+)[uUlL]+\b", "a number has no suffix: 7, or u32(7)"),
+    (r"->", "an array's elements are its own: x[i]"),
+    (r"^\s*(?:const\s+)?(?:float|int|unsigned|double|half|auto|bool|void|size_t)\b.*", "leave the type out: v = x[i]"),
+    (r"[{}].*", _BLOCK),
+)
+"""What Python's parser stops at in a line of C++, and what to write."""
 
 
 def _characters(text: str, byte_column: int) -> int:
