@@ -75,6 +75,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     "Holes": (
         *("unknown_hole", "hole_missing_size", "hole_size_not_static", "hole_in_hole", "hole_in_hole_through_variable"),
         *("hole_in_loop_bound", "part_too_large", "xform_too_large", "xform_out_of_range", "condition_argument_large"),
+        "index_family_of_another_name",
         *("hole_size_is_a_float", "condition_without_argument", "index_family_unknown", "hole_without_a_name"),
         *("hole_argument_by_another_name",),
     ),
@@ -123,6 +124,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         "accumulator_plus_equals",
         "type_of_numpy",
         "type_of_eight_bits",
+        "range_behind_the_shape",
         "gather_of_any_data",
         "gather_beyond_the_array",
         "gather_of_an_output",
@@ -168,6 +170,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         "other_double",
         "python_float32",
         "python_type_of_eight_bits",
+        "python_range_behind_the_shape",
     ),
 }
 

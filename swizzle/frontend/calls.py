@@ -274,7 +274,7 @@ def _families(
                 node or ast.Constant(default),
                 f"{name} has no family {each!r}" if each not in known else f"the family {each!r} is named twice",
                 f"some of {', '.join(known)}, separated by commas",
-                near(each, known) if each not in known else "name it once",
+                (near(each, known) or f'write families="{default}"') if each not in known else "name it once",
             )
     return names
 

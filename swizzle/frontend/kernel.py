@@ -44,7 +44,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         else:
             scope.declare(name, GivenName(argument.dtype))
         place = kernel.keyword_place(name)
-        parameters.append(Parameter(name, argument.dtype, argument.shape, argument.role, place, argument.below))
+        parameters.append(Parameter(name, argument.dtype, argument.shape, argument.role, place, argument.limit))
     expressions = ExpressionReader(kernel, scope, launch, calls=calls)
     reader = StatementReader(expressions)
     try:

@@ -41,10 +41,14 @@ class ArrayType(Struct, frozen=True):
     dtype: DType
     shape: tuple[int, ...]
     role: Role
-    below: int = 0
+    limit: int = 0
 
     def __getitem__(self, shape: object) -> NoReturn:
         raise second_shape(self, shape, caller_place())
+
+    def below(self, limit: object) -> NoReturn:
+        """Refuse a range behind the shape."""
+        raise limit_behind(self, limit, caller_place())
 
 
 class ArrayRole(Struct, frozen=True):
@@ -115,7 +119,28 @@ class ElementType(Struct, frozen=True):
         return ArrayRole(self.dtype, "in", int(limit))
 
     def __call__(self, value: Any) -> Any:
-        kernel_only(f"{self.dtype.value}(...)", fix="leave it out of a specification, whose numbers have no types")
+        """Convert data: in a kernel, and in a specification data that is of another type."""
+        if hasattr(value, "converted_to"):
+            return value.converted_to(self.dtype)
+        if hasattr(value, "dtype"):
+            from symbolic.algebra.numbers import as_numbers
+
+            return as_numbers(value, self.dtype)
+        kernel_only(
+            f"{self.dtype.value}(...) of a number",
+            fix="leave it out of a specification: it converts data, and other numbers have no types there",
+        )
+
+
+def limit_behind(given: ArrayType, limit: object, place: Place | None) -> SwizzleError:
+    """Say where the range of index data is declared."""
+    name, shape = given.dtype.value, ", ".join(map(str, given.shape))
+    return SwizzleError(
+        f"a range behind the shape: {name}[{shape}].below({limit!r})",
+        place=place,
+        expected="the range before the shape",
+        fix=f"write {name}.below({limit!r})[{shape}]",
+    )
 
 
 def second_shape(given: ArrayType, shape: object, place: Place | None) -> SwizzleError:

@@ -124,7 +124,7 @@ def _made(
             f"no kernel of {function.__name__} stores {', '.join(never)}", place=source.place,
             expected="each output stored by a kernel", fix="launch a kernel on it, or leave it out",
         )  # fmt: skip
-    parameters = tuple(Parameter(n, k.dtype, k.shape, k.role, given[n].place, k.below) for n, k in kinds.items())
+    parameters = tuple(Parameter(n, k.dtype, k.shape, k.role, given[n].place, k.limit) for n, k in kinds.items())
     scratch = tuple(Parameter(names[id(a)], a.type.dtype, a.type.shape, "inout", a.place) for a in seen.scratch)
     return HostSketch(function.__name__, parameters, scratch, tuple(launches), specification, source.place, values)
 
@@ -175,7 +175,7 @@ def _launch(
                 f"{kernel.name} is given {name}, {own_kind}, for {parameter.name}",
                 _kind(parameter.dtype.value, parameter.shape), "declare one type and shape for both",
             )  # fmt: skip
-        if parameter.below and parameter.below != array.type.below:
+        if parameter.below and parameter.below != array.type.limit:
             raise refuse(
                 f"{kernel.name} takes {parameter.name} below {parameter.below}, which {name} is not declared as",
                 "index data of one declared range", f"declare {name} as the kernel does",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from swizzle.language.device_function import device_function
-from swizzle.language.element_types import ArrayType, ElementType, checked_shape, second_shape
+from swizzle.language.element_types import ArrayType, ElementType, checked_shape, limit_behind, second_shape
 from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
@@ -277,6 +277,11 @@ class SwzReader:
     def _option(self, node: ast.expr) -> Any:
         """Evaluate a sketch's argument: an array type, a scalar's, or an int or tuple of ints."""
         root: ast.expr = node.value if isinstance(node, ast.Subscript) else node
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=name)) as first, attr="below")) if (
+                name in ELEMENT_TYPES and len(node.args) == 1
+            ):
+                raise limit_behind(self._option(first), self._evaluate(node.args[0]), self.source.place(node))
         role, call = "in", root
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "below":
             root = call.func

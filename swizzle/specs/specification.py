@@ -44,6 +44,7 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
 
     Raises `SwizzleError` when the specification fails or returns other shapes than the kernel's.
     """
+    terms.types.update({p.name: p.dtype for p in inputs(program)})
     arrays = [symbolic_input(terms, p.name, p.shape) for p in inputs(program)]
     place = _place(program, spec)
     returned = _by_name(program, _call(program, spec, arrays), place)

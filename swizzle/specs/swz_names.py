@@ -65,7 +65,7 @@ class SequentialNames(Mapping[str, Any]):
         elif name in BUILTINS or name in NAMESPACES:
             return _MEANINGS.get(name) or getattr(builtins, name)
         elif name in ELEMENT_TYPES:
-            return KnownFunction(name, _unconverted(name))
+            return KnownFunction(name, _converting(name))
         else:
             found = self._operators[name]
         match found:
@@ -213,13 +213,15 @@ def _refusing(function: DeviceFunction) -> Callable[[Caller, PathSite, ast.AST, 
     return call
 
 
-def _unconverted(name: str) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
-    """Return the mistake that a conversion is."""
+def _converting(name: str) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
+    """Return how a conversion of data is called; of anything else it is a mistake."""
 
     def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if len(arguments) == 1 and not keywords and is_data(type(arguments[0])) and not shape_of(arguments[0]):
+            return ELEMENT_TYPES[name](arguments[0])
         raise machine.error(
-            getattr(node, "func", node), f"a conversion, {name}(...), in the sequential part",
-            "numbers as they are: the kernel's arrays have types, its specification has none",
+            getattr(node, "func", node), f"a conversion, {name}(...), of what is no data",
+            "a value that is computed from the kernel's inputs; other numbers have no types in a specification",
             "leave it out; a comparison becomes a number by where(a < b, 1, 0)",
         )  # fmt: skip
 

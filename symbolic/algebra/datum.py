@@ -12,8 +12,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from symbolic.algebra.operator_laws import LAWS, find_law
-from symbolic.algebra.terms import Term, Terms, unary
+from symbolic.algebra.terms import WIDEN, Term, Terms, unary
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType
 
 _OPAQUE = (
     "choose between values with swizzle.where(a < b, x, y), or swizzle.minimum(a, b) and swizzle.maximum(a, b); "
@@ -243,6 +244,41 @@ class Datum:
         raise self.refused("iterates over")
 
     __hash__ = None  # type: ignore[assignment]
+
+    def converted_to(self, target: DType) -> Datum:
+        """Return the value as a type has it, as the conversion of a kernel does."""
+        import numpy as np
+
+        from symbolic.algebra.canonical import Canonical
+
+        types = self._types(self.term)
+        if self.terms.nodes[self.term][0] != "atom":  # specifications compute with integers of 32 bits at least
+            types = {DType.I32 if each.is_narrow else each for each in types}
+        if len(types) > 1:
+            names = " and ".join(sorted(each.value for each in types))
+            raise SwizzleError(
+                f"the specification converts a value of {names} to {target.value}",
+                expected="a value that is computed from data of one type",
+                fix="convert what it is computed from",
+            )
+        if not types:
+            return self
+        found = Canonical(self.terms).cast(np.array([self.term]), types.pop(), target)
+        return Datum(self.terms, int(found[0]))
+
+    def _types(self, term: Term) -> set[DType]:
+        """Return the types of the elements and conversions that a term is made of."""
+        found, waiting, seen = set[DType](), [term], {term}
+        while waiting:
+            op, args = self.terms.nodes[waiting.pop()]
+            if op == "atom":
+                found.add(self.terms.types[args[0]])
+            elif op.startswith(("to_", WIDEN)):
+                found.add(DType(op.rpartition("_")[2]))
+            elif op != "const":
+                waiting += [arg for arg in args if arg not in seen]
+                seen.update(args)
+        return found
 
     def apply_function(self, function: str, arguments: Sequence[Any]) -> Datum:
         """Return a function of several values, of which this is one."""

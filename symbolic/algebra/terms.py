@@ -40,6 +40,7 @@ class Terms:
 
     def __init__(self) -> None:
         self.scalars: set[str] = set()
+        self.types: dict[str, Any] = {}  # of the elements of arrays, where that is known
         self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
         self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
         self._constants: set[Term] = set()

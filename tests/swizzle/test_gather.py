@@ -305,7 +305,7 @@ def test_ranges_hold_every_value() -> None:
 
 
 def test_python_declares_ranges() -> None:
-    assert i32.below(64)[130].below == 64
+    assert i32.below(64)[130].limit == 64
     for wrong in (0, 2**31 + 1, 1.5, True):
         with pytest.raises(SwizzleError, match="an int from 1 to 2147483648"):
             i32.below(wrong)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.validate import Validator, WrittenOut
-from swizzle import Limits, Sketch, Solution, solve
+from swizzle import Limits, Sketch, Solution, SwizzleError, solve
 from swizzle.audit.random_check import disagreement
 from swizzle.commands.difference import numeric_difference
 from swizzle.commands.trial import trials
@@ -103,6 +103,35 @@ def test_what_is_cut_off_before_the_end_is_another_number() -> None:
         "x[i ^ 1] +", "2 * x[i ^ 1] +"
     )
     assert solve(read_swz(text, "narrow.swz", Parameters())[1]).status == "unsat"
+
+
+CONVERTED = """\
+@spec
+def converted_spec(x, z, f):
+    total = f32(sum(z[k] * x[k] for k in range(4))) / 4
+    return [f32(x[i]) * f[i] + total for i in range(32)], [i32(f[i] * 2) + x[i] for i in range(32)]
+
+@sketch(spec=converted_spec, block=32, x=i32[32], z=i8[32], f=f32[32], y=f32.out[32], w=i32.out[32])
+def converted(x, z, f, y, w):
+    i = cuda.laneid
+    s = i32(0)
+    for k in range(4):
+        s += i32(z[k]) * x[k]
+    y[i] = f32(x[?sw_xform(i, 32)]) * f[i] + f32(s) / 4
+    w[i] = i32(f[i] * 2) + x[i]
+"""
+
+
+def test_a_specification_converts_as_a_kernel_does() -> None:
+    """Numbers agree, and another conversion is another number; a value of two types has none."""
+    (sketch,) = read_swz(CONVERTED, "converted.swz", Parameters())
+    best = solve(sketch).best
+    assert disagreement(best.program, sketch.spec) == "" and numeric_difference(best.program, sketch.spec) is None
+    (other,) = read_swz(CONVERTED.replace("i32(f[i] * 2) + x[i]", "i32(f[i]) * 2 + x[i]", 1), "other.swz", Parameters())
+    assert solve(other).status == "unsat"
+    (mixed,) = read_swz(CONVERTED.replace("i32(f[i] * 2)", "i32(f[i] * x[i])", 1), "mixed.swz", Parameters())
+    with pytest.raises(SwizzleError, match="converts a value of f32 and i32 to i32"):
+        solve(mixed)
 
 
 def test_a_specification_computes_with_numbers() -> None:

@@ -85,7 +85,7 @@ def test_what_a_swz_file_says_wrongly_of_a_loop(tmp_path: Path, text: str, said:
         ("v.__class__", "the attribute `__class__` is not part"),
         ("v.lift(3)", "a call of `.lift` is not part"),
         ("open(v)", "error: open is not defined"),
-        ("i32(v)", "6:14: error: a conversion, i32(...), in the sequential part"),
+        ("i32(v)", "6:14: error: a conversion, i32(...), of what is no data"),
         ("math.sqrt(v)", "6:14: error: math.sqrt in a serial loop"),
         ("v << 10000000", "6:14: error: an int of more than 4096 bits"),
         ("v ** (1 << 20)", "6:14: error: an int of more than 4096 bits"),
