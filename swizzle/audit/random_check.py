@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from swizzle.specs.specification import inputs, outputs, returned
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, bounds_of
-from symbolic.algebra.residues import PRIME, Residue, Residues
+from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, Lanes, bounds_of
+from symbolic.algebra.residues import PRIME, Residue, Residues, converted
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter, Program
 from symbolic.machine.machine import Machine
@@ -29,7 +29,11 @@ def disagreement(program: Program, spec: Callable[..., Any]) -> str:
         rng = np.random.default_rng([seed, PRIME])
         given = {p.name: _random(p, rng) for p in inputs(program)}
         with np.errstate(all="ignore"):
-            wanted = returned(program, spec, [given[p.name].copy() for p in inputs(program)])
+            token = CONVERT.set(converted)
+            try:
+                wanted = returned(program, spec, [given[p.name].copy() for p in inputs(program)])
+            finally:
+                CONVERT.reset(token)
             run = Machine(program, Residues(), {name: array.reshape(-1) for name, array in given.items()}).run()
         for parameter in outputs(program):
             memory, want = run.memories[parameter.name], _flat(wanted[parameter.name], parameter)

@@ -123,9 +123,9 @@ class ElementType(Struct, frozen=True):
         if hasattr(value, "converted_to"):
             return value.converted_to(self.dtype)
         if hasattr(value, "dtype"):
-            from symbolic.algebra.numbers import as_numbers
+            from symbolic.algebra.numbers import CONVERT
 
-            return as_numbers(value, self.dtype)
+            return CONVERT.get()(value, self.dtype)
         kernel_only(
             f"{self.dtype.value}(...) of a number",
             fix="leave it out of a specification: it converts data, and other numbers have no types there",

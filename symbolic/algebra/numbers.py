@@ -7,6 +7,7 @@ The machine is written once over `Algebra`. `Numbers` is one of them; `symbolic.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -61,6 +62,10 @@ def as_numbers(values: Any, dtype: DType) -> Any:
     with np.errstate(all="ignore"):
         found: Lanes = np.asarray(values).astype(NUMPY_DTYPES[dtype])
     return from_memory(in_memory(found, dtype), dtype) if dtype is DType.BF16 else found[()]
+
+
+CONVERT: ContextVar[Callable[[Any, DType], Any]] = ContextVar("CONVERT", default=as_numbers)
+"""How a specification's numbers are converted; the check modulo a prime has floats of its own."""
 
 
 def in_memory(values: Any, dtype: DType) -> Any:

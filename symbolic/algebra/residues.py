@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from symbolic.algebra.functions import COMPARE
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, is_exact
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers, float_limits, is_exact
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
@@ -96,9 +96,20 @@ class Residue(Struct, frozen=True, eq=False):
     def __hash__(self) -> int:
         return hash(self.value)
 
+    def converted_to(self, target: DType) -> Any:
+        """Return what a specification converts to a type; of floats, those of 32 bits and more are taken to hold it."""
+        if target.is_float:
+            return self if float_limits(target).eps < float_limits(DType.F16).eps else self.scattered(target.value)
+        return np.array([self.scattered(target.value).value], np.uint64).astype(NUMPY_DTYPES[target])[0]
+
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Residue:
         """Return what an operator with a law makes of two; `swapped`: the other one comes first."""
         return _apply(op, Residue.of(other), self) if swapped else _apply(op, self, Residue.of(other))
+
+
+def converted(value: Any, target: DType) -> Any:
+    """Return what a specification converts to a type: of whole numbers, to floats, their residues."""
+    return Residue.of(int(value)) if target.is_float else as_numbers(value, target)
 
 
 class Residues(Numbers):

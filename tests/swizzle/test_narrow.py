@@ -108,7 +108,7 @@ def test_what_is_cut_off_before_the_end_is_another_number() -> None:
 CONVERTED = """\
 @spec
 def converted_spec(x, z, f):
-    total = f32(sum(z[k] * x[k] for k in range(4))) / 4
+    total = f32(sum(z[k] * z[k + 1] for k in range(4))) / 4
     return [f32(x[i]) * f[i] + total for i in range(32)], [i32(f[i] * 2) + x[i] for i in range(32)]
 
 @sketch(spec=converted_spec, block=32, x=i32[32], z=i8[32], f=f32[32], y=f32.out[32], w=i32.out[32])
@@ -116,7 +116,7 @@ def converted(x, z, f, y, w):
     i = cuda.laneid
     s = i32(0)
     for k in range(4):
-        s += i32(z[k]) * x[k]
+        s += i32(z[k]) * i32(z[k + 1])
     y[i] = f32(x[?sw_xform(i, 32)]) * f[i] + f32(s) / 4
     w[i] = i32(f[i] * 2) + x[i]
 """
