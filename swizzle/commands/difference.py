@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.specs.specification import inputs, numbers, outputs
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, bounds_of
+from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, Lanes, Numbers, as_numbers, bounds_of
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, FunctionName, Parameter, Program
 from symbolic.machine.machine import Machine
@@ -72,7 +72,11 @@ def numeric_difference(program: Program, spec: Callable[..., Any]) -> Difference
     for seed, kind in enumerate(KINDS):
         rng = np.random.default_rng(seed)
         given = {p.name: np.asarray(_random(p, rng, kind)) for p in inputs(program)}
-        wanted = numbers(program, spec, given)
+        token = CONVERT.set(lambda value, target: as_numbers(value, _wide(target)))
+        try:
+            wanted = numbers(program, spec, given)
+        finally:
+            CONVERT.reset(token)
         run = Machine(program, _Doubles(), {name: array.reshape(-1) for name, array in given.items()}).run()
         for parameter in outputs(program):
             memory, want = run.memories[parameter.name], wanted[parameter.name].reshape(-1)
