@@ -247,6 +247,8 @@ def _verdict(found: Diagnosis) -> str:
                 each.is_fewest(each.chosen) if each.chosen else each.passes == each.least for each in found.arrays
             )
             best = "and no layout takes fewer" if fewest else f"at least {least} are needed"
+            if any(each.chosen and each.chosen.apart for each in found.arrays):
+                best = f"where {least} are needed if vectors stay whole"
             return f"bank conflicts: {now} turns become {after}, {best}"
         case "none":
             return f"bank conflicts: {plural(now, 'turn')}, which no layout that was tried makes fewer"
@@ -276,9 +278,13 @@ def _sectors(access: LineAccess) -> str:
 
 def _mend(array: ArrayFindings, mend: Mend) -> str:
     fewest = "the fewest of any layout" if mend.least else f"at least {array.least} are needed"
+    if mend.apart:
+        fewest = f"{array.least} are needed if vectors stay whole"
     more = f"{plural(mend.bytes, 'byte')} more" if mend.bytes >= 0 else f"{plural(-mend.bytes, 'byte')} less"
     tried = mend.kind in array.refused or array.chosen is None
     state = "proved" if mend.kind in array.proved else "not proved" if tried else "not tried"
+    if mend.apart:
+        state += ", elements instead of vectors"
     if (again := array.turns_of(mend) - mend.passes) > 0:
         state += f"; {plural(again, 'turn')} more for what the compiler loads once more, or no longer as a vector"
     what = f"{mend.kind:7}{mend.layout.formula}: {plural(mend.passes, 'turn')}, {fewest}"

@@ -14,7 +14,7 @@ from cuda_out.ptx.memory import Broken, Seen
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.doctor.accesses import LineAccess, by_line, of_array
 from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
-from swizzle.doctor.mends import Asking, Mend, Tile, asking, is_pitch, mends
+from swizzle.doctor.mends import Asking, Mend, Tile, asking, is_pitch, mends, mends_apart
 from swizzle.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.doctor.proof import unwritten, why_not
 from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of, in_source
@@ -271,22 +271,11 @@ class Doctor:
         for each in wrong:
             patches: dict[Family, str] = {}
             for mend in each.mends:
-                good = each.chosen is not None and each.turns_of(each.chosen) == each.chosen.passes
-                if good and not all_of_them:
+                if each.chosen is not None and each.mended_passes == each.chosen.passes and not all_of_them:
                     break
-                why, new, turns = self._refused(ran, {each.region: (each, mend)})
-                if not why and turns[each.region] >= each.passes:
-                    why = f"the compiler makes {turns[each.region]} turns of it"
-                if not why:
-                    each.proved[mend.kind] = turns[each.region]
-                if not why and turns[each.region] + mend.waits >= each.passes:
-                    each.why = each.why or f"its table takes {mend.waits} turns itself"
-                elif not why:
-                    patches[mend.kind] = new
-                    each.chosen = min((each.chosen or mend, mend), key=each.preference)
-                else:
-                    each.refused.add(mend.kind)
-                    each.why = each.why or why
+                self._try(ran, each, mend, patches)
+            if each.chosen is None or each.mended_passes > each.least:
+                self._try_apart(ran, each, patches)
             if each.chosen is not None:
                 texts[each.region] = patches[each.chosen.kind]
             each.open = each.chosen is None
@@ -305,6 +294,32 @@ class Doctor:
         for each, mend in mended.values():
             each.proved[mend.kind] = turns[each.region]
         found.patched = new
+
+    def _try(self, ran: Ran, each: ArrayFindings, mend: Mend, patches: dict[Family, str]) -> None:
+        """Try a mend as a patch, and choose it if it is the best so far; keep the patched text."""
+        why, new, turns = self._refused(ran, {each.region: (each, mend)})
+        if not why and turns[each.region] >= each.passes:
+            why = f"the compiler makes {turns[each.region]} turns of it"
+        if not why:
+            each.proved[mend.kind] = turns[each.region]
+        if not why and turns[each.region] + mend.waits >= each.passes:
+            each.why = each.why or f"its table takes {mend.waits} turns itself"
+        elif not why:
+            patches[mend.kind] = new
+            each.chosen = min((each.chosen or mend, mend), key=each.preference)
+        else:
+            each.refused.add(mend.kind)
+            each.why = each.why or why
+
+    def _try_apart(self, ran: Ran, each: ArrayFindings, patches: dict[Family, str]) -> None:
+        """Try the best layout that takes the compiler's vectors apart, and choose it where it takes fewer turns."""
+        for mend in mends_apart(each.asked)[:1]:
+            why, new, turns = self._refused(ran, {each.region: (each, mend)})
+            if why or turns[each.region] >= min(each.mended_passes, each.passes):
+                continue
+            each.mends = sorted([mend, *(m for m in each.mends if m.kind != mend.kind)], key=lambda m: m.cost)
+            each.refused.discard(mend.kind)
+            each.proved[mend.kind], patches[mend.kind], each.chosen = turns[each.region], new, mend
 
     def _refused(self, ran: Ran, mended: dict[str, tuple[ArrayFindings, Mend]]) -> tuple[str, str, dict[str, int]]:
         """Return why a patch is not proved, '' where it is; the patched text, and the turns of each array in it."""

@@ -43,6 +43,7 @@ class Mend(Struct, frozen=True):
     """A layout that takes fewer turns than the array as it is; `bytes` is what it takes more, a table included.
 
     `least` says that no layout takes fewer turns; `waits` is how many turns of constant memory its table takes.
+    `apart`: what was moved as a vector is moved element by element under it.
     """
 
     kind: Family
@@ -51,6 +52,7 @@ class Mend(Struct, frozen=True):
     bytes: int
     least: bool
     waits: int = 0
+    apart: bool = False
 
     @property
     def operations(self) -> int:
@@ -165,6 +167,22 @@ def mends(asked: Asking) -> list[Mend]:
             more = _taken(layout) - asked.tile.bytes
             found.append(Mend(family, layout, passes, more, passes == least, _waits(layout, asked)))
     return sorted(found, key=lambda each: each.cost)
+
+
+def mends_apart(asked: Asking) -> list[Mend]:
+    """Return the best layouts where no vector of elements need stay whole: a compiler that has joined loads of elements
+    can leave them as they are in the text. None, where there are no vectors, or where none takes fewer turns."""
+    size = asked.tile.element
+    if asked.requests is None or not any(each.size > size for each in asked.accesses):
+        return []
+    now = sum(each.passes() for each in asked.accesses)
+    accesses = []
+    for each in asked.accesses:
+        parts = np.arange(max(1, each.size // size)) * size
+        offsets = np.where(each.offsets[:, None] >= 0, each.offsets[:, None] + parts[:, None], -1)
+        accesses.append(replace(each, size=min(each.size, size), offsets=offsets.reshape(-1, each.offsets.shape[1])))
+    found = [each for each in mends(asking(asked.tile, accesses)) if each.passes < now and each.kind != "table"]
+    return [replace(each, apart=True, least=False) for each in found]
 
 
 def _waits(layout: Layout, asked: Asking) -> int:

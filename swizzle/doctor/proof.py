@@ -3,7 +3,7 @@
 Nothing of how the patch was made is trusted. For the launch that was given, and for all values of the inputs:
 
 - every access of every thread is the one that it was, in the same order of barriers, at the cell that the layout gives;
-  no two cells share a place, and each vector is whole, at a multiple of its size;
+  no two cells share a place, and each vector is whole, at a multiple of its size, or moved element by element;
 - the outputs come of the same instructions on the same operands, so they are the same to the bit;
 - there is no race, and no access out of bounds.
 """
@@ -51,7 +51,7 @@ def _accesses_differ(name: str, before: Ran, after: Ran, tile: Tile | None, mend
     unit = int(np.gcd.reduce([*sizes, *([tile.element] if tile else [])]))
     old, fresh = (_touched(some, unit) for some in (old_seen, new_seen))
     if tile is not None and mend is not None:
-        if (whole := _torn(old_seen, tile, mend)) is not None:
+        if not mend.apart and (whole := _torn(old_seen, tile, mend)) is not None:
             return whole
         bytes_ = old[-1] * unit
         if bytes_.max() >= tile.bytes:

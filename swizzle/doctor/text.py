@@ -33,7 +33,8 @@ _KEPT: Final = re.compile(
     r"\b(?:__device__|__constant__|__shared__|__global__|__managed__|typedef|using|struct|class|union|enum|template"
     r"|constexpr|static_assert|extern|namespace)\b|\bconst\b[^*&]*="
 )
-_TYPE: Final = re.compile(r"\s*(?:template\s*<[^{}]*>\s*)?(?:typedef\s+)?(?:struct|class|union|enum)\b")
+_TYPE: Final = re.compile(r"\s*(?:typedef\s+)?(?:struct|class|union|enum)\b")
+_TEMPLATE: Final = re.compile(r"\s*template\s*<")
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
 _SUBSCRIPT: Final = re.compile(r"\s*\[")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -151,12 +152,22 @@ class CudaText:
                     at = begin = at + 1
                     continue
                 end = self.closing(at) + 1
-                if "(" in head and not re.search(r"=\s*$", head) and not _TYPE.match(head):
+                if (
+                    "(" in head
+                    and not re.search(r"=\s*$", head)
+                    and not _TYPE.match(self.code, self._behind_templates(begin), at)
+                ):
                     yield _Entity("function", begin, at, end)
                     begin = end
                 at = end
             else:
                 at += 1
+
+    def _behind_templates(self, at: int) -> int:
+        """Return where a declaration goes on behind `template <...>`, whose parameters may be templates."""
+        while match := _TEMPLATE.match(self.code, at):
+            at = self._angles_end(match.end()) + 1
+        return at
 
     def closing(self, opening: int) -> int:
         """Return where the bracket closes that opens at an offset, or the end of the text."""
@@ -456,9 +467,9 @@ class CudaText:
             if opening is None or not name:
                 continue
             begin = entity.begin + len(head) - len(head.lstrip())
-            angles = re.match(r"template\s*<", self.code[begin:])
+            angles = _TEMPLATE.match(self.code, begin)
             parts = self.split(opening + 1, self.closing(opening))
-            behind = self._angles_end(begin + angles.end()) if angles else 0
+            behind = self._angles_end(angles.end()) if angles else 0
             yield SpelledFunction(name[1], begin, entity.end, tuple(parts), behind)
 
     def _angles_end(self, at: int) -> int:
@@ -468,7 +479,7 @@ class CudaText:
             depth += 1 if match[0] == "<" else -1
             if depth == 0:
                 return match.start()
-        return 0
+        return len(self.code)
 
     def check_own(self, array: SharedArray, kernel: CudaKernel) -> None:
         """Raise SwizzleError where another kernel may use an array, too: nothing is known of how that one does."""

@@ -50,12 +50,12 @@ def view_of(
         for name, dims, change in more:
             aliases[name] = dims
             changes.append(change)
-    _check(text, array)
+    _check(text, array, changes)
     changes += _templates(text, array, aliases)
     return ArrayView(_view(view, cell, len(array.dims)), cells, changes)
 
 
-def _check(text: CudaText, array: SharedArray) -> None:
+def _check(text: CudaText, array: SharedArray, changes: list[Change]) -> None:
     """Raise SwizzleError for what a view does not follow and a compiler may not see."""
     name = re.escape(array.name)
     wrong = re.compile(rf"\b(?:sizeof|decltype)\s*\(?\s*{name}\b|\*\s*>?\s*\)\s*\(?\s*{name}\b(?!\s*\[)")
@@ -64,8 +64,9 @@ def _check(text: CudaText, array: SharedArray) -> None:
         found = re.search(rf"\b{name}\b", text.plain[begin:end])
         if found and (not macro or wrong.search(text.plain, begin, end) or "&" in text.plain[begin:end]):
             raise text.escapes(array, begin + found.start(), "is used in a macro, or hidden by a condition")
-    if found := wrong.search(text.code, *array.scope):
-        raise text.escapes(array, found.start(), "is used as a pointer of another type, or its size is asked for")
+    for found in wrong.finditer(text.code, *array.scope):
+        if not any(begin <= found.start() < end for begin, end, _ in changes):
+            raise text.escapes(array, found.start(), "is used as a pointer of another type, or its size is asked for")
     for match in re.compile(rf"\b{name}\b").finditer(text.code, *array.scope):
         before, at = text.code[: match.start()].rstrip(), text.subscripted(match.end())[1]
         declares = re.search(rf"{_POINTER}\w+\s*=\s*&$", before)
@@ -76,21 +77,31 @@ def _check(text: CudaText, array: SharedArray) -> None:
 def _kept(text: CudaText, array: SharedArray, aliases: dict[str, int]) -> Iterator[tuple[str, int, Change]]:
     """Yield each pointer that is made of what is known already, with how many subscripts it takes, and its new text."""
     names = "|".join(map(re.escape, aliases))
-    for match in re.compile(rf"{_POINTER}(\w+)\s*=\s*(&?)\s*({names})\b").finditer(text.code, *array.scope):
-        own, address, known = match[1], match[2], match[3]
+    cast = r"(?:\(\s*(?P<c>[\w:\s]+?)\s*\*\s*\)|reinterpret_cast\s*<\s*(?P<r>[\w:\s]+?)\s*\*\s*>\s*(?=\())?\s*\(*\s*"
+    for match in re.compile(rf"{_POINTER}(\w+)\s*=\s*{cast}(?P<a>&?)\s*(?P<n>{names})\b").finditer(
+        text.code, *array.scope
+    ):
+        own, known = match[1], match["n"]
         if own in aliases:
             continue
         subscripts, at = text.subscripted(match.end())
         end = text.code.find(";", at)
-        rest = text.text[at:end]
-        if address and subscripts and not rest.strip():
+        brackets = text.code.count("(", match.end(1), match.start("a")) - text.code.count(
+            ")", match.end(1), match.start("a")
+        )
+        rest = text.text[at:end].rstrip()
+        if rest.endswith(")" * brackets):
+            rest = rest[: len(rest) - brackets].rstrip()
+        if match["a"] and subscripts and not rest:
             (*outer, last), dims = subscripts, 1
             inner = "".join(f"[{text.text[a:b]}]" for a, b in outer)
             taken = f"{known}{inner} + ({text.text[slice(*last)]})"
-        elif address:
-            raise text.escapes(array, match.start(3), "has its address taken")
+        elif match["a"]:
+            raise text.escapes(array, match.start("n"), "has its address taken")
         else:
-            taken, dims = text.text[match.start(3) : end], aliases[known] - len(subscripts)
+            taken, dims = text.text[match.start("n") : at] + rest, aliases[known] - len(subscripts)
+        if kind := match["c"] or match["r"]:
+            taken = f"({taken}).template as<{kind.strip()}>()"
         yield own, dims, (match.start(), end, f"auto {own} = {taken}")
 
 
@@ -123,27 +134,31 @@ def _templates(text: CudaText, array: SharedArray, aliases: dict[str, int]) -> I
 
 
 def _view(name: str, cell: str, dims: int) -> str:
-    """Return the type of a view of several axes: a row of a row, and so on, and at last a place in a row."""
+    """Return the type of a view of several axes: a row of a row, and so on, and at last a place in a row, which may be
+    read as elements of another type, T, of as many of the array's own, E."""
     rows = [name, *(f"{name}_{level}" for level in range(1, dims))]
     found = ""
     for level in reversed(range(dims)):
         own, indices = rows[level], [f"i{k}" for k in range(level)]
         members = "".join(f" unsigned {each};" for each in indices)
         given = ", ".join(["cells", *indices])
-        found += f"template <class T> struct {own} {{\n    T* cells;{members}"
-        if level < dims - 1:
+        last = level == dims - 1
+        types, element = ("class T, class E = T", "E") if last else ("class T", "T")
+        found += f"template <{types}> struct {own} {{\n    {element}* cells;{members}"
+        if not last:
             inner = f"{rows[level + 1]}<T>"
             at = ", 0" if level == dims - 2 else ""
             body = f"    {_INLINE} {inner} operator[](unsigned i) const {{ return {{{given}, i{at}}}; }}\n"
             found += f"\n{body}"
         else:
-            place = ", ".join([*indices, "at"])
+            place, ratio = ", ".join([*indices, "at"]), "(sizeof(T) / sizeof(E))"
+            as_ = f"template <class U> {_INLINE} {own}<U, E> as() const {{ return {{{given}, at}}; }}\n"
             found += (
                 f" unsigned at;\n"
-                f"    {_INLINE} T& operator*() const {{ return cells[{cell}({place})]; }}\n"
+                f"    {_INLINE} T& operator*() const {{ return reinterpret_cast<T&>(cells[{cell}({place})]); }}\n"
                 f"    {_INLINE} T& operator[](unsigned i) const {{ return *(*this + i); }}\n"
-                f"    {_INLINE} {own} operator+(unsigned i) const {{ return {{{given}, at + i}}; }}\n"
-                f"    {_INLINE} {own}& operator+=(unsigned i) {{ at += i; return *this; }}\n"
+                f"    {_INLINE} {own} operator+(unsigned i) const {{ return {{{given}, at + i * {ratio}}}; }}\n"
+                f"    {as_}"
             )
         found += "};\n"
     return found

@@ -76,13 +76,14 @@ STRANGERS = {
     "bins": ("undecided", None, None, "depends on data"), "sums": ("mended", 2112, 128, ""),
     "sort": ("undecided", 168, 168, "depends on data"),
     "limits": ("clean", 64, 64, ""), "unsynchronised": ("race", 4, 4, "race on s[0]"), "tail": ("mended", 272, 48, ""),
+    "joined": ("mended", 288, 64, ""), "parts": ("mended", 1120, 128, ""),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kernel", slow_unless(STRANGERS, lambda name: name in ("early", "bins")))
 def test_kernels_of_strangers(kernel: str) -> None:
     """Early returns, structures by value, double2, atomic operations, branches on data, shared memory of a size that
-    nothing says, constants of the headers of C, a race, copies that are filled with zeros."""
+    nothing says, constants of the headers of C, a race, copies of zeros, the compiler's vectors, pointers of a cast."""
     verdict, before, after, why = STRANGERS[kernel]
     found = diagnosed((KERNELS / "strangers.cu").read_text(), kernel)
     assert found.verdict == verdict and why in found.why + found.example

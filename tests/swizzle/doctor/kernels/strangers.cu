@@ -99,3 +99,29 @@ __global__ void tail(const float* x, float* y) {  // copies of nothing: zeros ar
   __syncthreads();
   for (int c = 0; c < 32; c += 2) y[c / 2 * 32 + t] = tile[t % 16][c + t / 16];
 }
+
+// swizzle doctor: --kernel joined --launch 1,32 --args f32[32,32],f32.out[32,32]
+__global__ void joined(const float* x, float* y) {  // the compiler joins four loads of the last line to a vector
+  extern __shared__ float s[];
+  int t = threadIdx.x;
+  for (int r = 0; r < 32; ++r) s[r * 32 + t] = x[r * 32 + t];
+  __syncthreads();
+  for (int r = 0; r < 32; ++r) y[r * 32 + t] = s[t * 32 + r];
+}
+
+template <typename T, template <typename> class Op>
+__device__ T both(T a, T b) { return Op<T>()(a, b); }
+template <typename T> struct Sum { __device__ T operator()(T a, T b) const { return a + b; } };
+
+// swizzle doctor: --kernel parts --launch 1,32,8192 --args f32[32,32],f32.out[32,32]
+__global__ void parts(const float* x, float* y) {  // pointers of another type into bytes, and what C++ is hard to read by
+  extern __shared__ __align__(16) unsigned char words[];
+  float* first = reinterpret_cast<float*>(words);
+  float* second = (float*)(words + 4096);
+  int t = threadIdx.x;
+  for (int r = 0; r < 32; ++r) first[32 * r + t] = x[32 * r + t];
+  __syncthreads();
+  for (int r = 0; r < 32; ++r) second[32 * r + t] = both<float, Sum>(first[32 * t + r], 1.0f);
+  __syncthreads();
+  for (int r = 0; r < 32; ++r) y[32 * r + t] = second[32 * r + t];
+}
