@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from swizzle.layouts.layout import Layout
+from swizzle.layouts.picture import side_by_side, with_text
 from swizzle.layouts.requests import Requests
 from swizzle.layouts.steps import Addresses
+from symbolic.machine.accesses import BANKS
 
 
 class Share(Struct, frozen=True):
@@ -89,7 +91,11 @@ class FoundLayout(Struct, frozen=True):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str | None:
-        return None if self.layout is None else self.layout._repr_html_()
+        if self.layout is None:
+            return None
+        plain = Layout(self.layout.shape, self.layout.bits, tuple(range(len(self.layout.shape))))
+        tiles = [("row-major", plain.banks()), (self.layout.kind, self.layout.banks())]
+        return with_text(repr(self), side_by_side(tiles, "the banks of the tile, before and after", BANKS))
 
 
 def plural(number: int, noun: str) -> str:

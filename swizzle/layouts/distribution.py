@@ -18,6 +18,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.layouts.access import Access, is_int, mistake
+from swizzle.layouts.picture import svg, with_text
 
 LANES = 32
 MOST_SLOTS = 256
@@ -55,8 +56,19 @@ class Distribution(Struct, frozen=True):
         at = np.unravel_index(np.maximum(self.cells, 0), self.shape)
         return Distribution(shape, np.where(self.cells < 0, -1, np.ravel_multi_index(at, shape)), self.name)
 
+    def holders(self) -> Cells:
+        """Return the first thread that holds each cell, -1 for none: an array of the tile's shape."""
+        held = self.cells.reshape(-1, self.slots)
+        found = np.full(prod(self.shape), -1, np.int64)
+        for thread in reversed(range(len(held))):
+            found[held[thread][held[thread] >= 0]] = thread
+        return found.reshape(self.shape)
+
     def __repr__(self) -> str:
         return self.name
+
+    def _repr_html_(self) -> str:
+        return with_text(self.name, svg(self.holders(), f"the lanes of {self.name}", LANES))
 
     def __eq__(self, other: object) -> bool:
         """Whether every slot of every lane holds the same cell; names do not matter."""

@@ -1,4 +1,7 @@
-"""A tile drawn with its banks as colours: cells of one colour that are wanted at once wait for each other."""
+"""A tile drawn with its banks as colours: cells of one colour that are wanted at once wait for each other.
+
+Distributions are drawn in the same way, with the lane that holds a cell for the bank; nobody holds cells of -1.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,11 @@ def side_by_side(tiles: Sequence[tuple[str, Banks]], title: str, count: int) -> 
     return _figure(left - _GAP, height, title, parts)
 
 
+def with_text(text: str, figure: str) -> str:
+    """Return a notebook's output: what an object says of itself, and a figure."""
+    return f"<pre>{escape(text)}</pre>{figure}"
+
+
 def _corner(banks: Banks) -> Banks:
     rows = banks.reshape(-1, banks.shape[-1])
     if len(rows) == 1 and rows.size > _MOST:  # a long row, as shared memory has it
@@ -50,6 +58,8 @@ def _figure(width: int, height: int, title: str, parts: Sequence[str]) -> str:
 def _cells(cells: Banks, count: int, left: int, top: int) -> list[str]:
     parts = []
     for (r, c), bank in np.ndenumerate(cells):
+        if bank < 0:
+            continue
         x, y, colour = left + c * _CELL, top + r * _CELL, f"hsl({int(bank) * 360 // count},70%,78%)"
         parts.append(
             f'<rect x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" fill="{colour}"/>'

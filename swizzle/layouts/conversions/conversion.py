@@ -10,7 +10,8 @@ from swizzle.layouts.conversions.network import ExchangeNetwork
 from swizzle.layouts.conversions.shared import SharedPlan
 from swizzle.layouts.conversions.shared_text import shared_text
 from swizzle.layouts.conversions.text import cuda_text
-from swizzle.layouts.distribution import Distribution
+from swizzle.layouts.distribution import LANES, Distribution
+from swizzle.layouts.picture import side_by_side, with_text
 
 
 class Conversion(Struct, frozen=True):
@@ -96,6 +97,10 @@ class Conversion(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"{self.source} to {self.target}: {self._counts()}; {self.clocks:g} clocks\n  {self.proof}"
+
+    def _repr_html_(self) -> str:
+        tiles = [(each.name, each.holders()) for each in (self.source, self.target)]
+        return with_text(repr(self), side_by_side(tiles, "the lanes that hold the tile, before and after", LANES))
 
 
 def _plural(number: int, noun: str) -> str:

@@ -150,3 +150,17 @@ def test_how_layouts_show_themselves() -> None:
     figure = layout._repr_html_()
     assert figure.startswith("<svg") and figure.count("<rect") == 4 * 32
     assert linear((2, 3), (1, 0)).tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_what_a_notebook_shows() -> None:
+    """Text and figure: an answer before and after, who holds the cells of a distribution, a conversion's both ends."""
+    answer = layouts.best((4, 32), [layouts.rows(), layouts.columns()])
+    shown = answer._repr_html_()
+    assert shown is not None and shown.startswith("<pre>") and ">row-major<" in shown
+    assert shown.count("<rect") == 2 * 4 * 32 and answer.proof in shown
+    some = layouts.distribution(
+        lambda register, lane: (register, lane) if lane < 3 else None, registers=2, shape=(2, 4)
+    )
+    assert some.holders().tolist() == [[0, 1, 2, -1]] * 2 and some._repr_html_().count("<rect") == 6
+    conversion = layouts.convert("a | b c d e f", "b | a c d e f", bits=32)
+    assert conversion._repr_html_().count("<rect") == 2 * 64 and "clocks" in conversion._repr_html_()
