@@ -89,12 +89,13 @@ Followed: TypeAlias = "tuple[DataVector | None, Ways]"  # to the value that deci
 
 
 class _Points:
-    """The points of a hole, found by their coordinates."""
+    """The points of a hole of some arguments, found by their coordinates; a hole that no thread asks has none."""
 
-    def __init__(self, points: Sequence[Point]) -> None:
-        self.table = np.array(points, np.int64).reshape(len(points), -1)
-        self.least = self.table.min(axis=0)
-        self.spans = self.table.max(axis=0) - self.least + 1
+    def __init__(self, points: Sequence[Point], arity: int) -> None:
+        self.table = np.array(points, np.int64).reshape(len(points), arity)
+        some = self.table if points else np.zeros((1, arity), np.int64)
+        self.least = some.min(axis=0)
+        self.spans = some.max(axis=0) - self.least + 1
         numbers = self._number(self.table.T)
         self.order = np.argsort(numbers)
         self.numbers = numbers[self.order]
@@ -107,6 +108,8 @@ class _Points:
 
     def places(self, columns: Sequence[Places]) -> Places:
         """Return the numbers of points, -1 where there is none."""
+        if not len(self.table):
+            return np.full(len(columns[0]), -1)
         inside = np.ones(len(columns[0]), np.bool_)
         for column, least, span in zip(columns, self.least, self.spans, strict=True):
             inside &= (column >= least) & (column < least + span)
@@ -120,7 +123,8 @@ class Chains:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.points = [_Points(points) for points in problem.points]
+        holes = problem.program.holes
+        self.points = [_Points(points, len(h.arguments)) for h, points in zip(holes, problem.points, strict=True)]
         self.complete = True  # no way was left out as a thread that is off would have to ask a hole
         self._fixed: Mapping[int, Places] = {}
         self._holders: dict[Snapshot, npt.NDArray[np.bool_] | None] = {}

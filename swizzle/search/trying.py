@@ -333,9 +333,11 @@ def _light_functions(template: Template, points: Sequence[Point]) -> _Table:
         ]
     else:
         found = list(itertools.islice(template.lightest(), LIGHTEST))
-    columns = list(np.array(points, np.int64).reshape(len(points), -1).T)
+    if not points:
+        return _Table(np.zeros((1, 1), np.int16), found.__getitem__)
+    columns = list(np.array(points, np.int64).T)
     lines = [np.broadcast_to(np.asarray(template.apply(choice, columns)), len(points)) for choice in found]
-    values = np.array(lines, np.int16).reshape(len(found), len(points)) if points else np.zeros((1, 1), np.int16)
+    values = np.array(lines, np.int16).reshape(len(found), len(points))
     first = _first_of_each(values)
     return _Table(values[first], [found[row] for row in first.tolist()].__getitem__)
 

@@ -163,3 +163,17 @@ def test_a_struct_of_six_words_has_no_answer_in_space_4() -> None:
     found = solve(transposition(6, 32, 1))
     (claim,) = (claim for claim in found.certificate["proved"] if claim["space"] == "4")
     assert (found.status, claim["nodes"]) == ("unsat", 0)
+
+
+@pytest.mark.parametrize(("spec", "status"), [("x[31 - i]", "sat"), ("x[i * i % 32]", "unsat")])
+def test_a_hole_that_no_thread_asks_is_in_nobodys_way(spec: str, status: str) -> None:
+    body = """
+i = cuda.laneid
+v = cuda.shfl_sync(cuda.FULL_MASK, x[i], ?sw_xform(i, 32))
+for k in range(0):
+    v = x[?sw_xform(i, 32, k)]
+y[i] = v
+"""
+    arguments = "x=f32[32], y=f32.out[32]"
+    sketch = kernel(body, spec=f"[{spec} for i in range(32)]", arguments=arguments, block=32, warp_size=32)
+    assert solve(sketch, Limits(space="4")).status == status
