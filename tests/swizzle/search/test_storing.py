@@ -176,4 +176,4 @@ y[i] = v
 """
     arguments = "x=f32[32], y=f32.out[32]"
     sketch = kernel(body, spec=f"[{spec} for i in range(32)]", arguments=arguments, block=32, warp_size=32)
-    assert solve(sketch, Limits(space="4")).status == status
+    assert solve(sketch).status == status
