@@ -229,7 +229,10 @@ class StatementPrinter:
         element = self.expressions.element(stmt.array, stmt.indices, facts)
         value = self.expressions.text(stmt.value, facts)
         inside = self.expressions.inside(stmt.array, stmt.indices, facts)
-        if not inside:
+        if stmt.atomic:
+            assert not inside, "a kernel with atomic additions keeps its sizes"
+            self.out.line(f"atomicAdd(&{element}, {value});")
+        elif not inside:
             self.out.line(f"{element} = {value};")
         elif any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
             # All lanes shuffle, also those whose element is out of range.

@@ -112,6 +112,11 @@ uint64_t vote(Site site, uint32_t mask, bool predicate);  // the lanes of the wa
 void warp_barrier(Site site, uint32_t mask);
 void block_barrier(Site site);
 unsigned lane_id();
+int atomic_add(int* address, int value);
+unsigned atomic_add(unsigned* address, unsigned value);
+unsigned long long atomic_add(unsigned long long* address, unsigned long long value);
+float atomic_add(float* address, float value);
+double atomic_add(double* address, double value);
 void* dynamic_shared_memory();  // what emulate.py lets an `extern __shared__ T name[]` point to
 [[noreturn]] void refuse(Site site, const char* format, int value);
 
@@ -157,6 +162,7 @@ inline At at(const char* name, int line, int id) { return At{{name, line, id}}; 
 }  // namespace swizzle_emulation
 
 #define SWIZZLE_AT(name) swizzle_emulation::at(#name, __LINE__, __COUNTER__)
+#define atomicAdd swizzle_emulation::atomic_add
 #define __shfl_sync SWIZZLE_AT(__shfl_sync).index
 #define __shfl_up_sync SWIZZLE_AT(__shfl_up_sync).up
 #define __shfl_down_sync SWIZZLE_AT(__shfl_down_sync).down

@@ -13,8 +13,8 @@ namespace swizzle_emulation {
 
 namespace {
 
-struct Cell {  // the last write, and the last reads by two different threads
-    Stamp write, read, other_read;
+struct Cell {  // the last write, the last reads by two different threads
+    Stamp write, read, other_read, added;  // `added`: the last atomic addition
 };
 
 struct Region {
@@ -47,7 +47,7 @@ std::string who(const Stamp& stamp) {
          site);
 }
 
-void touch(uintptr_t address, size_t bytes, bool writes, uintptr_t site) {
+void touch(uintptr_t address, size_t bytes, bool writes, uintptr_t site, bool atomic = false) {
     for (Region& region : regions) {
         if (address + bytes <= region.base - region.guard || address >= region.base + region.bytes + region.guard)
             continue;
@@ -63,15 +63,17 @@ void touch(uintptr_t address, size_t bytes, bool writes, uintptr_t site) {
         const size_t last = (address + bytes - 1 - region.base) / region.cell;
         for (size_t i = first; i <= last; ++i) {
             Cell& cell = region.cells[i];
-            if (unordered(cell.write, stamp)) race(region, i, cell.write, "wrote", writes ? "writes" : "reads", site);
+            const char* does = atomic ? "adds to" : writes ? "writes" : "reads";
+            if (unordered(cell.write, stamp)) race(region, i, cell.write, "wrote", does, site);
+            if (!atomic && unordered(cell.added, stamp)) race(region, i, cell.added, "added to", does, site);
             if (!writes) {
                 if (cell.read.block != stamp.block || cell.read.thread != stamp.thread) cell.other_read = cell.read;
                 cell.read = stamp;
                 continue;
             }
             for (const Stamp& read : {cell.read, cell.other_read})
-                if (unordered(read, stamp)) race(region, i, read, "read", "writes", site);
-            cell.write = stamp;
+                if (unordered(read, stamp)) race(region, i, read, "read", does, site);
+            (atomic ? cell.added : cell.write) = stamp;
         }
         return;
     }
@@ -123,6 +125,16 @@ void poison_shared_memory(int byte) {
         region->cells.assign(region->cells.size(), Cell{});
     }
 }
+
+#define ADD(T)                                                                                \
+    T atomic_add(T* address, T value) {                                                       \
+        touch(uintptr_t(address), sizeof(T), true, uintptr_t(__builtin_return_address(0)), true); \
+        const T old = *address;                                                               \
+        *address = old + value;                                                               \
+        return old;                                                                           \
+    }
+ADD(int) ADD(unsigned) ADD(unsigned long long) ADD(float) ADD(double)
+#undef ADD
 
 void* dynamic_shared_memory() { return reinterpret_cast<void*>(dynamic_shared->base); }
 

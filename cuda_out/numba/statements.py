@@ -81,6 +81,11 @@ class NumbaStatements:
         element = self.expressions.element(stmt.array, stmt.indices, facts)
         value = self.expressions.text(stmt.value, facts)
         inside = self.expressions.inside(stmt.array, stmt.indices, facts)
+        if stmt.atomic:
+            name, _, index = element.partition("[")
+            at = index.removesuffix("]")
+            self.out.line(f"cuda.atomic.add({name}, {f'({at})' if len(stmt.indices) > 1 else at}, {value})")
+            return
         if inside and any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
             # All lanes shuffle, also those whose element is out of range.
             self.out.line(f"{(name := self.fresh.take('stored'))} = {value}")

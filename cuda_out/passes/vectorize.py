@@ -109,12 +109,12 @@ class _Vectorizer:
             match stmt:
                 case ir.Assign(name=name, value=value) if is_computable(value, facts) and name not in known:
                     known[name] = reduce(lambda expr, item: substitute(expr, *item), known.items(), value)
-                case ir.Store() | ir.If():
+                case ir.Store(atomic=False) | ir.If():
                     found.append(_spelled(stmt, known))
                 case _:
                     return None
         nested = [inner for stmt in found for side in bodies(stmt) for inner in statements(side)]
-        if not all(isinstance(inner, ir.Store) for inner in nested):
+        if not all(isinstance(inner, ir.Store) and not inner.atomic for inner in nested):
             return None
         # Nothing may read the variables before they are assigned, or behind the loop.
         here, left = variable_counts(body)[1], variable_counts(tuple(found))[1]
@@ -198,7 +198,7 @@ class _Vectorizer:
         self, stmt: ir.For, body: Body, count: int, known: Definitions, steps: Mapping[str, int]
     ) -> Body | None:
         """Load what the loop reads before it, and store what it writes behind it, by vectors."""
-        if not all(isinstance(each, ir.Store) for each in body):
+        if not all(isinstance(each, ir.Store) and not each.atomic for each in body):
             return None
         stores = [each for each in body if isinstance(each, ir.Store)]
         loads = {part for each in stores for expr in own_expressions(each) for part in _sure_loads(expr)}

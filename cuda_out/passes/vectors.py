@@ -108,7 +108,7 @@ class _Finder:
             case _:
                 return None
         match stmt.body:
-            case (ir.Store(array=array, indices=indices, value=ir.Load(array=source, indices=read)),):
+            case (ir.Store(array=array, indices=indices, value=ir.Load(array=source, indices=read), atomic=False),):
                 if array in self._far and source in self._registers:
                     memory, far, near, register, is_store = self._far[array], indices, read, source, True
                 elif array in self._registers and source in self._far:

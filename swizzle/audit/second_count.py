@@ -136,7 +136,7 @@ class _Warp:
         apart = declared.is_scalar if isinstance(declared, ir.Parameter) else declared.memory == "local"
         if apart or not lanes:
             return
-        size, first = int(declared.dtype.value[1:]) // 8, {}
+        size, first = declared.dtype.bits // 8, {}
         for lane in lanes:
             cell = 0
             for extent, column in zip(declared.shape, columns, strict=True):

@@ -18,6 +18,7 @@ from cuda_out.ptx.run import interpret
 from swizzle.commands.exit_status import DONE, NO
 from swizzle.commands.sizes import LaunchSize, at_the_lengths
 from swizzle.commands.trial import Array, trials
+from swizzle.solution.words import rounds_in_any_order
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter
 
@@ -53,7 +54,9 @@ def on_cpu(source: CudaSource) -> Runner:
 
     def run(size: LaunchSize, arrays: list[Array]) -> None:
         grid = size.filled.program.grid
-        emulate_checked(source.text, source.entry, grid, source.block, arguments(size, arrays), orders=ORDERS)
+        alike = not rounds_in_any_order(size.filled.program)
+        given = arguments(size, arrays)
+        emulate_checked(source.text, source.entry, grid, source.block, given, orders=ORDERS, alike=alike)
 
     return Runner(run, f"emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds")
 

@@ -28,7 +28,7 @@ from swizzle.hosts.text import host_text, kernel_sources
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.version import __version__
-from swizzle.solution.words import assumed, count
+from swizzle.solution.words import assumed, count, rounds_in_any_order
 from swizzle.specs.launching import launched
 from swizzle.specs.specification import Meaning, numbers
 from symbolic.algebra.numbers import in_memory
@@ -195,7 +195,10 @@ def _run(filled: FilledHost, seed: int) -> tuple[list[str], int]:
             source, program = sources[launch.kernel.name], filled.programs[launch.kernel.name]
             given = [memory[name] if memory[name].ndim else memory[name][()] for name in launch.arrays]
             try:
-                emulate_checked(source.text, source.entry, program.grid, source.block, given, orders=ORDERS)
+                alike = not rounds_in_any_order(program)
+                emulate_checked(
+                    source.text, source.entry, program.grid, source.block, given, orders=ORDERS, alike=alike
+                )
             except EmulationError as error:
                 raise EmulationError(f"{launch.kernel.name}: {with_names(str(error), program.parameters)}") from None
 

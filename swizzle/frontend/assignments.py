@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Final
 
 from swizzle.frontend import operators
+from swizzle.frontend.calls import positional
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, coerce, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, LoopName, ScalarName, Scope, StaticName
@@ -125,6 +127,31 @@ def _require_writable(reader: ExpressionReader, node: ast.AST, name: str, meanin
             "an out or inout array, a local array or a shared array",
             f"declare it {reader.scope.named(name)}={meaning.dtype.value}.inout[{shape}] in @sketch(...)",
         )
+
+
+ADDED: Final = frozenset({DType.F32, DType.F64, DType.I32, DType.U32, DType.U64})
+"""The types that CUDA's atomicAdd takes on every architecture."""
+
+
+def atomic_addition(reader: ExpressionReader, node: ast.Call) -> Stmt:
+    """Read `cuda.atomic.add(array, index, value)`; the index of several dimensions is a tuple."""
+    target, index, value = positional(reader, node, "cuda.atomic.add", 3, 3)
+    place = reader.kernel.source.place(node)
+    if not isinstance(target, ast.Name) or not isinstance(reader.scope.meanings.get(target.id), ArrayName):
+        reader.mistake(target, "an atomic addition to this", "the name of an array", "write cuda.atomic.add(y, i, v)")
+    element = ast.copy_location(ast.Subscript(target, index, ast.Load()), node)
+    element.end_lineno, element.end_col_offset = index.end_lineno, index.end_col_offset
+    name, meaning, indices = reader.array_element(element)
+    _require_writable(reader, target, name, meaning)
+    reader.require_readable(target, name, meaning)
+    if meaning.dtype not in ADDED or meaning.memory == "local":
+        what = "a local array" if meaning.memory == "local" else f"{meaning.dtype.value} data"
+        reader.mistake(
+            target, f"an atomic addition to {what}", "an inout or shared array of f32, f64, i32, u32 or u64",
+            "other threads do not see it: write +=" if meaning.memory == "local" else "add in i32, or in f32",
+        )  # fmt: skip
+    added = coerce(reader.value(value), meaning.dtype, f"the value added to {name}")
+    return Store(reader.scope.named(name), indices, added, place, atomic=True)
 
 
 def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:

@@ -35,7 +35,7 @@ from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 from templates.holes import BY_SPELLING, HoleKind
 
-STATEMENTS: Final = frozenset({*LOAD_STORE, "permute_local", "cuda.syncthreads", "cuda.syncwarp"})
+STATEMENTS: Final = frozenset({*LOAD_STORE, "permute_local", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"})
 DECLARATIONS: Final[dict[str, Any]] = {
     "accumulator": accumulator,
     "cuda.local.array": cuda.local.array,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
-from swizzle.frontend.assignments import assign_tuple, augmented, kind, store
+from swizzle.frontend.assignments import assign_tuple, atomic_addition, augmented, kind, store
 from swizzle.frontend.calls import DECLARATIONS, bind, called, device_called, read_mask
 from swizzle.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
 from swizzle.frontend.device_calls import DeviceCalls
@@ -151,6 +151,8 @@ class StatementReader:
             scratch, statements = lower_permute_local(reader, bind(reader, name, found, node), node)
             self.scratch.append(scratch)
             return statements
+        if name == "cuda.atomic.add":
+            return (atomic_addition(reader, node),)
         if name == "cuda.syncthreads":
             bind(reader, name, found, node)
             return (Barrier("block", place),)

@@ -39,7 +39,7 @@ def host_text(filled: FilledHost, head: Sequence[str], form: Literal["cu", "head
 
 def scratch_room(parameter: Parameter) -> int:
     """Return the bytes that an array takes in scratch memory."""
-    size = prod(parameter.shape) * int(parameter.dtype.value.lstrip("biuf")) // 8
+    size = prod(parameter.shape) * parameter.dtype.bits // 8
     return -(-size // ROOM) * ROOM
 
 

@@ -63,6 +63,19 @@ def _shared_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
     kernel_only("cuda.shared.array")
 
 
+def _atomic_add(array: Any, index: int | tuple[int, ...], value: Any) -> None:
+    """Add to an element that other threads add to, in any order: `cuda.atomic.add(total, 0, v)`. It gives no value.
+
+    `array` is an inout parameter or a shared array of f32, f64, i32, u32 or u64; between barriers, nothing else may use
+    the element. Sums of floats round differently in each order, and so from run to run.
+    """
+    kernel_only("cuda.atomic.add")
+
+
+class _Atomic:
+    add = staticmethod(_atomic_add)
+
+
 class _Local:
     array = staticmethod(_local_array)
 
@@ -155,6 +168,7 @@ class Cuda:
     """The sketch's `warp_size`, 32 unless given."""
     local = _Local()
     shared = _Shared()
+    atomic = _Atomic()
     jit = staticmethod(_jit)
     external = staticmethod(external)
     device_array = staticmethod(device_array)
@@ -198,12 +212,13 @@ class Cuda:
 
 
 cuda: Final = Cuda()
-NAMESPACES: Final = (Cuda, Dim3, _Local, _Shared, ElementType)
+NAMESPACES: Final = (Cuda, Dim3, _Atomic, _Local, _Shared, ElementType)
 """The types whose attributes a kernel may name."""
 
 CUDA_NAMES: Final[dict[int, str]] = {
     **{id(value): f"cuda.{name}" for name, value in vars(Cuda).items() if isinstance(value, Dim3 | KernelOnly)},
     **{id(value.__func__): f"cuda.{name}" for name, value in vars(Cuda).items() if isinstance(value, staticmethod)},
+    id(_atomic_add): "cuda.atomic.add",
     id(_local_array): "cuda.local.array",
     id(_shared_array): "cuda.shared.array",
 }

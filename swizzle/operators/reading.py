@@ -159,7 +159,7 @@ class _Reader:
             return BOOL
         if isinstance(found, KnownFunction):  # as a text that is interpreted holds it
             found = ELEMENT_TYPES.get(found.name)
-        if not isinstance(found, ElementType) or found.dtype.is_narrow:
+        if not isinstance(found, ElementType) or found.dtype.is_narrow or found.dtype is DType.BF16:
             said = f"{parameter.arg} has no" if node is None else f"{ast.unparse(node)} is no"
             known = "f16, f32, f64, i32, u32, i64, u64 or bool"
             self._fail(parameter, f"{said} element type", known, f"{parameter.arg}: f32")

@@ -93,7 +93,7 @@ def kernel(
     layout = place if isinstance(place, Layout) else row_major((size,))
     types = list(operator.words.values()) if isinstance(operator, ScanOperator) else [dtype.dtype]
     if place is True:
-        bits = max(int(each.value[1:]) for each in types)
+        bits = max(each.bits for each in types)
         found = best((size,), scan.accesses(), bits=bits, families=("xor", "rotate", "pad"))
         assert found.layout is not None, "row-major order is always one"
         layout = found.layout

@@ -355,7 +355,7 @@ def _check_shared(program: Program) -> None:
     for array in program.body:  # an array is declared at the top of a kernel
         if not isinstance(array, DeclareArray) or array.memory != "shared":
             continue
-        taken = prod(array.shape) * int(array.dtype.value[1:]) // 8
+        taken = prod(array.shape) * array.dtype.bits // 8
         total += taken
         if total > MAX_SHARED:
             before = f", {total} with the arrays before it" if total > taken else ""

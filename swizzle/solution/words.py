@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from swizzle.solution.solution import Result
-from symbolic.ir.program import Program
-from symbolic.ir.walk import functions_of
+from symbolic.ir.program import Program, Store
+from symbolic.ir.walk import functions_of, statements
 
 
 def count(number: int, noun: str) -> str:
@@ -32,11 +32,19 @@ def cost_text(cost: Mapping[str, int]) -> str:
     return ", ".join(count(number, noun.removesuffix("s")) for noun, number in cost.items())
 
 
+def rounds_in_any_order(program: Program) -> list[str]:
+    """Return the arrays of floats that threads add to atomically."""
+    stores = (each for each in statements(program.body) if isinstance(each, Store) and each.atomic)
+    return list(dict.fromkeys(each.array for each in stores if each.value.dtype.is_float))
+
+
 def assumed(program: Program) -> list[str]:
     """Return what is assumed: of every call for each array of index data, and of the texts of `cuda.external`."""
     ranges = [f"each element of {p.name} is from 0 to {p.below - 1}" for p in program.parameters if p.below]
     own = dict.fromkeys(str(function) for function, _ in functions_of(program) if function.row.external)
-    return [*ranges, *(f"the C++ text of {name} computes what its Python function does" for name in own)]
+    order = "is summed in another order in each run, which is of no matter"
+    summed = [f"{name} {order}" for name in rounds_in_any_order(program)]
+    return [*ranges, *summed, *(f"the C++ text of {name} computes what its Python function does" for name in own)]
 
 
 def proved_by_name(result: Result) -> dict[str, bool]:

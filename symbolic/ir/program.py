@@ -49,6 +49,11 @@ class DType(Enum):
         return self in (DType.F16, DType.BF16, DType.F32, DType.F64)
 
     @property
+    def bits(self) -> int:
+        """How many bits an element of data has."""
+        return int(self.value.lstrip("bfiu"))
+
+    @property
     def is_narrow(self) -> bool:
         """Whether it is an integer of 8 or 16 bits."""
         return self in (DType.I8, DType.U8, DType.I16, DType.U16)
@@ -275,12 +280,16 @@ class Assign(Struct, frozen=True):
 
 
 class Store(Struct, frozen=True):
-    """`array[indices] = value` to a local or shared array or an `out` / `inout` parameter."""
+    """`array[indices] = value` to a local or shared array or an `out` / `inout` parameter.
+
+    `atomic`: `cuda.atomic.add(array, indices, value)`, which adds the values of all threads, in any order.
+    """
 
     array: str
     indices: tuple[Expr, ...]
     value: Expr
     place: Place
+    atomic: bool = False
 
 
 class DeclareArray(Struct, frozen=True):

@@ -24,7 +24,7 @@ MemoryKind: TypeAlias = Literal["global", "shared", "local"]
 
 def bytes_of(dtype: DType) -> int:
     """Return the size of an element."""
-    return int(dtype.value[1:]) // 8
+    return dtype.bits // 8
 
 
 def lanes_at_once(size: int, banks: int = BANKS, word: int = WORD) -> int:

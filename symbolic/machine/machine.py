@@ -298,8 +298,43 @@ class Machine:
         address = self._address(node, mask)
         self.rules.note_access(node, mask, address, writes=True)
         keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
+        if node.atomic:
+            value = self._added(node, value, address, keep)
         self.memories[node.array].write(
             self.rules.key(node, "access"), keep, address, value, len(self.rules.result.barriers)
+        )
+
+    def _added(self, node: Store, value: Value, address: Vector, mask: Vector) -> Lanes:
+        """Return what an atomic addition leaves in the cell of each thread: the sum of all that name the cell."""
+        memory = self.memories[node.array]
+        if isinstance(mask, Deferred) or isinstance(address, Deferred) or isinstance(value, Data):
+            raise self._open_addition(node)
+        threads = np.flatnonzero(mask)
+        missing = threads[memory.unwritten(address)[threads]]
+        if len(missing):
+            where = cell_name(node.array, memory.shape, int(address[missing[0]] - memory.base[missing[0]]))
+            self.rules.violate(
+                node, "unwritten", int(missing[0]), f"{where} is added to before it is written",
+                "declare the array .inout, and start from what the caller has put there; write a shared array first",
+            )  # fmt: skip
+        if not memory.concrete:
+            raise self._open_addition(node)
+        found, cells = np.array(value), address[threads]
+        order = np.argsort(cells, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1) if len(order) else ():
+            values = found[threads[group]]
+            total = memory.data[cells[group[:1]]]
+            found[threads[group]] = self.algebra.reduce(
+                "+", [np.ones(1, np.bool_)] * (len(group) + 1), [total, *values[:, None]], None, memory.dtype
+            )[0]
+        return found
+
+    def _open_addition(self, node: Store) -> SwizzleError:
+        return SwizzleError(
+            f"an atomic addition to {node.array} depends on a hole",
+            place=node.place,
+            expected="additions whose element, value and condition are known",
+            fix="find the holes in a sketch that stores the values; its functions fill these (filled_from=)",
         )
 
     def _said(self, node: Store) -> Expr:

@@ -95,7 +95,15 @@ class Rules:
         if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
             threads = np.flatnonzero(mask & (address >= 0))
             self.accesses[node.array].append(
-                Touched(key, writes, threads, address[threads], self.block_epoch[threads], self.warp_epoch[threads])
+                Touched(
+                    key,
+                    writes,
+                    threads,
+                    address[threads],
+                    self.block_epoch[threads],
+                    self.warp_epoch[threads],
+                    atomic="add" if isinstance(node, Store) and node.atomic else "",
+                )
             )
 
     def look_for_races(self, name: str) -> None:
@@ -105,6 +113,7 @@ class Rules:
                 return
             does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
             places = [self.places[a.key[0]] for a in (race.first, race.second)]
+            apart = race.first_thread // self.shape.block_threads != race.second_thread // self.shape.block_threads
             self.result.violations.append(
                 Violation(
                     race.second.key,
@@ -114,7 +123,9 @@ class Rules:
                     f"{self.shape.describe(race.second_thread)} {does[1]} it (line {places[1].line}) "
                     "with no barrier between",
                     places[1],
-                    "put cuda.syncthreads() between them, or let the threads use different cells",
+                    "blocks do not wait for each other: let them use different cells, or add with cuda.atomic.add"
+                    if apart
+                    else "put cuda.syncthreads() between them, or let the threads use different cells",
                     (race.first.key, race.first_thread),
                 )
             )

@@ -201,6 +201,8 @@ class Forward:
         match statement:
             case ir.Assign(name, value):
                 self._assign(name, self._value(value, mask), mask, value.dtype)
+            case ir.Store(atomic=True):
+                raise NotCovered("an atomic addition")
             case ir.Store(array, indices, value):
                 self._store(array, indices, value, mask)
             case ir.DeclareArray():

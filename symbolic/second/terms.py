@@ -96,7 +96,7 @@ class TermValues:
 
     def _cast(self, op: str, key: Any, source: DType) -> Any:
         if op.startswith(WIDEN) and isinstance(key, int) and self.terms.is_const(key):
-            bits = int(source.value[1:])
+            bits = source.bits
             value = int(self.terms.nodes[key][1][0]) % 2**bits
             return self.terms.const(value - 2**bits if source.value[0] == "i" and value >= 2 ** (bits - 1) else value)
         return self._apply(op, (key,))

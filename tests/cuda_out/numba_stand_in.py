@@ -193,7 +193,13 @@ class Cuda:
         self.threadIdx = self.blockIdx = self.blockDim = self.gridDim = SimpleNamespace(x=0, y=0, z=0)
         self.laneid = 0
         self.local, self.shared = SimpleNamespace(array=self._local), SimpleNamespace(array=self._shared)
+        self.atomic = SimpleNamespace(add=self._add)
         self._memory: dict[Any, Array] = {}
+
+    @staticmethod
+    def _add(array: Array, index: Any, value: Value) -> None:
+        total = (array[index] + value).number
+        array[index] = Value(value.type, total if value.type in FLOATS else wrapped(total, value.type))
 
     def _local(self, shape: Any, dtype: Type) -> Array:
         return Array(np.full(shape, 77, dtype.name))

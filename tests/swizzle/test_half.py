@@ -46,7 +46,10 @@ def mixed(x, a, c, y, z, w):
     for k in range(4):
         out.accumulate(x[(i + k) % 32])
     z[i] = where(x[i] < x[i ^ 1], out.value, gather(x, c[i]))
-    w[i] = half(f32(x[i]) * f32(x[i]))
+    tile = cuda.shared.array(32, half)
+    tile[i] = x[i]
+    cuda.syncthreads()
+    w[i] = half(f32(tile[i]) * f32(x[i]))
 
 @spec
 def means_spec(x):

@@ -33,8 +33,8 @@ from swizzle.specs.specification import Meaning, outputs
 from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
-from symbolic.ir.program import Axis, Program
-from symbolic.ir.walk import functions_of
+from symbolic.ir.program import Axis, Program, Store
+from symbolic.ir.walk import functions_of, statements
 
 SpecFunction: TypeAlias = Callable[..., Any]
 MAX_CELLS: Final = 1 << 20
@@ -65,6 +65,9 @@ def any_length(
 
     `others` gives the same sketch with other values of its parameters, for a specification that fixes its sizes.
     """
+    added = next((stmt for stmt in statements(program.body) if isinstance(stmt, Store) and stmt.atomic), None)
+    if added is not None:
+        return FixedSize("blocks add to elements of each other", added.place)
     found: list[Extents] = []
     refused: list[NotTranslated] = []
     used = [axis for axis in AXES if uses_blocks(program, axis)]

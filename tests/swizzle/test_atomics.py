@@ -1,0 +1,140 @@
+"""Atomic additions, in all that a kernel becomes."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.emulate.emulate import EmulationError, emulate
+from cuda_out.ptx.validate import Validator, WrittenOut
+from swizzle import Sketch, SwizzleError, solve
+from swizzle.audit.random_check import disagreement
+from swizzle.commands.compare import compare, on_cpu
+from swizzle.commands.difference import numeric_difference
+from swizzle.commands.sizes import sizes_to_try
+from swizzle.commands.target import FilledKernel
+from swizzle.emit.any_length.conditions import FixedSize, any_length
+from swizzle.emit.emitters import cuda_source
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.swz_file import read_swz
+from swizzle.solution.words import assumed
+from swizzle.specs.specification import Meaning
+from swizzle.specs.verify import explain_mismatch, verify
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from tests.cuda_out.numba_stand_in import module
+
+needs_gcc = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
+needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+TEXT = """\
+@spec
+def sums_spec(x, y, total):
+    return [[y[c, 0] + sum(x[r, c] for r in range(4))] for c in range(64)], [total[0] + sum(sum(row) for row in x)]
+
+@sketch(spec=sums_spec, block=64, grid=4, x=i32[4, 64], y=i32.inout[64, 1], total=i32.inout[1])
+def sums(x, y, total):
+    part = cuda.shared.array(64, i32)
+    t = cuda.threadIdx.x
+    v = x[cuda.blockIdx.x, t]
+    part[t] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(part, t // 2, v)
+    cuda.syncthreads()
+    if t < 32:
+        cuda.atomic.add(total, 0, part[t])
+    cuda.atomic.add(y, (t, 0), v)
+
+@spec
+def mean_spec(x, m):
+    return [m[0] + sum(v / 128 for v in x)]
+
+@sketch(spec=mean_spec, block=64, grid=2, x=f32[128], m=f32.inout[1])
+def mean(x, m):
+    for k in range(1):
+        cuda.atomic.add(m, k, x[cuda.grid(1)] / 128)
+"""
+
+
+def sketches(text: str = TEXT) -> dict[str, Sketch]:
+    return {sketch.name: sketch for sketch in read_swz(text, "atomics.swz", Parameters())}
+
+
+SKETCHES = sketches()
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_the_terms_are_the_specification_s_and_numbers_agree(name: str) -> None:
+    sketch = SKETCHES[name]
+    assert verify(sketch.program, sketch.spec).equal
+    assert disagreement(sketch.program, sketch.spec) == "" and numeric_difference(sketch.program, sketch.spec) is None
+    assert isinstance(any_length(sketch.program, sketch.spec), FixedSize)
+    assert assumed(sketch.program) == (
+        [] if name == "sums" else ["m is summed in another order in each run, which is of no matter"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("cuda.atomic.add(y, (t, 0), v)", "y[t, 0] += v", "blocks do not wait for each other"),
+        ("    part[t] = 0\n    cuda.syncthreads()\n", "", "part[0] is added to before it is written"),
+        (
+            "cuda.atomic.add(part, t // 2, v)\n    cuda.syncthreads()",
+            "cuda.atomic.add(part, t // 2, v)",
+            "race on part",
+        ),
+        ("(t, 0), v)", "(t, 0), v + v)", "y[0, 0] is "),
+        ("(t, 0), v)", "(t + 1, 0), v)", "out of bounds"),
+    ],
+)
+def test_what_is_wrong_is_said(old: str, new: str, said: str) -> None:
+    """What other threads do at the same time, cells without a value, other sums."""
+    old, new = old.replace("\\n", "\n"), new.replace("\\n", "\n")
+    assert old in TEXT
+    sketch = sketches(TEXT.replace(old, new))["sums"]
+    assert said in "\n".join(explain_mismatch(sketch.program, sketch.spec))
+
+
+def test_a_hole_decides_nothing_of_it() -> None:
+    (sketch,) = read_swz(
+        TEXT[: TEXT.index("@spec\ndef mean")].replace("(y, (t, 0)", "(y, (?sw_xform(t, 64), 0)"), "h.swz", Parameters()
+    )
+    with pytest.raises(SwizzleError, match="an atomic addition to y depends on a hole"):
+        solve(sketch)
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", SKETCHES)
+def test_the_printed_text_adds_up(name: str) -> None:
+    """In every order of blocks; sums of floats need not be alike."""
+    sketch = SKETCHES[name]
+    filled = FilledKernel(sketch.program, sketch.spec, ())
+    source = cuda_source(sketch.program)
+    found = compare(sizes_to_try(filled, source), on_cpu(source), 0)
+    assert found.status == 0, found.lines
+    if name == "mean":
+        text = source.text.replace("atomicAdd(&m[0], ", "m[0] = (m[0] + ")
+        with pytest.raises(EmulationError, match="race on"):
+            emulate(text, source.entry, (2, 1, 1), (64, 1, 1), [np.ones(128, np.float32), np.zeros(1, np.float32)])
+
+
+def test_the_numba_module_adds_up() -> None:
+    program = SKETCHES["sums"].program
+    given = {p.name: np.ones(p.shape, NUMPY_DTYPES[p.dtype]) for p in program.parameters}
+    module(solve(SKETCHES["sums"]).best.to_numba())["launch_sums"](*given.values())
+    assert (given["y"] == 5).all() and given["total"][0] == 257
+
+
+@needs_cuda
+@pytest.mark.parametrize("name", SKETCHES)
+def test_the_ptx_is_the_specification(name: str) -> None:
+    program, meaning = SKETCHES[name].program, Meaning.of(SKETCHES[name].program, SKETCHES[name].spec)
+    source = cuda_source(program)
+    validator = Validator(program, meaning.wanted, WrittenOut(meaning.terms, program.parameters))
+    plain = source.text.replace("atomicAdd(&y[t], ", "y[t] += (").replace("atomicAdd(&m[0], ", "m[0] += (")
+    assert plain != source.text
+    for text, verdict in ((source.text, "equal"), (plain, "different")):
+        assert validator.validate(compile_to_ptx(text), source.entry).verdict == verdict
