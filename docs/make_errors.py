@@ -35,7 +35,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("spec_steers_by_data", "spec_range_of_data", "spec_list_of_another", "spec_recursion", "spec_list_too_long"),
         *("spec_int_too_large", "python_spec_fails", "python_spec_shape", "python_spec_dict"),
     ),
-    "C++, numba.cuda and Triton": (
+    "From other languages": (
         *("cpp_and", "cpp_or", "cpp_comment", "cpp_declaration", "cpp_block", "cpp_increment", "cpp_increment_before"),
         *("cpp_comparison_for_a_store", "cpp_arrow", "cpp_printf", "other_program_id", "other_masked_load"),
         *("other_bit_count", "other_cooperative_group", "grid_stride_loop", "barrier_is_not_called"),
