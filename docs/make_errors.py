@@ -205,7 +205,7 @@ def core() -> Iterator[str]:
     yield "\n## The core"
     head = text.partition("\n\n")[2].partition("# ---- ")[0].replace("# ruff: noqa\n", "")
     yield f"\nThese begin with:\n\n```python\n{head.strip()}\n```"
-    for subject, body in re.findall(r"^# ---- (.+)\n(.*?)(?=^# ---- |\Z)", text, re.MULTILINE | re.DOTALL):
+    for subject, body in re.findall(r"^# ---- ([^\n]+)\n(.*?)(?=^# ---- |\Z)", text, re.MULTILINE | re.DOTALL):
         yield f"\n### {subject}"
         for name, source in re.findall(r"^def (\w+)\(\):\n(.*?)(?=^def |\Z)", body, re.MULTILINE | re.DOTALL):
             yield f"\n```python\n{textwrap.dedent(source).strip()}\n```\n\n```text\n{messages[name]}\n```"

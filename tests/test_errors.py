@@ -92,5 +92,9 @@ def test_a_wrong_command_line_gives_its_message(
 
 
 def test_the_page_is_fresh() -> None:
-    """docs/errors.md is what its script makes now."""
-    assert MAKER.PAGE.read_text(encoding="utf-8") == MAKER.page(), "run `make docs-errors`"
+    """docs/errors.md is what its script makes now, and has every mistake of the core with its message."""
+    page = MAKER.PAGE.read_text(encoding="utf-8")
+    assert page == MAKER.page(), "run `make docs-errors`"
+    told = re.split(r"^## \w+\n", (ERRORS / "core" / "messages.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [text for text in told if text.strip() not in page] == []
+    assert not re.search(r"^# ----", page, re.MULTILINE)

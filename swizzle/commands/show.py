@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE
@@ -66,7 +67,7 @@ def _kernel(
     """Return the solution to draw with its specification, or what to leave with where there is none."""
     if arguments.target.endswith(".json"):
         sketch, solution = load_saved(Path(arguments.target), arguments.overrides, trust=arguments.trust)
-        return solution, sketch.spec
+        return replace(solution, posed=sketch), sketch.spec
     try:
         sketch = load_one(arguments.target, arguments.overrides)
     except SwizzleError:
@@ -81,7 +82,7 @@ def _kernel(
             return found
         sketch = found
     if not sketch.program.holes:
-        return Solution(sketch.program, (), {}), sketch.spec
+        return Solution(sketch.program, (), {}, posed=sketch), sketch.spec
     asked = SolveArguments(arguments.target, timeout=arguments.timeout, quiet=arguments.quiet, cost=arguments.cost)
     result = solved(sketch, asked, err, bounds)
     if result.status != "sat":

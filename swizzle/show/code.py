@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 
-from swizzle.emit.emitters import cuda_source, origin
+from swizzle.emit.texts import source_of
+from swizzle.solution.solution import Solution
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.ir.walk import statements
@@ -28,12 +29,12 @@ def sketch_lines(program: Program) -> tuple[int, list[str]]:
     return first, lines[first - 1 : last]
 
 
-def cuda_lines(program: Program) -> tuple[list[str], list[int]]:
-    """Return the printed CUDA's lines, and for each the sketch's line that it comes from, 0 for none."""
+def cuda_lines(solution: Solution) -> tuple[list[str], list[int]]:
+    """Return the lines of the `.cu` file, and for each the sketch's line that it comes from, 0 for none."""
     try:
-        source = cuda_source(program, origin(program))
+        source = source_of(solution)
     except SwizzleError as error:
         return [f"// not printed: {error.found}"], [0]
     lines = source.text.splitlines()
-    file = program.place.file
+    file = solution.program.place.file
     return lines, [place.seen_from(file).line if place else 0 for place in source.origins]

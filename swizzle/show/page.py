@@ -87,7 +87,7 @@ def _json(data: dict[str, Any]) -> str:
 def _common(picture: Scene) -> dict[str, Any]:
     """Return what a page says whichever warp it shows."""
     first, lines = sketch_lines(picture.program)
-    cuda, origins = cuda_lines(picture.program)
+    cuda, origins = cuda_lines(picture.solution)
     return {
         "title": picture.title,
         "name": picture.program.name,

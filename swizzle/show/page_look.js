@@ -53,6 +53,17 @@ function markLines(here, now, holes) {
     line.classList.toggle("now", now.has(number));
   });
   document.querySelectorAll(".hole").forEach((hole, at) => hole.classList.toggle("now", holes.has(at)));
+  document.querySelectorAll(".code").forEach(bringIntoView);
+}
+
+/** Scroll a text to its first marked line where none of them is to be seen, unless the pointer is in the text. */
+function bringIntoView(text) {
+  if (text.matches(":hover")) return;
+  const shown = text.getBoundingClientRect();
+  const lines = [...text.querySelectorAll("li.here")].map((line) => line.getBoundingClientRect());
+  if (lines.length && !lines.some((line) => line.top >= shown.top && line.bottom <= shown.bottom)) {
+    text.scrollTop += lines[0].top - shown.top - 40;
+  }
 }
 
 function inspect(strip, row, lane, up, down) {

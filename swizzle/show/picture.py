@@ -83,4 +83,4 @@ def picture_of(
         hole_table(filling, became.formula, asked)
         for filling, became, asked in zip(fillings, solution.holes, whole.asked, strict=False)
     )
-    return Picture(solution.program, whole, found, laid, labels_for(found, laid), tables, colour)
+    return Picture(solution, whole, found, laid, labels_for(found, laid), tables, colour)

@@ -11,6 +11,7 @@ from swizzle.show.holes import HoleTable
 from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel
 from swizzle.show.rows import BlockTrace, Trace
+from swizzle.solution.solution import Solution
 from symbolic.ir.program import Program
 
 Colour: TypeAlias = Literal["element", "lane"]
@@ -19,16 +20,21 @@ Colour: TypeAlias = Literal["element", "lane"]
 class Scene(Struct, frozen=True, eq=False):
     """What one warp of a kernel moves.
 
-    `program` is the kernel without holes. Cells are coloured by their element, or by the lane that had it first.
+    `solution` has the kernel without holes, `program`. Cells are coloured by their element, or by the lane that had
+    it first.
     """
 
-    program: Program
+    solution: Solution
     block: BlockTrace
     trace: Trace
     panels: tuple[Panel, ...]
     labels: Labels
     holes: tuple[HoleTable, ...]
     colour: Colour = "element"
+
+    @property
+    def program(self) -> Program:
+        return self.solution.program
 
     @property
     def title(self) -> str:

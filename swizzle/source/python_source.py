@@ -18,13 +18,6 @@ def kernel_source(function: types.FunctionType, options: Collection[str] = (), w
     file, line = function.__code__.co_filename, function.__code__.co_firstlineno
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
-    if not lines:
-        raise SwizzleError(
-            f"the text of the {what} {function.__name__} is not at hand",
-            place=Place(file, line, 1),
-            expected=f"a {what} in a file or a notebook cell: its text is read, not run",
-            fix="write it into a file and import it; Python 3.13's prompt keeps texts, and so does IPython's",
-        )
     text = "".join(lines)
     for node in ast.walk(parse(text, file)):
         if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
@@ -32,10 +25,18 @@ def kernel_source(function: types.FunctionType, options: Collection[str] = (), w
             if first == line:
                 source = Source(file, split_lines(text))
                 return KernelSource(source, node, _decorator(node, options), _environment(function))
+    if not lines or file == "<string>":  # a text given to `exec`; of `python -c`, Python 3.13 keeps another one
+        raise SwizzleError(
+            f"the text of the {what} {function.__name__} is not at hand",
+            place=Place(file, line, 1),
+            expected=f"a {what} in a file or a notebook cell: its text is read, not run",
+            fix="write it into a file and import it; Python 3.13's prompt keeps texts, and so does IPython's",
+        )
     raise SwizzleError(
         f"the text of the {what} {function.__name__} is not where Python says it is",
         place=Place(file, line, 1),
         expected=f"a {what} defined with `def`, in a file that has not changed since it was loaded",
+        fix="load the file again",
     )
 
 

@@ -183,7 +183,7 @@ def test_sketch_cuda_and_panel_are_linked(page: Browser) -> None:
     assert page.run("return [...document.querySelectorAll('.hole.now b')].map(b => b.textContent)") == ["xform1"]
     page.click(line_with(page, "cuda", "y[i] ="))
     assert page.text("#count") == "step 5 of 5"
-    assert lines(page, "sketch", "now") == ["y[i] = out.value"]
+    assert lines(page, "sketch", "here") == ["y[i] = out.value"]
 
 
 def test_a_way_through_another_warp(chromium: Browser, tmp_path: Path) -> None:
