@@ -54,7 +54,7 @@ class ColumnMajor(Template):
 
     def __init__(self, n: int, largest: int, extent: int) -> None:
         self.n, self.extent = n, extent
-        self.components = (tuple(by_size(n)), tuple(range(largest + 1)), _turns(extent))
+        self.components = (by_size(n), tuple(range(largest + 1)), _turns(extent))
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         i, k = point

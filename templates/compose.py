@@ -38,7 +38,7 @@ class Compose(Template):
     def components(self) -> tuple[tuple[Any, ...], ...]:  # type: ignore[override]
         """c_r, d_r, c, the first two steps, the rotation between, the last step."""
         some, n = steps(self.n)[0], self.n
-        return tuple(by_size(n)), tuple(range(self.largest + 1)), tuple(range(n)), some, some, tuple(range(n)), some
+        return by_size(n), tuple(range(self.largest + 1)), tuple(range(n)), some, some, tuple(range(n)), some
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         i, k = point[0], point[1] if len(point) > 1 else 0

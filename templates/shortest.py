@@ -37,6 +37,9 @@ LIGHT: Final = 16  # the numbers in formulas of seven terms
 PROVED: Final = 6
 _FEW: Final = slice(None, None, -6)  # of the sampled points, those that are compared before the others
 _NOWHERE: Final = Place("", 0, 0)
+_FACTORS: Final = np.array([pow(0x9E3779B97F4A7C15, k, 1 << 64) for k in range(1, SAMPLED + 1)], np.uint64).view(
+    np.int64
+)
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _Truths: TypeAlias = npt.NDArray[np.bool_]
 _Rows: TypeAlias = npt.NDArray[np.intp]
@@ -78,6 +81,31 @@ class Shortest:
         return next((formula for _, some in search.formulas(wanted[asked]) for formula in some), None)
 
 
+class _Columns:
+    """Columns of numbers, found by what they hold: by a number made of each first, in which few agree by accident."""
+
+    def __init__(self, values: _Numbers) -> None:
+        self.values = values
+        marks = self._marks(values)
+        self.order = np.argsort(marks, kind="stable")
+        self.marks = marks[self.order]
+
+    @staticmethod
+    def _marks(values: _Numbers) -> _Numbers:
+        found: _Numbers = _FACTORS[: len(values)] @ values
+        return found
+
+    def of(self, wanted: _Numbers) -> list[int]:
+        """Return which columns hold these numbers, in their order."""
+        mark = self._marks(wanted)
+        begin, end = np.searchsorted(self.marks, mark, "left"), np.searchsorted(self.marks, mark, "right")
+        if begin == end:
+            return []
+        some = self.order[begin:end]
+        found: list[int] = some[(self.values[:, some] == wanted[:, None]).all(axis=0)].tolist()
+        return found
+
+
 class _Level:
     """Formulas of some length: their values (sampled points x formulas), and, in the same order, how they are made.
 
@@ -97,15 +125,15 @@ class _Level:
 
     def equal(self, t: _Numbers) -> Sequence[int]:
         """Return the formulas that have these values."""
-        return self._by_values.get(t.tobytes(), ())
+        return self._by_values.of(t)
 
     def apart(self, t: _Numbers) -> Sequence[int]:
         """Return the formulas that differ from these values by a number."""
-        return self._by_differences.get((t - t[0]).tobytes(), ())
+        return self._by_differences.of(t - t[0])
 
     def flipped(self, t: _Numbers) -> Sequence[int]:
         """Return the formulas that differ from these values in some bits, the same at all points."""
-        return self._by_bits.get((t ^ t[0]).tobytes(), ())
+        return self._by_bits.of(t ^ t[0])
 
     def where(
         self, fits: Callable[[_Numbers, _Numbers], _Truths], t: _Numbers, among: _Rows | None = None
@@ -140,16 +168,16 @@ class _Level:
         return np.where(self.values.min(axis=0) < 0, -1, self.values.max(axis=0))
 
     @cached_property
-    def _by_values(self) -> dict[bytes, list[int]]:
-        return _rows_of(self.values)
+    def _by_values(self) -> _Columns:
+        return _Columns(self.values)
 
     @cached_property
-    def _by_differences(self) -> dict[bytes, list[int]]:
-        return _rows_of(self.values - self.values[:1])
+    def _by_differences(self) -> _Columns:
+        return _Columns(self.values - self.values[:1])
 
     @cached_property
-    def _by_bits(self) -> dict[bytes, list[int]]:
-        return _rows_of(self.values ^ self.values[:1])
+    def _by_bits(self) -> _Columns:
+        return _Columns(self.values ^ self.values[:1])
 
 
 class _Search:
@@ -352,14 +380,6 @@ class _Search:
 
 def _number(value: Any) -> Const:
     return number(int(value), _NOWHERE)
-
-
-def _rows_of(values: _Numbers) -> dict[bytes, list[int]]:
-    """Return, of each column that there is, where it stands."""
-    found: dict[bytes, list[int]] = {}
-    for row, column in enumerate(np.ascontiguousarray(values.T)):
-        found.setdefault(column.tobytes(), []).append(row)
-    return found
 
 
 def _negated(some: _Level) -> _Level:

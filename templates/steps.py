@@ -19,6 +19,7 @@ from templates.formula import binary, number, remainder, signed, times, total
 from templates.primitives import fan
 from templates.words import nearest_to_zero
 
+_Numbers: TypeAlias = npt.NDArray[np.int64]
 StepTables: TypeAlias = npt.NDArray[np.uint16]
 
 
@@ -113,22 +114,25 @@ def steps(n: int) -> tuple[tuple[FanStep, ...], StepTables]:
     return tuple(found.values()), np.frombuffer(b"".join(found), np.uint16).reshape(-1, n)
 
 
-@lru_cache(maxsize=4)
-def _pairs(n: int) -> dict[bytes, tuple[int, int]]:
-    """Return the compositions of two steps up to a rotation of their values, as the numbers of the steps, in order."""
-    found = dict[bytes, tuple[int, int]]()
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[_Numbers, _Numbers]:
+    """Return the compositions of two steps up to a rotation of their values: their marks in order, and, for each, the
+    number of the pair, the first one that has it."""
     tables = steps(n)[1]
-    for first, table in enumerate(tables):
-        both = tables[:, table].astype(np.int32)
-        for then, line in enumerate(_lines((both - both[:, :1]) % n)):
-            found.setdefault(line, (first, then))
+    marks = [_marks(tables[:, table].astype(np.int64), n) for table in tables]
+    found = np.unique(np.concatenate(marks), return_index=True)
+    return found[0], found[1]
+
+
+def _marks(lines: _Numbers, n: int) -> _Numbers:
+    """Return a number for each line of values, the same for those that differ by a rotation; few others agree."""
+    found: _Numbers = (lines - lines[:, :1]) % n @ _factors(lines.shape[1])
     return found
 
 
-def _lines(tables: npt.NDArray[Any]) -> list[bytes]:
-    """Return each line of a table as bytes."""
-    size, whole = 2 * tables.shape[1], tables.astype(np.uint16).tobytes()
-    return [whole[start : start + size] for start in range(0, len(whole), size)]
+@lru_cache(maxsize=64)
+def _factors(count: int) -> _Numbers:
+    return np.array([pow(0x9E3779B97F4A7C15, k, 1 << 64) for k in range(1, count + 1)], np.uint64).view(np.int64)
 
 
 class Peeled(NamedTuple):
@@ -145,18 +149,20 @@ def peeled(permutation: npt.NDArray[np.int64]) -> Peeled | None:
     """Return the steps that make a permutation, those with the lightest last one first; None if there are none."""
     n = len(permutation)
     some, tables = steps(n)
-    pairs = _pairs(n)
+    marks, pairs = _pairs(n)
     turned = permutation[(np.arange(n)[None, :] - np.arange(n)[:, None]) % n]  # a line for each rotation before
     for last, table in enumerate(tables):
         back = np.argsort(table)[turned]
-        start = back[:, 0].copy()
+        wanted = _marks(back, n)
+        at = np.searchsorted(marks, wanted).clip(max=len(marks) - 1)
         found = []
-        for turn, line in enumerate(_lines((back - start[:, None]) % n)):
-            if line in pairs:
-                first, then = pairs[line]
-                between = (int(start[turn]) - int(tables[then][tables[first][0]])) % n
-                weight = some[first].weight + some[then].weight + (turn > 0) + (between > 0)
-                found.append((weight, Peeled(turn, some[first], some[then], between, some[last])))
+        for turn in np.flatnonzero(marks[at] == wanted).tolist():
+            first, then = divmod(int(pairs[at[turn]]), len(tables))
+            between = (back[turn] - tables[then][tables[first]].astype(np.int64)) % n
+            if (between == between[0]).all():
+                offset = int(between[0])
+                weight = some[first].weight + some[then].weight + (turn > 0) + (offset > 0)
+                found.append((weight, Peeled(turn, some[first], some[then], offset, some[last])))
         if found:
             return min(found)[1]
     return None

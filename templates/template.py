@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -173,9 +174,10 @@ def known_values(points: Points, values: ValuesThere) -> npt.NDArray[np.int64]:
     return found if (values >= 0).all() else found[:, values >= 0]
 
 
-def by_size(n: int) -> list[int]:
+@lru_cache(maxsize=256)
+def by_size(n: int) -> tuple[int, ...]:
     """Return 0, 1, n-1 (that is -1), 2, n-2, ...: small factors first."""
-    return sorted(range(n), key=lambda c: (weight_of(c, n), c))
+    return tuple(sorted(range(n), key=lambda c: (weight_of(c, n), c)))
 
 
 def weight_of(c: int, n: int) -> int:

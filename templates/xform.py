@@ -84,7 +84,7 @@ class Xform(Template):
         return (
             distinct_rows(list(self._shapes()), self._spread_at_points),
             distinct_rows(rates, self._turns_at_points),
-            tuple(by_size(self.n)),
+            by_size(self.n),
         )
 
     def _shapes(self) -> Iterator[Shape]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,7 @@ def outputs(program: Program) -> tuple[Parameter, ...]:
 def symbolic_inputs(program: Program, terms: Terms) -> dict[str, npt.NDArray[np.int64]]:
     """Return each input parameter as a flat array of its variables."""
     terms.scalars.update(p.name for p in inputs(program) if p.is_scalar)
-    return {
-        p.name: np.array([terms.atom(p.name, i) for i in range(int(np.prod(p.shape, dtype=np.int64)))], np.int64)
-        for p in inputs(program)
-    }
+    return {p.name: np.array(terms.atoms(p.name, prod(p.shape)), np.int64) for p in inputs(program)}
 
 
 def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> dict[str, list[Term]]:

@@ -321,8 +321,19 @@ class SymbolicArray(Struct, frozen=True):
             return self._at(key)
         known = self.read.get(key)
         if known is None:
-            known = self.read[key] = self._at(key)
+            known = self.read[key] = self._element(key) if type(key) is tuple else self._at(key)
         return known
+
+    def _element(self, key: tuple[int, ...]) -> Any:
+        """Return what is at some indices: at once where they say an element, each within its extent."""
+        if len(key) != len(self.shape):
+            return self._at(key)
+        offset = 0
+        for i, size in zip(key, self.shape, strict=True):
+            if not 0 <= i < size:
+                return self._at(key)
+            offset = offset * size + i
+        return Datum(self.terms, self.terms.atom(self.name, self.offset + offset))
 
     def _at(self, key: Any) -> Any:
         if isinstance(key, tuple):

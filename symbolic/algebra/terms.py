@@ -43,6 +43,7 @@ class Terms:
         self.types: dict[str, Any] = {}  # of the elements of arrays, where that is known
         self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
         self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
+        self._arrays: dict[tuple[str, int], tuple[Term, ...]] = {}
         self._constants: set[Term] = set()
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
         self._primitives: dict[Term, tuple[Term, Any]] = {}
@@ -63,6 +64,13 @@ class Terms:
     def atom(self, array: str, index: int) -> Term:
         """Return the variable that stands for element `index` (row-major) of an input array."""
         return self.intern("atom", (array, index))
+
+    def atoms(self, array: str, count: int) -> Sequence[Term]:
+        """Return the variables that stand for the elements of an input array."""
+        known = self._arrays.get((array, count))
+        if known is None:
+            known = self._arrays[array, count] = tuple(self.atom(array, i) for i in range(count))
+        return known
 
     def const(self, value: Any) -> Term:
         """Return a number."""
