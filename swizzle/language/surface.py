@@ -8,7 +8,7 @@ never run, and outside a kernel each of them says so. The front end knows a name
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any, Final, TypeAlias
 
@@ -34,6 +34,7 @@ from swizzle.language.element_types import (
 from swizzle.language.mathematics import gather, math, where
 from swizzle.language.operators import Operator
 from symbolic.algebra.operator_laws import LAWS
+from symbolic.errors import SwizzleError
 
 # ---- holes -----------------------------------------------------------------------------------------------------
 
@@ -226,13 +227,23 @@ def zeros(shape: int | tuple[int, ...]) -> Any:
 
 
 def minimum(a: Any, *more: Any) -> Any:
-    """Return the smallest of some values, which may be data: for specifications."""
-    return reduce(lambda best, value: _extreme("min", best, value), more, a)
+    """Return the smallest of some values, or of those of one list, which may be data: for specifications."""
+    return reduce(lambda best, value: _extreme("min", best, value), _compared("minimum", a, more))
 
 
 def maximum(a: Any, *more: Any) -> Any:
-    """Return the largest of some values, which may be data: for specifications."""
-    return reduce(lambda best, value: _extreme("max", best, value), more, a)
+    """Return the largest of some values, or of those of one list, which may be data: for specifications."""
+    return reduce(lambda best, value: _extreme("max", best, value), _compared("maximum", a, more))
+
+
+def _compared(name: str, first: Any, more: tuple[Any, ...]) -> Sequence[Any]:
+    """Return the values to compare: all arguments, or those of the only one, if it has several."""
+    if more or not isinstance(first, Iterable) or getattr(first, "ndim", 1) == 0:
+        return first, *more
+    values = list(first)
+    if not values:
+        raise SwizzleError(f"{name} of nothing", expected="at least one value", fix=f"{name}(a, b), {name}(values)")
+    return values
 
 
 def _extreme(op: str, a: Any, b: Any) -> Any:

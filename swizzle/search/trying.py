@@ -128,6 +128,8 @@ class Exhaustion:
 
         Raises `TooMany`.
         """
+        if not all(len(table.values) for table in self._tables):
+            return []
         groups = [_Group({hole: np.arange(len(t.values), dtype=np.int32)}) for hole, t in enumerate(self._tables)]
         demands = self._questions
         while len(groups) > 1:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from swizzle import load
 from swizzle.costs.accumulates import ACCUMULATES, live_accumulates
 from swizzle.problem.problem import Problem
 from swizzle.search import trying
@@ -135,3 +137,28 @@ def test_a_scan_of_accumulators_at_a_warp() -> None:
     found = solve(sketch)
     assert [str(h.formula) for h in found.best.holes] == ["(i - m) % 32", "i >= m"]
     assert found.optimal
+
+
+def test_a_hole_without_light_functions(tmp_path: Path) -> None:
+    """A hole that no light function fits is no mistake of ours: the space is searched in another way."""
+    path = tmp_path / "gray.swz"
+    path.write_text(
+        """
+@spec
+def weighted(rgb):
+    return [2 * rgb[3 * i] + 3 * rgb[3 * i + 1] + 5 * rgb[3 * i + 2] for i in range(8)]
+
+@sketch(spec=weighted, block=8, warp_size=8, rgb=f32[24], y=f32.out[8])
+def gray(rgb, y):
+    i = cuda.laneid
+    words = cuda.local.array(3, f32)
+    for j in range(3):
+        words[j] = rgb[j * 8 + i]
+    total = f32(0)
+    for j, w in enumerate((2, 3, 5)):
+        total += f32(w) * cuda.shfl_sync(cuda.FULL_MASK, words[?sw_part(3, i, j)], ?sw_xform(i, 8, j))
+    y[i] = total
+""",
+        encoding="utf-8",
+    )
+    assert solve(load(path)[0]).status == "unsat"

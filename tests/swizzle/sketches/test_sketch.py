@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swizzle as sw
-from swizzle import SwizzleError, cuda, f32, load, parameter, sketch, spec, sw_xform
+from swizzle import SwizzleError, cuda, f32, load, maximum, minimum, parameter, sketch, spec, sw_xform
 from swizzle import sw_part as choose
 from swizzle.language.element_types import MAX_ELEMENTS
 from symbolic.ir.program import DType
@@ -325,3 +325,11 @@ def test_importing_swizzle_loads_no_solver() -> None:
     names = "sketch, spec, cuda, f32, sw_xform, parameter, load, Solution"
     code = f"import sys; from swizzle import {names}; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_extremes_of_one_list() -> None:
+    """As Python's own, `maximum` and `minimum` take values or one iterable of them, of which there is at least one."""
+    assert (maximum(3, 1, 2), maximum([3, 1, 2]), maximum(k for k in range(4)), maximum(3)) == (3, 3, 3, 3)
+    assert (minimum(3, 1, 2), minimum((3, 1, 2)), minimum(np.array([3, 1])), minimum(3)) == (1, 1, 1, 3)
+    assert maximum(np.float32(2)) == 2
+    assert error_of(lambda: minimum([])).found == "minimum of nothing"
