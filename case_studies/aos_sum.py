@@ -6,7 +6,7 @@ structure, in any order. That is enough for a sum, so Catanzaro's decomposition 
 
 from swizzle import accumulator, cuda, i32, parameter, permute_local, sketch, spec, sw_xform, warp_load
 
-S = parameter("struct_size", 3, domain=range(1, 17))
+S = parameter("struct_size", 3, domain=range(1, 65))
 WARP = parameter("warp_size", 32, domain=(4, 8, 16, 32, 64))
 WARPS = parameter("warps", 1, domain=range(1, 33))
 GRID = parameter("grid", 2, domain=range(1, 65))

@@ -87,10 +87,12 @@ class Plan:
     def suits_tables(self, space: SpaceName) -> bool:
         """Say whether function tables are tried before a solver: for a large question that is not about cost.
 
-        Tables work best if data is only moved, because what is required at a point is then a clause of a few values.
+        Tables work best if data is only moved, because what is required at a point is then a clause of a few values. A
+        solver finds as much where there is an answer, and comes to no end with sums of 18 words and more where there
+        is none.
         They tell functions apart at all points, so they list too much if one hole decides whether another is asked.
         """
-        large = space not in LIGHT or self.limits.all_solutions or (not self.most and self._constants(space) >= LARGE)
+        large = space not in LIGHT or self.limits.all_solutions or self._constants(space) >= LARGE
         return (
             self.limits.canonical
             and large

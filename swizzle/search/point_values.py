@@ -81,7 +81,7 @@ class PointValues:
             if place is None:  # a point of threads that do not run: what the hole is there makes no difference
                 return found
             guards = [found.values[value] for value in range(self.sizes[hole])]
-            self.projector.add(hole, len(self.asked[hole].points), guards)
+            self.projector.add(hole, len(self.asked[hole].points), point, guards)
             self.asked[hole].add(point, place, guards, self.count + 1)
             self._number_of |= {guard: self.count + 1 + value for value, guard in enumerate(guards)}
             self._line_of += [HolePoint(hole, len(self.asked[hole].points) - 1)] * len(guards)

@@ -3,7 +3,7 @@
 The clauses of a demand are about several holes at once. If they need one of some values of one hole, and cannot be met
 without any of these, the hole must have one of them. A function that has none is excluded before any other hole is
 looked at. For a transposition, this says that lanes must be permuted, which leaves some thousands of a hole's million
-functions.
+functions; for a sum of what other lanes offer, that in each round some lane offers an item.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from symbolic.solve.propagate import Subproblem
 from symbolic.values.guard import Guard
+from templates.holes import Point
 
 
 class PointValue(Struct, frozen=True):
@@ -30,10 +31,12 @@ class Projector:
     def __init__(self) -> None:
         self._spots: dict[Guard, PointValue] = {}
         self._domains: dict[tuple[int, int], Sequence[Guard]] = {}
+        self._points: dict[tuple[int, int], Point] = {}
 
-    def add(self, hole: int, line: int, guards: Sequence[Guard]) -> None:
-        """Add a point: the guards of its values."""
+    def add(self, hole: int, line: int, point: Point, guards: Sequence[Guard]) -> None:
+        """Add a point: its coordinates and the guards of its values."""
         self._domains[hole, line] = guards
+        self._points[hole, line] = point
         self._spots |= {guard: PointValue(hole, line, value) for value, guard in enumerate(guards)}
 
     def projections(self, clauses: Sequence[Sequence[Guard]]) -> Iterator[list[PointValue]]:
@@ -58,9 +61,16 @@ class Projector:
                 for some in called_for.values():
                     if not demand.needed([list(some)]):
                         continue
-                    of_value: dict[int, list[Guard]] = {}
-                    for guard, spot in some.items():
-                        of_value.setdefault(spot.value, []).append(guard)
-                    several = [guards for guards in of_value.values() if len(guards) > 1]  # else propagation tells
-                    needed = demand.needed(several) if len(of_value) > 1 else []
+                    groups: list[list[Guard]] = []
+                    for alike in zip(*(self._alike(spot) for spot in some.values()), strict=True):
+                        parts: dict[int, list[Guard]] = {}
+                        for guard, key in zip(some, alike, strict=True):
+                            parts.setdefault(key, []).append(guard)
+                        if len(parts) > 1:
+                            groups += (guards for guards in parts.values() if len(guards) > 1)  # else propagation tells
+                    needed = demand.needed(groups)
                     yield from ([some[guard] for guard in each] for each in needed or [list(some)])
+
+    def _alike(self, spot: PointValue) -> tuple[int, ...]:
+        """Return by what values of a hole are put together: what they are, and each coordinate of their points."""
+        return spot.value, *self._points[spot.hole, spot.line]

@@ -42,6 +42,7 @@ from templates.xform_lists import ListedXforms
 TOGETHER = 64  # leaves that are run at once
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
 FEW = 8  # functions that are tried one by one
+MANY = 1 << 32  # functions, as only maps of bits have: their hulls say little, so that other holes are tried first
 OF_HOLE = 0.05  # how much a failure counts at the hole's other points
 
 
@@ -327,7 +328,7 @@ class Tables:
 
         A hole with few functions left is tried function by function: at the point where they differ most.
         """
-        best: tuple[tuple[float, int], _Split] | None = None
+        best: tuple[tuple[bool, float, int], _Split] | None = None
         for hole, (asked, left) in enumerate(zip(self._values.asked, node.left, strict=True)):
             values = node.allowed[asked.numbers].sum(axis=1)
             several = np.flatnonzero(values > 1)
@@ -337,7 +338,7 @@ class Tables:
                 return _Split(hole, int(several[values[several].argmax()]))
             merit = values[several] / (1 + asked.failures[several] + OF_HOLE * asked.failures.sum())
             line = int(merit.argmin())
-            key = (float(merit[line]), left.count)
+            key = (left.count > MANY, float(merit[line]), left.count)
             if best is None or key < best[0]:
                 best = key, _Split(hole, int(several[line]))
         return None if best is None else best[1]

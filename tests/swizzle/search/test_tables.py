@@ -154,6 +154,15 @@ def test_large_structures_are_decided(name: str, size: int, status: str) -> None
     assert solve(sketch, Limits(timeout=100)).status == status
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [18, 30, 36, 62])
+def test_sums_of_structures_are_decided_in_all_spaces(size: int) -> None:
+    """In each round, one word of each structure is read by some lane: that leaves few functions, or none."""
+    (sketch,) = load(str(CASES / "aos_sum.py"), "crc", {"struct_size": size})
+    found = solve(sketch, Limits(timeout=300))
+    assert (found.status, found.certificate["proved"][-1]["space"]) == ("unsat", "4")
+
+
 def test_what_was_learnt_in_one_space_says_nothing_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Space by space in any order, with a fresh start after every failure: each has the solutions that it has alone."""
     monkeypatch.setattr("swizzle.search.tables.FIRST_FAILURES", 1)
