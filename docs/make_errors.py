@@ -157,7 +157,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         "below_without_a_limit",
         "below_nothing",
         "below_without_a_shape",
-        "atomic_addition",
+        *("atomic_addition", "atomic_by_data", "atomic_of_halves", "atomic_local", "atomic_gives_nothing"),
         "other_atomic",
         "other_coordinate",
         "other_lane",

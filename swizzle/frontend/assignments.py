@@ -11,6 +11,7 @@ from swizzle.frontend.calls import positional
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, coerce, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, LoopName, ScalarName, Scope, StaticName
+from symbolic.errors import SwizzleError
 from symbolic.ir.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
 from symbolic.ir.spelling import BINARY_OPS
 from symbolic.ir.walk import subexpressions
@@ -141,14 +142,22 @@ def atomic_addition(reader: ExpressionReader, node: ast.Call) -> Stmt:
         reader.mistake(target, "an atomic addition to this", "the name of an array", "write cuda.atomic.add(y, i, v)")
     element = ast.copy_location(ast.Subscript(target, index, ast.Load()), node)
     element.end_lineno, element.end_col_offset = index.end_lineno, index.end_col_offset
-    name, meaning, indices = reader.array_element(element)
+    try:
+        name, meaning, indices = reader.array_element(element)
+    except SwizzleError as error:
+        if not error.found.startswith("data-dependent control"):
+            raise
+        raise SwizzleError(
+            error.found, place=error.place, expected=error.expected,
+            fix="count each bin: for b in range(BINS): cuda.atomic.add(h, b, where(v == i32(b), 1, 0))",
+        ) from None  # fmt: skip
     _require_writable(reader, target, name, meaning)
     reader.require_readable(target, name, meaning)
     if meaning.dtype not in ADDED or meaning.memory == "local":
         what = "a local array" if meaning.memory == "local" else f"{meaning.dtype.value} data"
         reader.mistake(
             target, f"an atomic addition to {what}", "an inout or shared array of f32, f64, i32, u32 or u64",
-            "other threads do not see it: write +=" if meaning.memory == "local" else "add in i32, or in f32",
+            "write +=: no other thread sees it" if meaning.memory == "local" else "add in i32, or in f32",
         )  # fmt: skip
     added = coerce(reader.value(value), meaning.dtype, f"the value added to {name}")
     return Store(reader.scope.named(name), indices, added, place, atomic=True)

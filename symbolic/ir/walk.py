@@ -332,3 +332,25 @@ class FreshNames:
         if wish not in self._loops:
             self._loops[wish] = self.take(wish)
         return self._loops[wish]
+
+
+def never_read_back(program: ir.Program) -> frozenset[str]:
+    """Return the output parameters of which no element that was stored is read: all `out` ones, and `inout` ones that
+    are loaded only where no store comes before."""
+    stored, read = set[str](), set[str]()
+
+    def body(stmts: Body) -> None:
+        for stmt in stmts:
+            parts = (part for expr in own_expressions(stmt) for part in subexpressions(expr))
+            read.update(part.array for part in parts if isinstance(part, ir.Load) and part.array in stored)
+            for inner in bodies(stmt):
+                body(inner)
+                if isinstance(stmt, ir.For):
+                    body(inner)  # what the next iteration reads
+            if isinstance(stmt, ir.Store):
+                stored.add(stmt.array)
+
+    roles = {p.name: p.role for p in program.parameters}
+    if "inout" in roles.values():
+        body(program.body)
+    return frozenset(name for name, role in roles.items() if role in ("out", "inout") and name not in read)

@@ -57,6 +57,7 @@ from symbolic.ir.program import (
     Var,
 )
 from symbolic.ir.sites import Sites
+from symbolic.ir.walk import never_read_back
 from symbolic.limits import look
 from symbolic.machine.accumulators import Reduced
 from symbolic.machine.contributions import Entry
@@ -97,7 +98,7 @@ class Machine:
         self.program, self.algebra, self.hole = program, algebra, hole
         self.shape = LaunchShape.of(program, copies)
         self.all = np.ones(self.shape.count, np.bool_)
-        self.outputs = {parameter.name for parameter in program.parameters if parameter.role == "out"}
+        self.outputs = never_read_back(program)
         self.scalars: dict[str, Value] = {}
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
@@ -341,10 +342,10 @@ class Machine:
         """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32, whoever cuts it off,
         and one of floats rounds.
 
-        The specification computes with such numbers and says no conversion. Outputs are never read.
+        The specification computes with such numbers and says no conversion. Such outputs are never read again.
         """
         value = node.value
-        if not (isinstance(value, Cast) and node.array in self.outputs) or self.algebra.rounds:
+        if not (isinstance(value, Cast) and node.array in self.outputs) or node.atomic or self.algebra.rounds:
             return value
         source, target = value.operand.dtype, value.dtype
         cut = target.is_narrow and source is DType.I32 and isinstance(self.algebra, Canonical)

@@ -21,6 +21,7 @@ from symbolic.algebra.functions import defined_with, gathered
 from symbolic.ir import program as ir
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import never_read_back
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
 Cases: TypeAlias = dict[Any, FNode]  # exclusive and exhaustive
@@ -173,6 +174,7 @@ class Forward:
 
     def __init__(self, program: Program, values: DataValues, hole: Callable[[int, tuple[int, ...]], Cases]) -> None:
         self.program, self.values, self.hole = program, values, hole
+        self._outputs = never_read_back(program)
         self.shape = LaunchShape.of(program)
         self.count, block = self.shape.count, self.shape.block_threads
         self.true, self.false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()
@@ -252,8 +254,7 @@ class Forward:
         return _grouped((value, both(f, g)) for f, some in cases for value, g in some.items())
 
     def _store(self, array: str, indices: tuple[Expr, ...], value: Expr, mask: Lazy) -> None:
-        outputs = [p.name for p in self.program.parameters if p.role == "out"]
-        if array in outputs and isinstance(value, ir.Cast) and self.values.whole:
+        if array in self._outputs and isinstance(value, ir.Cast) and self.values.whole:
             # an output is what the specification says, as far as it has room for it
             source, target = value.operand.dtype, value.dtype
             held = source is DType.I32 if target.is_narrow else source.is_float and target.is_float

@@ -21,6 +21,7 @@ from swizzle.emit.emitters import cuda_source, origin
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
 from swizzle.specs.specification import Meaning, numbers
+from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import as_numbers, from_memory, in_memory
 from symbolic.ir.program import DType
 
@@ -98,6 +99,26 @@ def test_what_is_rounded_before_the_end_is_another_number(half: str) -> None:
     """Only an output's last conversion is none."""
     text = TEXT.replace("half(s / 4)", "half(f32(half(s)) / 4)")
     assert solve(sketches(half, text)["means"]).status == "unsat"
+
+
+@pytest.mark.parametrize(
+    ("body", "equal"),
+    [
+        ("y[i] = half(f32(x[i]) * 2 + f32(y[i]))", True),
+        ("y[i] = half(f32(x[i]) * 2)\n    y[i] = half(f32(y[i]) + f32(x[i]))", False),
+        ("for k in range(2):\n        y[i] = half(f32(y[i]) + f32(x[i]))", False),
+    ],
+)
+def test_what_is_read_again_is_rounded(body: str, equal: bool) -> None:
+    """What a kernel has stored to an inout array, and reads, is rounded to the proof, too; in f32 nothing is."""
+    said = {True: "2 * x[i] + y[i]", False: "2 * x[i] + x[i]" if "k" not in body else "y[i] + 2 * x[i]"}[equal]
+    text = (
+        f"@spec\ndef s(x, y):\n    return [{said} for i in range(32)]\n\n"
+        f"@sketch(spec=s, block=32, x=half[32], y=half.inout[32])\ndef k(x, y):\n    i = cuda.laneid\n    {body}\n"
+    )
+    for half, wanted in (("bf16", equal), ("f32", True)):
+        sketch = sketches(half, text)["k"]
+        assert verify(sketch.program, sketch.spec).equal == wanted
 
 
 @needs_gcc
