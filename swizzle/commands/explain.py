@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.progress import shown_progress
+from swizzle.commands.progress import fitted, shown_progress
 from swizzle.commands.target import load_all, load_one
 from swizzle.explain.explain import explain as explained
 from swizzle.sketches.loading import named_in_files
@@ -55,6 +55,8 @@ def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
             with shown_progress(sketch.name, err, quiet=arguments.quiet) as listener, bounds.hold():
                 found = explained(sketch, limits, progress=listener)
             bounds.next_sketch()
-            out.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else str(found))
+            out.write(
+                json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else fitted(str(found), out)
+            )
             statuses.append({"sat": DONE, "unsat": NO, "unknown": UNDECIDED}[found.status])
     return max(statuses)

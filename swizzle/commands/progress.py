@@ -7,11 +7,13 @@ of its own, only once a search takes longer than a blink, and erased when the se
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Final, TextIO
 
 from swizzle.solution.solution import Progress
@@ -24,11 +26,27 @@ BLINK: Final = 0.25
 """Seconds after which a search is worth a view."""
 REDRAWN: Final = 0.1
 """Seconds between two drawings: the clock runs on when nothing happens."""
+NARROWEST: Final = 40
+"""Columns of a terminal for which lines are broken; a narrower one breaks them itself."""
 
 
 def is_terminal(stream: TextIO) -> bool:
     """Tell whether a stream can redraw a line."""
     return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """Return a text whose lines fit the terminal that it is written to, broken at spaces; as it is in a pipe."""
+    if not is_terminal(stream):
+        return text
+    width = max(shutil.get_terminal_size().columns, NARROWEST)
+    found: list[str] = []
+    for line in text.split("\n"):
+        margin = " " * (len(line) - len(line.lstrip()))
+        wrapper = TextWrapper(width, "", margin + "    ", break_long_words=False, break_on_hyphens=False)
+        wrapper.expand_tabs = wrapper.replace_whitespace = False
+        found += wrapper.wrap(line) or [""]
+    return "\n".join(found)
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import combinations
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from swizzle.explain.attempts import Attempt, Job, Planned
 from swizzle.explain.blame import with_more_arguments
 from swizzle.explain.conflicts import Conflict
+from swizzle.explain.more_arguments import THREAD
 from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
 from swizzle.explain.table_formula import formula_of_table
+from symbolic.ir.program import Hole
 from templates.holes import Point
 
 LONGEST_TABLE: Final = 32
@@ -90,7 +95,11 @@ class _Freedom:
             if relaxed is None:
                 return None, ""
             answer = relaxed.solve(relaxed.holes - {Obeys(number), Ignores(number)}, deadline)
-            return (None if answer is None else isinstance(answer, RelaxedFilling)), ""
+            if isinstance(answer, RelaxedFilling):
+                table = relaxed.extended_function(answer, number)
+                formula = _with_coordinates(relaxed.problem.program.holes[number], table)
+                return True, f"for example {formula}" if formula else ""
+            return (None if answer is None else False), ""
 
         return attempt
 
@@ -113,6 +122,20 @@ class _Freedom:
             return True, f"solvable with {listing(sorted(free))} free"
 
         return attempt
+
+
+def _with_coordinates(hole: Hole, table: Mapping[Point, int]) -> str:
+    """Return a formula over a hole's arguments, the thread and the loops, those first that need one more argument."""
+    names = [f"cuda.{name}" if name in THREAD else name for name in hole.arguments]
+    varied = [n for n in range(len(names)) if len({point[n] for point in table}) > 1]
+    own = [n for n in varied if n < len(names) - 1]  # the last one counts the calls
+    for some in (*([n] for n in own), *map(list, combinations(own, 2)), own):
+        projected = {tuple(point[n] for n in some): value for point, value in table.items()}
+        if all(projected[tuple(point[n] for n in some)] == value for point, value in table.items()):
+            formula = formula_of_table(replace(hole, arguments=tuple(names[n] for n in some)), projected)
+            if formula:
+                return formula
+    return ""
 
 
 def table_text(names: PartNames, hole: int, table: Mapping[Point, Any]) -> str:

@@ -148,6 +148,13 @@ class Relaxed:
         values = np.broadcast_to(rest, (len(points),)).tolist()
         return {p: filling.tables[hole].get(p, v) for p, v in zip(points, values, strict=True)}
 
+    def extended_function(self, filling: RelaxedFilling, hole: int) -> dict[Point, Any]:
+        """Return a hole that may depend on more than its arguments as a table over all points, with all of those."""
+        assert self.is_extended
+        table, own = filling.tables[hole], self.arity[hole]
+        simple = self.function(filling, hole)
+        return {p: table.get(p, simple[p[:own]]) for p in self.problem.points[hole]}
+
     def value_at(self, hole: int, point: Point) -> Mapping[Any, Guard]:
         """Return what a hole may be at a point that was looked at, each value with its guard."""
         return (self._uses if self.is_extended else self._tables)[hole, point].values

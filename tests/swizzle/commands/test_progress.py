@@ -8,7 +8,7 @@ import time
 import pytest
 
 from swizzle.commands import progress
-from swizzle.commands.progress import headline, shown_progress, wants_colour
+from swizzle.commands.progress import fitted, headline, shown_progress, wants_colour
 from swizzle.solution.solution import Progress
 
 
@@ -103,3 +103,18 @@ def test_counterexamples_are_said_once() -> None:
         == "Space 1 · best 5 accumulates · 3 counterexamples"
     )
     assert headline(Progress("1", "searching", None, 0, 0.1)) == "Space 1 · searching"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_lines_fit_a_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal no line is wider, what goes on is indented, and no word is lost; in a pipe nothing changes."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    text = "k: no filling\n  tried\n    " + " ".join(f"word{n}" for n in range(40)) + "   at k.py:1:2\n"
+    shown = fitted(text, Terminal())
+    assert shown.split() == text.split()
+    assert shown.startswith("k: no filling\n  tried\n    word0 word1") and shown.endswith("\n")
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert {len(line) - len(line.lstrip()) for line in lines[3:]} == {8}
+    assert fitted(text, io.StringIO()) == text

@@ -193,6 +193,16 @@ def test_claims(name: str) -> None:
         check_trial(case, trial)
 
 
+def test_a_formula_over_the_thread_may_be_written_in_place_of_the_hole(tmp_path: Path) -> None:
+    """Where more arguments help, and the values read as a formula of the thread, the sketch with it is solved."""
+    text = (FOLDER / "same_arguments.swz").read_text(encoding="utf-8")
+    (trial,) = [t for t in explain(load(FOLDER / "same_arguments.swz")[0]).trials if t.kind == "arguments"]
+    formula = trial.detail.removeprefix("for example ")
+    assert "cuda.threadIdx.x" in formula and text.count("?sw_part(2, k)") == 1
+    (tmp_path / "k.swz").write_text(text.replace("?sw_part(2, k)", formula), encoding="utf-8")
+    assert solve(load(tmp_path / "k.swz")[0]).status == "sat"
+
+
 def check_outputs(case: Case, solver: SolverName = "z3") -> None:
     """No filling gets all of the outputs right; without any one of them, or with fewer at all, some filling does."""
     cells = [(o.array, o.address) for o in case.found.outputs]
