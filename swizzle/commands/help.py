@@ -85,8 +85,8 @@ Examples:
 A comment in the file can say what the flags say: // swizzle doctor: --launch 2x2,32x8 --args f32[64,64],f32.out[64,64].
 Arguments are f16, bf16, f32, f64, i8 to i64, u8 to u64, with .out or .inout where the kernel writes; docs/doctor.md.
 
-Exit status: 0 no conflicts, or mended, 1 conflicts that no layout of the families removes, 2 a mistake in what was
-given, 3 undecided: nothing is changed that is not proved, 70 a bug of swizzle."""
+Exit status: 0 no conflicts, or mended, 1 a race, or conflicts that no layout of the families removes, 2 a mistake in
+what was given, 3 undecided: nothing is changed that is not proved, 70 a bug of swizzle."""
 
 
 SCAN: Final = """\b

@@ -158,6 +158,8 @@ def _view(name: str, cell: str, dims: int) -> str:
                 f"    {_INLINE} T& operator*() const {{ return reinterpret_cast<T&>(cells[{cell}({place})]); }}\n"
                 f"    {_INLINE} T& operator[](unsigned i) const {{ return *(*this + i); }}\n"
                 f"    {_INLINE} {own} operator+(unsigned i) const {{ return {{{given}, at + i * {ratio}}}; }}\n"
+                f"    {_INLINE} {own}& operator+=(unsigned i) {{ return *this = *this + i; }}\n"
+                f"    {_INLINE} {own}& operator++() {{ return *this += 1; }}\n"
                 f"    {as_}"
             )
         found += "};\n"

@@ -206,7 +206,7 @@ def test_what_cannot_be_proved_is_not_patched(before: str, read: str, why: str) 
 FOLLOWED = {
     # name: what stands before, the read, and what the patch has
     "row": ("float* p = tile[t];", "p[r]", "[33]"),
-    "address": ("const float* p = &tile[t][0];", "p[r]", "tile[t] + (0)"),
+    "address": ("const float* p = &tile[t][0]; ++p, p += 1;", "p[r - 2]", "tile[t] + (0)"),
     "macro": ("\n#define AT(r, c) tile[r][c]\n", "AT(t, r)", "[33]"),
     "function": ("", "element(tile[t], r)", "[33]"),
     "words": ("", "words[0] + element(words + 32, 32 * t + r) - words[0]", "template <class words_0> "),
