@@ -43,6 +43,13 @@ class ArrayType(Struct, frozen=True):
     role: Role
     limit: int = 0
 
+    def __repr__(self) -> str:
+        if not self.shape:
+            return f"{self.dtype.value}.scalar"
+        role = "" if self.role == "in" else f".{self.role}"
+        below = f".below({self.limit})" if self.limit else ""
+        return f"{self.dtype.value}{below}{role}[{', '.join(map(str, self.shape))}]"
+
     def __getitem__(self, shape: object) -> NoReturn:
         raise second_shape(self, shape, caller_place())
 
@@ -70,6 +77,9 @@ class ElementType(Struct, frozen=True):
     """A data type. `f32[shape]` declares an array parameter; `f32(value)` in a kernel converts."""
 
     dtype: DType
+
+    def __repr__(self) -> str:
+        return self.dtype.value
 
     def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
         return ArrayType(self.dtype, checked_shape(shape, self.dtype.value, caller_place()), "in")

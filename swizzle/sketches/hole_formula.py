@@ -21,6 +21,9 @@ class HoleFormula(Struct, frozen=True):
     constants: Mapping[str, int]
     found_in: str = ""
 
+    def __repr__(self) -> str:
+        return f"<{self.name} = {self.formula} at {self.place}>"
+
 
 def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
     """Return each hole's name, place and formula, and the sketch that it was found in where that is another."""

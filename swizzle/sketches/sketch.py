@@ -56,6 +56,10 @@ class Spec(Struct, frozen=True):
     place: Place | None
     constants: Mapping[str, int] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        where = f" at {self.place}" if self.place else ""
+        return f"<specification {self.name}({', '.join(self.parameters)}){where}>"
+
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         if not self.constants:
             return self.function(*arrays, **named)

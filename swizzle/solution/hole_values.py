@@ -21,6 +21,9 @@ class HoleValues(Struct, frozen=True, eq=False):
     points: npt.NDArray[np.int64]
     values: npt.NDArray[Any]
 
+    def __repr__(self) -> str:
+        return f"<a function of {', '.join(self.arguments)} at {len(self.values)} points>"
+
     @property
     def axes(self) -> tuple[npt.NDArray[np.int64], ...]:
         """The values that each argument takes, ascending: what stands along the axes of `grid`."""

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import swizzle as sw
-from swizzle import SwizzleError, cuda, f32, load, maximum, minimum, parameter, sketch, spec, sw_xform
+from swizzle import Spec, SwizzleError, cuda, f32, i32, load, maximum, minimum, parameter, sketch, spec, sw_xform
 from swizzle import sw_part as choose
 from swizzle.language.element_types import MAX_ELEMENTS
+from swizzle.sketches.hole_formula import HoleFormula
+from symbolic.errors import Place
 from symbolic.ir.program import DType
 from tests.swizzle.spelling import lines
 
@@ -333,3 +335,12 @@ def test_the_extremes_of_one_list() -> None:
     assert (minimum(3, 1, 2), minimum((3, 1, 2)), minimum(np.array([3, 1])), minimum(3)) == (1, 1, 1, 3)
     assert maximum(np.float32(2)) == 2
     assert error_of(lambda: minimum([])).found == "minimum of nothing"
+
+
+def test_what_is_made_shows_itself_in_a_line() -> None:
+    """Types as they are written, and the rest by name and place."""
+    types = (f32, f32[3], f32.out[2, 4], f32.scalar, i32.below(4)[8], f32.const[1])
+    assert repr(types) == "(f32, f32[3], f32.out[2, 4], f32.scalar, i32.below(4)[8], f32.const[1])"
+    place = Place("k.py", 3, 5)
+    assert repr(Spec("wanted", len, ("x", "w"), place)) == "<specification wanted(x, w) at k.py:3:5>"
+    assert repr(HoleFormula("xform1", "xform", place, "(i + 1) % 8", {})) == "<xform1 = (i + 1) % 8 at k.py:3:5>"
