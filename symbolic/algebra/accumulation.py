@@ -86,6 +86,10 @@ class Accumulation(ABC):
         """Say whether something may cancel."""
         return False
 
+    def may_cancel(self, natural: bool) -> bool:
+        """Say whether contributions may take off one another's; `natural`: every coefficient is a natural number."""
+        return self.cancels
+
     def strict(self) -> Accumulation:
         """Return the same without cancelling: what it finds equal is equal, and there may be more."""
         return self

@@ -33,6 +33,9 @@ class Linear(Accumulation):
     def spare(self, entries: EntryBounds, wanted: Counter[Term]) -> bool:
         return entries.signs() == {True, False}
 
+    def may_cancel(self, natural: bool) -> bool:
+        return not natural
+
     def fewest(self, items: Counter[Term], scaled: bool) -> int | None:
         return len(items) if scaled else sum(ceil(abs(Fraction(number))) for number in items.values())
 

@@ -220,6 +220,12 @@ class Reduced(Data):
         parts = self.sources(t)
         return len(parts) > 1 and any(possible(value, u) is None for value, u in parts)
 
+    def brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
+        if self.outer != op:
+            return super().brings(terms, op, t)
+        offers = self.contributions.offers(t)
+        return None if offers is None else frozenset(item for offer in offers for items in offer for item in items)
+
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(o, t) for entry in self.entries if True in reach(entry.mask, t) for o in entry.operands]
 

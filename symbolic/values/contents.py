@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.tally import Constant, Held, Others, Size, Tally
-from symbolic.algebra.terms import Term
-from symbolic.values.data import SCALED, Data, held, is_term, kinds, natural
+from symbolic.algebra.terms import UNWRITTEN, Term
+from symbolic.values.data import SCALED, Data, brings, held, is_term, kinds, natural
 from symbolic.values.guard import FALSE, Guard
 from symbolic.values.vector import Encoding
+
+OTHERS_LIMIT = 64  # items of which it is asked one by one whether they cancel
 
 
 def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -> Guard:
     """Return the guard that what an operator makes of other values is a term: each item as often, and no other.
 
-    Where items may cancel, fillings that bring others and take them off again are left out, and the encoding is
-    narrowed.
+    Others may come in and be taken off again. Where those are too many to be asked one by one, such fillings are left
+    out, and the encoding is narrowed.
     """
     guards, terms = encoding.guards, encoding.terms
     order, plain = accumulation(terms, op), natural(terms, value, t)
@@ -35,8 +37,17 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
             return FALSE
     items = frozenset(item for item in order.items(term) if not terms.is_number(item, op))
     others = held(value, encoding, t, Others(op, items))
-    encoding.narrowed |= bool(others) and order.cancels and not plain
-    return guards.both(found, -others.get(1, FALSE))
+    if not others or not order.may_cancel(plain):
+        return guards.both(found, -others.get(1, FALSE))
+    brought = brings(terms, value, op, t)
+    if brought is None or UNWRITTEN in brought or len(brought) > OTHERS_LIMIT:
+        encoding.narrowed = True
+        return guards.both(found, -others.get(1, FALSE))
+    for item in sorted(brought - items):
+        if not terms.is_number(item, op):
+            tally = order.tally(item, (0,), plain)
+            found = guards.both(found, tally.says(guards, held(value, encoding, t, tally), 0))
+    return found
 
 
 def held_whole(value: Data, encoding: Encoding, t: int, tally: Tally) -> Held:

@@ -113,6 +113,11 @@ class Data(ABC):
             self._natural[t] = self._is_natural(terms, t)
         return self._natural[t]
 
+    def brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
+        """Return all items that thread t's value may be made of by an operator; None where they are too many."""
+        values = self.possible(t)
+        return None if values is None else united(frozenset(terms.multiset(v, op)) for v in values)
+
     @abstractmethod
     def sources(self, t: int) -> Iterable[tuple[DataVector, int]]:
         """Return the values that thread t's value may be, or is made of, each with its thread."""
@@ -255,6 +260,17 @@ def by_items(value: DataVector, t: int) -> bool:
 def natural(terms: Terms, value: DataVector, t: int) -> bool:
     """Say whether every coefficient in a data vector is a natural number for thread t."""
     return value.natural(terms, t) if isinstance(value, Data) else is_natural(terms, int(value[t]))
+
+
+def brings(terms: Terms, value: DataVector, op: str, t: int) -> frozenset[Term] | None:
+    """Return all items that a data vector may be made of by an operator for thread t; None where they are too many."""
+    return value.brings(terms, op, t) if isinstance(value, Data) else frozenset(terms.multiset(int(value[t]), op))
+
+
+def united(sets: Iterable[frozenset[Term] | None]) -> frozenset[Term] | None:
+    """Return what is in any of some sets; None where one of them is not known."""
+    found = list(sets)
+    return None if None in found else frozenset[Term]().union(*(s for s in found if s is not None))
 
 
 def is_natural(terms: Terms, term: Term) -> bool:

@@ -26,6 +26,7 @@ from symbolic.values.data import (
     Kinds,
     Need,
     PossibleTerms,
+    brings,
     by_items,
     combines,
     equals,
@@ -40,6 +41,7 @@ from symbolic.values.data import (
     sized,
     sizes,
     too_many,
+    united,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding
@@ -186,6 +188,11 @@ class Mapped(Data):
     @cached_property
     def combines(self) -> bool:
         return sum(isinstance(o, Data) for o in self.operands) > 1 or any(map(combines, self.operands))
+
+    def brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
+        if self.op != op:
+            return super().brings(terms, op, t)
+        return united(brings(terms, operand, op, t) for operand in self.operands)
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
         return [(operand, t) for operand in self.operands]

@@ -20,6 +20,7 @@ from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from symbolic.algebra import linear
 from symbolic.machine import contributions
+from symbolic.values import contents
 from tests.differential.random_sketches import what_runs
 from tests.differential.test_search_against_brute_force import functions
 from tests.sketches import kernel
@@ -122,6 +123,22 @@ def test_parities(spec: str, status: str) -> None:
 def test_parities_of_conjunctions(of: str, spec: str) -> None:
     """Products cancel as wholes."""
     compare(MASKED.format(of=of), spec, "1")
+
+
+@pytest.mark.parametrize(("constant", "status", "limit"), [("1", "sat", 64), ("2", "unsat", 64), ("1", "unknown", 0)])
+def test_parities_with_numbers(constant: str, status: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers fold with one another, so each item is asked apart, also those that cancel: `x[i]` here."""
+    monkeypatch.setattr(contents, "OTHERS_LIMIT", limit)
+    body = """
+i = cuda.laneid
+acc = accumulator(i32, outer="xor", inner="xor", init=0)
+acc.accumulate(x[?sw_xform(i, 4)], i32(1), when=?sw_cond(i, 2))
+acc.accumulate(x[3], x[i])
+y[i] = acc.value
+"""
+    spec = f"[x[i] ^ x[3] if i < 2 else {constant} ^ x[3] for i in range(4)]"
+    sketch = kernel(body, spec=spec, arguments="x=i32[4], y=i32.out[4]", block=4, warp_size=4)
+    assert solve(sketch, Limits(space="1")).status == status
 
 
 def test_too_many_contributions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
