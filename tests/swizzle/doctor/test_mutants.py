@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
+from swizzle.doctor.diagnosis import Doctor
+from swizzle.doctor.patch import patched, view_cells
+from swizzle.doctor.text import CudaText
 from tests.slow_cases import slow_unless
-from tests.swizzle.doctor.examined import KERNELS
+from tests.swizzle.doctor.examined import COLUMNS_OUT, KERNELS, ROWS_IN, one_warp
 from tests.swizzle.doctor.mutants import Patient, escape_is_refused, of_patch, with_escapes
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -42,3 +45,33 @@ def test_all_mutants_are_refused(name: str) -> None:
         count += 1
         assert escape_is_refused(mutant.text), mutant.what
     assert count >= LEAST[name]
+
+
+OF_VIEWS = (
+    ("at + i *", "at - i *"), ("at + i *", "0 * at + 2 * i *"), ("{cells, i, 0}", "{cells, i + 1, 0}"),
+    ("{cells, i, 0}", "{cells, i, 1}"), ("{cells, i, 0}", "{cells, 0, i}"), ("_cell(i0, at)", "_cell(at, i0)"),
+    ("tile_cell(i0, at)", "i0 * 32 + at"), ("{tile_cells}", "{tile_cells + 1}"), ("[1024]", "[1000]"),
+    ("auto p = tile[t]", "auto p = tile[t ^ 1]"), ("auto p = tile[t]", "auto p = &tile_cells[32 * t]"),
+    ("auto p = tile[t]", "auto p = tile[t] + 1"), ("view<float>", "view<int>"), ("__syncwarp();", ""),
+)  # fmt: skip
+"""What is replaced in a patch that makes an array a view."""
+
+
+@pytest.mark.slow
+def test_mutants_of_views_are_refused() -> None:
+    """Views that count wrong, that forget the layout, that lie elsewhere, and a row that is kept without it."""
+    read = COLUMNS_OUT.replace("tile[t][r]", "p[r]")
+    text = one_warp(f"{ROWS_IN} __syncwarp(); float* p = tile[t]; {read}")
+    doctor = Doctor(CudaText("kernel.cu", text))
+    (each,) = doctor.diagnose().arrays
+    assert each.array is not None
+    mend = next(mend for mend in each.mends if mend.kind == "xor")
+    view = patched(doctor.text, doctor.kernel, {each.array: mend}, views=True)
+    cells = {each.region: view_cells(doctor.text, each.array)}
+
+    def refused(new: str) -> str:
+        return doctor.proved(doctor.ran, new, {each.region: (each.asked.tile, mend)}, cells)[0]
+
+    assert refused(view) == ""
+    for old, new in OF_VIEWS:
+        assert old in view and refused(view.replace(old, new)), (old, new)
