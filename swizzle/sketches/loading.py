@@ -111,7 +111,10 @@ def load_hosts(
     """Return the host functions of a file, or the one that is named, and whether there is nothing else to be had."""
     if Path(path).suffix not in (".py", ".swz"):
         return [], False
-    made = SketchFile.read(path).instance(overrides or {})
+    file = SketchFile.read(path)
+    if "host" not in file.text:  # it is not run for this, as it will be run for its sketches
+        return [], False
+    made = file.instance(overrides or {})
     if selector is not None:
         return [made.hosts[selector]] if selector in made.hosts else [], selector in made.hosts
     return list(dict.fromkeys(made.hosts.values())), bool(made.hosts) and not made.of_their_own
