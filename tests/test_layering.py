@@ -64,7 +64,8 @@ ROOMS: dict[str, str] = {
     "swizzle.explain": "swizzle.language swizzle.specs swizzle.sketches swizzle.problem swizzle.solution "
     "swizzle.search",
     "swizzle.show": "swizzle.specs swizzle.solution swizzle.emit",
-    "swizzle.operators": "swizzle.language",
+    "swizzle.operators": "swizzle.language swizzle.operators.elementary",
+    "swizzle.operators.elementary": "swizzle.operators",
     "swizzle.device_scans": "swizzle.source swizzle.language swizzle.specs swizzle.frontend swizzle.operators "
     "swizzle.solution swizzle.emit swizzle.emit.any_length",
     "swizzle.hosts": "swizzle.specs swizzle.sketches swizzle.solution swizzle.search swizzle.emit",

@@ -89,8 +89,9 @@ def _combinations(
         yield lambda: e.multiply(a, b), p * q
 
 
-def fitting(bank: Bank, column: Array, *, truth: bool) -> Expression | None:
-    """Return an expression that is this function of the examples: one of the bank's, or made of several."""
+def fitting(bank: Bank, column: Array, *, truth: bool, depth: int = 1) -> Expression | None:
+    """Return an expression that is this function of the examples: one of the bank's, or made of several, with choices
+    in each other to a `depth`."""
     found = bank.find(column, truth=truth)
     if found is not None:
         return found
@@ -108,7 +109,7 @@ def fitting(bank: Bank, column: Array, *, truth: bool) -> Expression | None:
         if found is None:
             above = [(node, each) for node, each in bank.numbers if (each >= column).all()]
             found = _cover(above, lambda each: each == column, np.ones(len(column), bool), minimum)
-    return found if found is not None else _chosen(bank, column, truth=truth)
+    return found if found is not None else _chosen(bank, column, truth=truth, depth=depth)
 
 
 def _cover(
@@ -131,21 +132,38 @@ def _cover(
     return None if left.any() else together(*chosen)
 
 
-def _chosen(bank: Bank, column: Array, *, truth: bool) -> Expression | None:
-    """Return a choice between two of the bank's expressions."""
+def _chosen(bank: Bank, column: Array, *, truth: bool, depth: int) -> Expression | None:
+    """Return a choice between two of the bank's expressions, or between one and such a choice."""
     some = (bank.truths if truth else bank.numbers)[:900]
     tests = bank.truths[:1500]
     if not some or not tests:
         return None
     wrong = np.stack([each != column for _, each in some]).astype(np.float32)
     holds = np.stack([each for _, each in tests]).astype(np.float32)
+    return _choice(some, tests, wrong, holds, np.ones(len(column), np.float32), depth)
+
+
+def _choice(
+    some: Sequence[tuple[Expression, Array]], tests: Sequence[tuple[Expression, Array]], wrong: Array, holds: Array,
+    asked: Array, depth: int,
+) -> Expression | None:  # fmt: skip
+    """Return a choice that is right of all the examples that are asked about."""
+    wrong = wrong * asked
     wrong_there = wrong @ holds.T
     wrong_elsewhere = wrong.sum(axis=1, keepdims=True) - wrong_there
-    both = (wrong_there == 0).any(axis=0) & (wrong_elsewhere == 0).any(axis=0)
+    fine, elsewhere = ((each == 0).any(axis=0) for each in (wrong_there, wrong_elsewhere))
     options: list[tuple[int, int, Expression]] = []
-    for test in np.flatnonzero(both)[:60]:
+    for test in np.flatnonzero(fine & elsewhere)[:60]:
         yes = some[int(np.argmax(wrong_there[:, test] == 0))][0]
         no = some[int(np.argmax(wrong_elsewhere[:, test] == 0))][0]
         node = select(tests[int(test)][0], yes, no)
         options.append((node.size, len(options), node))
+    if options or depth == 1:
+        return min(options)[2] if options else None
+    enough = fine & (holds @ asked > 0.1 * asked.sum())
+    for test in np.flatnonzero(enough)[:12]:
+        rest = _choice(some, tests, wrong, holds, asked * (1 - holds[test]), depth - 1)
+        if rest is not None:
+            node = select(tests[int(test)][0], some[int(np.argmax(wrong_there[:, test] == 0))][0], rest)
+            options.append((node.size, len(options), node))
     return min(options)[2] if options else None

@@ -10,15 +10,19 @@ from symbolic.expressions.expression import (
     FALSE,
     ZERO,
     Expression,
+    both,
     constant,
     decided,
+    either,
     expanded,
+    negation,
     same_ratio,
     subexpressions,
     substituted,
     subtract,
+    truth_name,
 )
-from symbolic.expressions.formulas import Answered, Sort, decide
+from symbolic.expressions.formulas import TRUTH, Answered, Sort, decide
 
 SECONDS: Final = 5.0
 MOST_CASES: Final = 6
@@ -33,9 +37,43 @@ def prove(
 ) -> Answered:
     """Decide whether both sides of all claims are equal: by writing out polynomials, or by a solver."""
     left = [(a, b) for a, b in claims if a is not b]
-    if not left or _same_polynomials(left, premises):
+    if not left or _same_polynomials(left, premises) or _same_lattice(left, premises):
         return Answered("proved")
     return decide(left, sorts, premises, infinite=infinite, timeout=seconds)
+
+
+def _same_lattice(claims: Sequence[tuple[Expression, Expression]], premises: Sequence[Expression]) -> bool:
+    """Tell whether both sides are made of `max` and `min` alone, and equal in every order of what these are of that
+    the premises allow: those of them that say that such a number is at most another one.
+
+    By the 0-1 principle it is enough that they are equal of conditions, with `or` and `and`: whether a number is above
+    a threshold is a condition, and that of a maximum is the `or` of those of its arguments.
+    """
+    names: set[str] = set()
+
+    def above(node: Expression) -> Expression | None:
+        if node.operator in ("name", "constant") and not node.truth:
+            name = f"{node.operator} {node.value}"
+            names.add(name)
+            return truth_name(name)
+        if node.operator not in ("max", "min"):
+            return None
+        inner = [found for found in map(above, node.arguments) if found is not None]
+        return (either if node.operator == "max" else both)(*inner) if len(inner) == len(node.arguments) else None
+
+    conditions = []
+    for pair in claims:
+        a, b = map(above, pair)
+        if a is None or b is None:
+            return False
+        conditions.append((a, b))
+    given = []
+    for premise in premises:
+        for part in premise.arguments if premise.operator == "and" else (premise,):
+            if part.operator == "<=":
+                a, b = map(above, part.arguments)
+                given += [either(negation(a), b)] if a is not None and b is not None else []
+    return decide(conditions, dict.fromkeys(names, TRUTH), given, timeout=SECONDS).verdict == "proved"
 
 
 def _same_polynomials(claims: Sequence[tuple[Expression, Expression]], premises: Sequence[Expression]) -> bool:

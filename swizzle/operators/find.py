@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterator
 from dataclasses import replace as replaced
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.clamp import clamped
+from swizzle.operators.decomposition import composed
 from swizzle.operators.known import known_carriers
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import BOOL, Domain, Loop
+from swizzle.operators.neighbours import with_answers
 from swizzle.operators.proof import Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import too_deep
+from swizzle.operators.update import ITSELF, updated
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, subexpressions
 from symbolic.expressions.formulas import Verdict, decide
@@ -26,6 +31,9 @@ from symbolic.expressions.text import compiled, text_of
 SECONDS = 0.5
 """For looking for fewer words than were found."""
 
+
+MANY: Final = 4
+"""With more words than that, the step itself is the shorter text, and says what the identity is."""
 
 GIVEN: Final = "a function of two values"
 """How an operator was found that somebody wrote down."""
@@ -55,9 +63,9 @@ class Found(Struct, frozen=True):
         """Whether the operator is proved; 'unknown' where none was found, as there may be one of other words."""
         if self.proofs is None:
             return "unknown"
-        if self.ranges is None or (self.proofs.status == "proved" and not self.needs_ranges):
-            return self.proofs.status
-        return "refuted" if self.proofs.status == "refuted" else self.ranges.verdict
+        if self.ranges is None or self.proofs.status != "proved" or not self.needs_ranges:
+            return self.proofs.status  # a word that may overflow refutes no law of words that wrap
+        return self.ranges.verdict
 
     @property
     def needs_ranges(self) -> bool:
@@ -132,23 +140,22 @@ def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
     except ArithmeticError as error:
         reason = f"the state after one element: {error}"
         return Found(loop, domain, None, None, time.perf_counter() - started, (reason,))
-    carriers, tried, witness = _carriers(loop, domain)
-    if not carriers:
-        return Found(loop, domain, None, None, time.perf_counter() - started, tried, witness)
+    tried = Attempts()
     best: Found | None = None
-    for carrier in carriers:
+    for carrier in _ways(loop, domain, tried):
         try:
             found = _judged(loop, domain, carrier)
         except ArithmeticError as error:  # of infinities, which no law can be stated of
-            tried = (*tried, f"{carrier.how}: {error}")
+            tried.ways.append(f"{carrier.how}: {error}")
             continue
         if best is None or (found.status == "proved" and best.status != "proved"):
             best = found
         if found.status == "proved":
             break
+    seconds = time.perf_counter() - started
     if best is None:
-        return Found(loop, domain, None, None, time.perf_counter() - started, tried)
-    return replace(best, seconds=time.perf_counter() - started)
+        return Found(loop, domain, None, None, seconds, tuple(tried.ways), tried.mixed_up)
+    return replace(best, seconds=seconds)
 
 
 def _check_promise(loop: Loop, domain: Domain) -> None:
@@ -164,36 +171,78 @@ def _check_promise(loop: Loop, domain: Domain) -> None:
     )
 
 
-def _carriers(loop: Loop, domain: Domain) -> tuple[list[Carrier], tuple[str, ...], str]:
-    """Return operators of a loop; where there are none, what was tried, and two splits that the state mixes up."""
+class Attempts(Struct):
+    """What was tried in vain, and two splits that a loop's own words mix up."""
+
+    ways: list[str] = field(default_factory=list)
+    mixed_up: str = ""
+
+
+def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
+    """Yield operators that fit a loop, likely ones first; what takes long comes where nothing before was proved."""
     try:
         carriers = deduced(loop, loop.live, domain)
-        return [*_with_fewer_words(loop, len(carriers[0].words)), *carriers], (), ""
+        yield from _with_fewer_words(loop, len(carriers[0].words))
+        yield from carriers
+        yield from _written(loop)  # matrices are right of numbers, the step itself of words
+        return
     except NotFound as error:
-        tried = [f"matrices over a semiring: {error}"]
+        tried.ways.append(f"matrices over a semiring: {error}")
     found = clamped(loop)
     carriers = [found] if found is not None else list(known_carriers(loop))
+    yield from carriers
     if carriers:
-        return carriers, (), ""
-    tried.append("clamped sums, and a table of known operators: none of them fits")
+        return
+    yield from _written(loop)
+    tried.ways.append("clamped sums, known operators, and the table of elementary operators: none of them fits")
+    whole = composed(loop, lambda part: _first(part, domain))
+    if whole is not None:
+        yield whole
     if loop.has_bits:
-        tried.append("search: it knows no operators on bits")
-        return [], tuple(tried), ""
+        tried.ways.append("search: it knows no operators on bits")
+        return
     if any(node.operator in ("exp", "log") for each in loop.step.values() for node in subexpressions(each)):
-        return [], tuple(tried), ""
+        return
     from swizzle.operators.search import searched
 
     result = searched(loop)
     if result.carrier is not None:
-        return [result.carrier], (), ""
-    tried.append(f"search: no expressions combine two parts, of {result.tried} sets of words")
-    return [], tuple(tried), "" if result.undetermined is None else result.undetermined.text
+        yield result.carrier
+        return
+    neighbours = with_answers(loop, lambda part: _first(part, domain))
+    if neighbours is not None:
+        yield neighbours
+    tried.ways.append(f"search: no expressions combine two parts, of {result.tried} sets of words")
+    if result.undetermined is not None:
+        tried.mixed_up = result.undetermined.text
+
+
+def _first(loop: Loop, domain: Domain) -> Carrier | None:
+    """Return the operator of a part of a loop, the first one that is found."""
+    try:
+        _ = loop.begun
+    except ArithmeticError:
+        return None
+    return next(_ways(loop, domain, Attempts()), None)
+
+
+def _written(loop: Loop) -> list[Carrier]:
+    """Return the operator that a loop's step is itself, or what the table of elementary operators has of it."""
+    found = list(updated(loop))
+    if found or loop.has_bits or len(loop.live) > 2:
+        return found
+    from swizzle.operators.elementary.matching import matched
+
+    return list(itertools.islice(matched(loop), 2))
 
 
 def _with_fewer_words(loop: Loop, words: int) -> list[Carrier]:
-    """Return what a search finds that needs fewer words."""
-    if words <= len(loop.live) or loop.has_bits:
-        return []
+    """Return what needs fewer words: an operator of the table on the loop's own, or else what a search finds."""
+    if words <= len(loop.live):
+        return list(updated(loop)) if words > MANY else []
+    written = _written(loop)
+    if written or loop.has_bits:
+        return written
     from swizzle.operators.search import searched
 
     found = searched(loop, SECONDS, most=words - len(loop.live) - 1).carrier
@@ -214,7 +263,7 @@ def _judged(loop: Loop, domain: Domain, carrier: Carrier) -> Found:
         ranges = ranges_of(replaced(carrier, identity=whole.identity)) if whole.status == "proved" else None
         if ranges is not None and ranges.verdict == "proved":
             return Found(loop, domain, carrier, whole, 0.0, ranges=ranges)
-    proofs = Prover(carrier, domain, thorough=carrier.exact).proofs()
+    proofs = Prover(carrier, domain, thorough=carrier.exact or carrier.how == ITSELF).proofs()
     if proofs.status != "proved" and not promised:
         whole = Prover(carrier, "integers").proofs()
         ranges = ranges_of(replaced(carrier, identity=whole.identity)) if whole.status == "proved" else None

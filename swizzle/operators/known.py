@@ -35,7 +35,7 @@ from symbolic.expressions.expression import (
 
 Words: TypeAlias = Sequence[Expression]
 CombineRow: TypeAlias = Callable[[Words, Words], tuple[Expression, ...]]
-SPLITS: Final = 40
+SPLITS: Final = 200
 
 
 def _log_sum_exp(a: Words, b: Words) -> tuple[Expression, ...]:
@@ -81,12 +81,12 @@ def known_carriers(loop: Loop) -> Iterator[Carrier]:
                 loop, {word: loop.state[word] for word in words}, lift, {word: combine[word] for word in words}, own,
                 loop.result, f"known as {name}",
             )  # fmt: skip
-            if _fits(carrier):
+            if fits(carrier):
                 yield carrier
                 break
 
 
-def _fits(carrier: Carrier) -> bool:
+def fits(carrier: Carrier) -> bool:
     """Tell whether an operator gives what the loop gives, on random splits."""
     loop, rng = carrier.loop, random.Random(5)
     places = [list(loop.state).index(word) for word in carrier.words]
@@ -96,7 +96,7 @@ def _fits(carrier: Carrier) -> bool:
         return tuple(state[place] for place in places)
 
     for split in range(SPLITS):
-        rows = random_rows(loop, rng, 2 + split % 5)
+        rows = random_rows(loop, rng, 2 + split % 7)
         if len(rows) < 2:
             continue  # hardly an element meets the promise
         cut = 1 + split % (len(rows) - 1)

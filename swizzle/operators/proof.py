@@ -277,8 +277,11 @@ class Prover:
         return found
 
     def _identities(self) -> Iterable[Values]:
-        """Yield words that change no sample on one side or the other."""
+        """Yield words that change no sample on one side or the other: first of all the state before the loop."""
         carrier, sorts = self.carrier, self.carrier.sorts(self.domain, "a")
+        before = {word: self.loop.initial[word] for word in carrier.words if word in self.loop.initial}
+        if len(before) == len(carrier.words) > 4 and not any(each.infinite for each in before.values()):
+            yield before  # of so many words not all combinations are tried
         options: list[list[Any]] = []
         for word, dtype in carrier.words.items():
             if dtype is BOOL:

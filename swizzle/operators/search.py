@@ -60,7 +60,7 @@ def _numbers(loop: Loop) -> list[int]:
     return [0, 1, -1, *sorted(own - {0, 1, -1})[:3]]
 
 
-def _joined(splits: Splits, deadline: float) -> dict[str, Expression] | None:
+def _joined(splits: Splits, deadline: float, depth: int) -> dict[str, Expression] | None:
     """Return how the words of two parts combine, over the names a.WORD and b.WORD; None where it was not found."""
     loop = splits.loop
     names = {f"{side}.{word}": dtype for side in "ab" for word, dtype in splits.words.items()}
@@ -75,7 +75,7 @@ def _joined(splits: Splits, deadline: float) -> dict[str, Expression] | None:
                 bank.grow(deadline, factors)
             for word, dtype in splits.words.items():
                 if word not in found:
-                    node = fitting(bank, splits.wanted[word][pick], truth=dtype is BOOL)
+                    node = fitting(bank, splits.wanted[word][pick], truth=dtype is BOOL, depth=depth)
                     if node is not None:
                         found[word] = node
             if len(found) == len(splits.words) or time.perf_counter() > deadline:
@@ -98,12 +98,12 @@ def searched(loop: Loop, seconds: float = SECONDS, most: int = 2) -> Searched:
     undetermined: Undetermined | None = None
     tried = 0
     helpers = helpers_of(loop)
-    for count in range(most + 1):
-        for some in itertools.combinations(helpers, count):
+    for depth in (1, 2):  # of choices in each other
+        for some in (each for count in range(most + 1) for each in itertools.combinations(helpers, count)):
             for empty in (True, False) if all(helper.initial is not None for helper in some) else (False,):
                 if time.perf_counter() > deadline:
                     return Searched(None, undetermined, tried)
-                tried += 1
+                tried += depth == 1
                 splits = Splits(loop, some, empty)
                 conflict = splits.undetermined()
                 if conflict:
@@ -111,7 +111,7 @@ def searched(loop: Loop, seconds: float = SECONDS, most: int = 2) -> Searched:
                         word, pair = next(iter(conflict.items()))
                         undetermined = Undetermined(word, _told(splits, word, pair))
                     continue
-                combine = _joined(splits, min(deadline, time.perf_counter() + 1.5))
+                combine = _joined(splits, min(deadline, time.perf_counter() + 1.5), depth)
                 if combine is not None:
                     return Searched(_carrier(splits, combine, deadline), None, tried)
     return Searched(None, undetermined, tried)

@@ -73,11 +73,11 @@ def test_words_that_wrap_are_refuted_with_numbers() -> None:
     assert operator_of(serial.loop, "integers").status == "proved"
 
 
-def test_a_promise_that_is_not_enough_is_refuted_with_an_input() -> None:
-    """Four million elements of a thousand are no 32 bits."""
+def test_a_promise_that_is_not_enough_has_an_input_that_says_so() -> None:
+    """Four million elements of a thousand are no 32 bits; that refutes the promise, and no law of words that wrap."""
     serial = Serial(loops.best_run.closure, 1 << 22)
     found = operator_of(serial.loop)
-    assert found.status == "refuted" and "of 4194304 elements" in found.witness
+    assert found.status == "unknown" and "of 4194304 elements" in found.witness
 
 
 def test_no_operator_has_a_reason() -> None:

@@ -1,0 +1,32 @@
+"""Generate the table of elementary operators. `python -m bench.elementary KEPT.jsonl` goes on where it stopped.
+
+Each candidate is judged once, and kept as a line of KEPT.jsonl with its verdict, the numbers that refute it, and its
+identity. The operators that have one are written to `swizzle/operators/elementary/table.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from swizzle.operators.elementary.entries import TABLE, TYPES, written
+from swizzle.operators.elementary.generation import collected, generate
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kept", type=Path)
+    parser.add_argument("--leaves", type=int, default=5, help="of a single word")
+    parser.add_argument("--pair", type=int, default=4, help="of each word of a pair")
+    parser.add_argument("--types", default=",".join(TYPES))
+    parser.add_argument("--table", type=Path, default=TABLE)
+    given = parser.parse_args()
+    generate(given.kept, given.types.split(","), given.leaves, given.pair, lambda text: print(text, flush=True))
+    found = collected(given.kept)
+    given.table.write_text(written(found), encoding="utf-8")
+    print(f"{len(found)} operators with an identity, {time.process_time():.0f} s of processor time")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Elementary operators as data: pairs and single words over `x`, `y` and a constant `k`, and the table that is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from symbolic.expressions.expression import (
+    BUILDERS,
+    Expression,
+    constant,
+    number_name,
+    rebuilt,
+)
+from symbolic.expressions.formulas import REALS, Sort
+
+TYPES: Final = {
+    "i32": Sort("word", 32, True),
+    "u32": Sort("word", 32, False),
+    "i64": Sort("word", 64, True),
+    "u64": Sort("word", 64, False),
+    "f32": REALS,
+}
+"""The five types; floating-point numbers are real numbers, in any precision."""
+NEUTRAL: Final = ("0", "1", "-1", "least", "greatest", "k")
+"""What a word of an identity may be: a number, the least or the greatest of the type (of reals an infinity), or k."""
+TABLE: Final = Path(__file__).with_name("table.json")
+
+
+class Elementary(Struct, frozen=True):
+    """An associative operator: `combine` gives the words of two parts, over x0, x1, those of the first one, y0, y1, and
+    k. `left` and `right` say on which sides `identity` changes nothing."""
+
+    combine: tuple[Expression, ...]
+    identity: tuple[str, ...]
+    left: bool
+    right: bool
+    commutative: bool
+    types: tuple[str, ...]
+
+
+def neutral(what: str, sort: Sort) -> Expression:
+    """Return a word of an identity as an expression."""
+    if what == "k":
+        return number_name("k")
+    if what in ("least", "greatest"):
+        limits = (float("-inf"), float("inf")) if sort.kind == "real" else sort.limits
+        return constant(limits[what == "greatest"])
+    return constant(int(what) % (1 << sort.bits) if sort.kind == "word" and not sort.signed else int(what))
+
+
+# ---- texts -------------------------------------------------------------------------------------------------------
+
+
+def as_lists(node: Expression) -> Any:
+    """Return an expression as nested lists, which JSON has: an operator and what it is of."""
+    if node.operator == "name":
+        return node.value
+    if node.constant:
+        return node.value
+    return [node.operator, *map(as_lists, node.arguments)]
+
+
+def of_lists(what: Any) -> Expression:
+    """Return the expression that nested lists say."""
+    if isinstance(what, str):
+        return number_name(what)
+    if isinstance(what, list):
+        return BUILDERS[what[0]](*map(of_lists, what[1:]))
+    return constant(what)
+
+
+def written(some: Iterable[Elementary]) -> str:
+    """Return the text of a table, an operator a line."""
+    rows = (
+        [[as_lists(each) for each in one.combine], " ".join(one.identity), "".join(
+            letter for letter, holds in (("l", one.left), ("r", one.right), ("c", one.commutative)) if holds
+        ), " ".join(one.types)]
+        for one in some
+    )  # fmt: skip
+    return "[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]\n"
+
+
+@lru_cache(maxsize=4)
+def table(words: int) -> tuple[Elementary, ...]:
+    """Return the operators of so many words that were generated and proved, smallest first."""
+    return tuple(
+        Elementary(
+            tuple(map(of_lists, combine)), tuple(identity.split()), "l" in laws, "r" in laws, "c" in laws,
+            tuple(types.split()),
+        )
+        for combine, identity, laws, types in json.loads(TABLE.read_text(encoding="utf-8"))
+        if len(combine) == words
+    )  # fmt: skip
+
+
+def leaves(node: Expression) -> int:
+    """Return how many names and numbers an expression has, as the table counts them: a factor -1 is a difference."""
+    if node.operator == "*" and node.arguments[0].constant and node.arguments[0].value == -1:
+        return sum(map(leaves, node.arguments[1:]))
+    return sum(map(leaves, node.arguments)) if node.arguments else 1
+
+
+def renamed(node: Expression, spelled: Callable[[str], str]) -> Expression:
+    """Return an expression with other names."""
+    return rebuilt(node, lambda leaf: number_name(spelled(leaf.value)) if leaf.operator == "name" else leaf)

@@ -1,0 +1,136 @@
+"""The laws of elementary operators at full width: each proved, or refuted with numbers, checked in plain arithmetic."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from swizzle.operators.elementary.entries import NEUTRAL, TYPES, Elementary, neutral, renamed
+from swizzle.operators.equations import prove
+from symbolic.expressions.expression import Expression, number_name, substituted
+from symbolic.expressions.formulas import Sort, Verdict
+from symbolic.expressions.numbers import value_of
+
+SECONDS: Final = 2.0
+Values = Mapping[str, Expression]
+
+
+class Judged(Struct, frozen=True):
+    """One law: whether it holds; where it does not, numbers for which it fails, in words."""
+
+    verdict: Verdict
+    witness: str = ""
+
+
+def parts(words: int) -> list[dict[str, Expression]]:
+    """Return the words of three parts: x0, y0, z0 and so on."""
+    return [{f"{side}{place}": number_name(f"{side}{place}") for place in range(words)} for side in "xyz"]
+
+
+def combined(combine: Sequence[Expression], first: Values, second: Values) -> dict[str, Expression]:
+    """Return the words of two parts together, named as those of the first are."""
+    values = {f"x{name[1:]}": each for name, each in first.items()}
+    values |= {f"y{name[1:]}": each for name, each in second.items()}
+    return {f"x{place}": substituted(each, values) for place, each in enumerate(combine)}
+
+
+def _sides(combine: Sequence[Expression]) -> tuple[list[Expression], list[Expression]]:
+    x, y, z = parts(len(combine))
+    left = combined(combine, combined(combine, x, y), z)
+    right = combined(combine, x, combined(combine, y, z))
+    return list(left.values()), list(right.values())
+
+
+def _decided(left: Sequence[Expression], right: Sequence[Expression], sort: Sort, seconds: float) -> Judged:
+    """Prove that two tuples are equal for all numbers, or say for which they are not."""
+    names = sorted({name for each in (*left, *right) for name in each.names})
+    sorts = dict.fromkeys(names, sort)
+    found = prove(list(zip(left, right, strict=True)), sorts, seconds=seconds)
+    if found.verdict != "refuted":
+        return Judged(found.verdict)
+    return Judged("refuted", _told(left, right, {name: found.values[name] for name in names}, sorts))
+
+
+def _told(
+    left: Sequence[Expression], right: Sequence[Expression], values: Mapping[str, Any], sorts: Mapping[str, Sort]
+) -> str:
+    one, other = ([value_of(each, values, sorts) for each in side] for side in (left, right))
+    if one == other:
+        raise AssertionError("a solver refuted what plain arithmetic confirms")
+    shown = [", ".join(map(str, side)) for side in (one, other)]
+    return f"{', '.join(f'{name} = {value}' for name, value in values.items())}: ({shown[0]}) and ({shown[1]})"
+
+
+def tried(combine: Sequence[Expression], sort: Sort, seed: int = 1, count: int = 300) -> Judged | None:
+    """Return numbers that refute associativity, if random ones do."""
+    left, right = _sides(combine)
+    names = sorted({name for each in (*left, *right) for name in each.names})
+    sorts = dict.fromkeys(names, sort)
+    rng = random.Random(seed)
+    low, high = sort.limits if sort.kind == "word" else (-9, 9)
+    for _ in range(count):
+        few = [rng.choice((rng.randint(low, high), low, high, high - 1, *range(max(low, -3), 4))) for _ in range(4)]
+        values = {name: rng.choice(few) for name in names}
+        one, other = ([value_of(each, values, sorts) for each in side] for side in (left, right))
+        if one != other:
+            return Judged("refuted", _told(left, right, values, sorts))
+    return None
+
+
+def associative(combine: Sequence[Expression], sort: Sort, seconds: float = SECONDS) -> Judged:
+    """Prove `f(f(x, y), z) = f(x, f(y, z))` for all numbers of a sort, the constant k among them."""
+    left, right = _sides(combine)
+    return _decided(left, right, sort, seconds)
+
+
+def commutative(combine: Sequence[Expression], sort: Sort, seconds: float = SECONDS) -> Judged:
+    """Prove that the order of two parts does not matter."""
+    x, y, _ = parts(len(combine))
+    return _decided(
+        list(combined(combine, x, y).values()), list(combined(combine, y, x).values()), sort, seconds
+    )  # fmt: skip
+
+
+def identity(
+    combine: Sequence[Expression], words: Sequence[str], sort: Sort, side: str, seconds: float = SECONDS
+) -> Judged:
+    """Prove that an identity on one side changes nothing."""
+    x = parts(len(combine))[0]
+    none = {f"x{place}": neutral(what, sort) for place, what in enumerate(words)}
+    try:
+        found = combined(combine, none, x) if side == "left" else combined(combine, x, none)
+    except ArithmeticError:  # of both infinities
+        return Judged("unknown")
+    return _decided(list(found.values()), list(x.values()), sort, seconds)
+
+
+def elementary(
+    combine: Sequence[Expression], identities: Sequence[tuple[str, ...]], types: Sequence[str]
+) -> tuple[Elementary | None, Judged]:
+    """Judge a candidate for one type: the operator, if it is one with an identity, and whether it is associative."""
+    (name,) = types
+    sort = TYPES[name]
+    law = associative(combine, sort)
+    if law.verdict != "proved":
+        return None, law
+    best: tuple[int, tuple[str, ...], bool, bool] | None = None
+    for words in sorted(identities, key=lambda each: [NEUTRAL.index(what) for what in each]):
+        left, right = (identity(combine, words, sort, side).verdict == "proved" for side in ("left", "right"))
+        score = 2 * left + right
+        if score and (best is None or score > best[0]):
+            best = (score, words, left, right)
+        if score == 3:
+            break
+    if best is None:
+        return None, law
+    commutes = commutative(combine, sort).verdict == "proved"
+    return Elementary(tuple(combine), best[1], best[2], best[3], commutes, (name,)), law
+
+
+def swapped(combine: Sequence[Expression]) -> tuple[Expression, ...]:
+    """Return a pair with its words in the other order."""
+    return tuple(renamed(each, lambda name: f"{name[0]}{1 - int(name[1:])}" if name != "k" else name)
+                 for each in reversed(combine))  # fmt: skip
