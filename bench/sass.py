@@ -8,6 +8,9 @@ Each kernel is compiled for sm_90 and disassembled; nothing runs. Three numbers 
 - *output*: the same for each output.
 - *all*: all instructions of the kernel, with the functions that it calls.
 
+In the end, each case study is compared: the instructions an output of its own kernel, the fewest of ours, with several
+outputs a thread too, and the fewest by hand. The status is 1 if ours take more than 1.1 times as many anywhere.
+
 `--only stencil` takes the rows whose name contains that; `--arch sm_100` is another GPU. The
 kernels written by hand are in hand/; each row says with which constants.
 """
@@ -18,7 +21,7 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +38,9 @@ from swizzle.sketches.sketch import Sketch
 
 ROOT = Path(__file__).resolve().parent.parent
 HAND = ROOT / "bench" / "hand"
+SKETCHES = "bench/gpu/sketches"
+WANTED = 1.1  # times the instructions of the best kernel written by hand
+DEFAULTS = {"S": 1, "V": 1, "U": 1, "T": 8, "R": 1}
 BITS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 
@@ -104,26 +110,39 @@ def rows() -> Iterator[Row]:
     def windows(kernel: str, k: int, *rows: int) -> tuple[Hand, ...]:
         return tuple(Hand(f"windows.cu:{kernel}", {"K": k, "R": r}, r) for r in rows)
 
-    yield Row("case_studies/conv1d.py", {}, 1, filters("filter_1d", 3, 1, 4))
-    yield Row("bench/gpu/sketches/conv1d.py:convolution", {}, 4, filters("filter_1d", 3, 4))
-    yield Row("case_studies/stencil1d.py", {}, 1, filters("average_1d", 3, 1, 4))
-    yield Row("bench/gpu/sketches/conv1d.py:average", {}, 4, filters("average_1d", 3, 4))
-    yield Row("case_studies/stencil2d.py", {}, 1, windows("average_2d", 3, 1, 4))
+    def several(kernel: str, outputs: Sequence[int], name: str, **constants: int) -> tuple[Hand, ...]:
+        return tuple(Hand(kernel, {**constants, name: each}, each) for each in outputs)
+
+    for case, ours, kind in (("conv1d", "packed", "filter"), ("stencil1d", "packed_average", "average")):
+        one_d = (*filters(f"{kind}_1d", 3, 1, 4, 8), Hand(f"filters.cu:packed_{kind}_1d", {"K": 3, "C": 4}, 4))
+        yield Row(f"case_studies/{case}.py", {}, 1, one_d)
+        for columns in (4, 8):
+            yield Row(f"{SKETCHES}/conv1d.py:{ours}", {"columns": columns}, columns, one_d)
+    average = windows("average_2d", 3, 1, 4, 8)
+    yield Row("case_studies/stencil2d.py", {}, 1, average)
+    yield Row(f"{SKETCHES}/conv2d.py:average", {"rows": 8}, 32, average)
     for k in (3, 5, 7):
-        yield Row("case_studies/conv2d.py", {"K": k}, 1, windows("filter_2d", k, 1, 4))
-    yield Row("bench/gpu/sketches/conv2d.py:spread", {}, 16, windows("filter_2d", 3, 4))
-    yield Row("case_studies/transpose.py", {}, 1, (Hand("others.cu:transpose_tile", {}, 4),))
+        filter_2d = windows("filter_2d", k, 1, 4, 8)
+        yield Row("case_studies/conv2d.py", {"K": k}, 1, filter_2d)
+        yield Row(f"{SKETCHES}/conv2d.py:packed", {"K": k, "rows": 8}, 32, filter_2d)
+    tiles = (Hand("others.cu:transpose_tile", {"T": 8}, 4), Hand("others.cu:transpose_tile", {"T": 4}, 8))
+    yield Row("case_studies/transpose.py", {}, 1, tiles)
+    for rows in (8, 4):
+        yield Row(f"{SKETCHES}/transpose.py", {"rows": rows}, 32 // rows, tiles)
     for name, vectors, kind in (("aos_sum", "load_sum", "sum"), ("aos_store", "store", "store")):
         for words in (3, 7):
-            hand = (Hand(f"structs.cu:shuffled_{kind}", {"S": words, "V": 1}, 1),)
+            hand = (Hand(f"structs.cu:shuffled_{kind}", {"S": words}, 1),)
             yield Row(f"case_studies/{name}.py:crc", {"struct_size": words}, 1, hand)
         for words in (4, 8):
-            hand = (Hand(f"structs.cu:vectors_{kind}", {"S": words, "V": 4}, 1),)
+            hand = several(f"structs.cu:vectors_{kind}", (1, 4), "U", S=words, V=4)
             yield Row(f"case_studies/{name}.py:crc", {"struct_size": words}, 1, hand)
-            one = {"struct_size": words, "vector": 4, "structs": 1}
-            yield Row(f"bench/gpu/sketches/aos.py:{vectors}", one, 1, hand)
+            one = {"struct_size": words, "vector": 4}
+            yield Row(f"{SKETCHES}/aos.py:{vectors}", {**one, "structs": 1}, 1, hand)
+            yield Row(f"{SKETCHES}/aos.py:{vectors}", {**one, "structs": 8, "direct": 1}, 8, hand)
     yield Row("case_studies/mult32.py:register", {}, 2, (Hand("others.cu:multiply", {}, 2),))
-    yield Row("case_studies/gemv.py", {}, 1, (Hand("others.cu:row_product", {}, 1),))
+    products = several("others.cu:row_product", (1, 2, 4), "R")
+    yield Row("case_studies/gemv.py", {}, 1, products)
+    yield Row(f"{SKETCHES}/gemv.py", {"each": 4}, 4, products)
     yield Row("case_studies/softmax.py", {}, 1, (Hand("others.cu:softmax_row", {}, 1),))
 
 
@@ -141,7 +160,7 @@ def written(hand: Hand) -> tuple[str, str]:
     """Return the text of a kernel written by hand without the others of its file, and its name."""
     file, _, name = hand.name.partition(":")
     text = (HAND / file).read_text(encoding="utf-8")
-    head = "".join(f"#define {key} {value}\n" for key, value in {"S": 1, "V": 1, **hand.constants}.items())
+    head = "".join(f"#define {key} {value}\n" for key, value in {**DEFAULTS, **hand.constants}.items())
     first, *kernels = re.split(r'(?=^extern "C" )', text, flags=re.M)
     mine = next(each for each in kernels if f" {name}(" in each)
     # What stands between two kernels are functions that later ones use.
@@ -234,12 +253,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--arch", default="sm_90", help="the GPU that is compiled for")
     given = options.parse_args(arguments)
     print("| kernel | outputs | thread | output | all | registers |\n|---|---|---|---|---|---|")
+    ours: dict[tuple[Hand, ...], dict[str, float]] = {}
     for row in rows():
         if given.only in row.label:
-            print(line(f"**{row.label}**", count(*printed(row), given.arch), row.outputs), flush=True)
-            for hand in row.against:
-                print(line(hand.label, count_hand(hand, given.arch), hand.outputs), flush=True)
-    return 0
+            found = count(*printed(row), given.arch)
+            print(line(f"**{row.label}**", found, row.outputs), flush=True)
+            if row.against not in ours:
+                for hand in row.against:
+                    print(line(hand.label, count_hand(hand, given.arch), hand.outputs), flush=True)
+            ours.setdefault(row.against, {})[row.label] = found.thread / row.outputs
+    hands = {against: {h.label: count_hand(h, given.arch).thread / h.outputs for h in against} for against in ours}
+    lines, worst = summary([(ours[against], hands[against]) for against in ours])
+    print("\n".join(["", *lines]))
+    return int(worst > WANTED)
+
+
+def summary(compared: Iterable[tuple[Mapping[str, float], Mapping[str, float]]]) -> tuple[list[str], float]:
+    """Return a table of the fewest instructions an output, ours and by hand, and the largest ratio of the two.
+
+    The first of ours is the case study itself.
+    """
+    lines, worst = ["| case study | its own | best of ours | best by hand | ratio |", "|---|---|---|---|---|"], 0.0
+    for ours, hands in compared:
+        (case, own), best, hand = (
+            next(iter(ours.items())),
+            min(ours, key=ours.__getitem__),
+            min(hands, key=hands.__getitem__),
+        )
+        ratio = ours[best] / hands[hand]
+        worst = max(worst, ratio)
+        lines.append(f"| {case} | {own:.1f} | {ours[best]:.1f}: {best} | {hands[hand]:.1f}: {hand} | {ratio:.2f} |")
+    return lines, worst
 
 
 if __name__ == "__main__":

@@ -85,10 +85,10 @@ def launch(hand: Hand, n: int) -> tuple[tuple[int, int, int], tuple[int, int, in
     k, of = given.get("K", 1), np.full
     y: Array
     match kernel:
-        case "filter_1d" | "average_1d":
-            x, w = ints(n + k - 1) * k, ints(k) if kernel == "filter_1d" else of(k, 1 / k)
+        case "filter_1d" | "average_1d" | "packed_filter_1d" | "packed_average_1d":
+            x, w = ints(n + k - 1) * k, ints(k) if "filter" in kernel else of(k, 1 / k)
             y = np.zeros(n, np.float32)
-            between = [w] if kernel == "filter_1d" else []
+            between = [w] if "filter" in kernel else []
             return (-(-n // (128 * given["C"])), 1, 1), (128, 1, 1), [x, *between, y, np.int32(n)], correlated(x, w)
         case "filter_2d" | "average_2d":
             height = 5 * given["R"] - 1
@@ -100,10 +100,10 @@ def launch(hand: Hand, n: int) -> tuple[tuple[int, int, int], tuple[int, int, in
             return grid, (32, 4, 1), [x, *between, y, np.int32(n), np.int32(height)], correlated(x, w)
         case "transpose_tile":
             x, y = ints(32, n), np.zeros((n, 32), np.float32)
-            return (-(-n // 32), 1, 1), (32, 8, 1), [x, y, np.int32(n)], x.T
+            return (-(-n // 32), 1, 1), (32, given["T"], 1), [x, y, np.int32(n)], x.T
         case "row_product":
             a, v, y = ints(n, 64), ints(64), np.zeros(n, np.float32)
-            return (n, 1, 1), (32, 1, 1), [a, v, y], a @ v
+            return (-(-n // given["R"]), 1, 1), (32, 1, 1), [a, v, y, np.int32(n)], a @ v
         case "softmax_row":
             x, y = ints(n, 32), np.zeros((n, 32), np.float32)
             powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
@@ -119,7 +119,7 @@ def launch(hand: Hand, n: int) -> tuple[tuple[int, int, int], tuple[int, int, in
             s = RNG.integers(0, 1 << 32, (n, words), np.uint64).astype(np.uint32)
             y = np.zeros((words, n) if "store" in kernel else n, np.uint32)
             want = s.T if "store" in kernel else s.sum(1, dtype=np.uint32)
-            return (-(-n // 128), 1, 1), (128, 1, 1), [s, y, np.int32(n)], want
+            return (-(-n // (128 * given.get("U", 1))), 1, 1), (128, 1, 1), [s, y, np.int32(n)], want
 
 
 @needs_cpp
@@ -145,3 +145,14 @@ def test_one_row_is_counted() -> None:
     found = sass.count_hand(hand, "sm_90")
     assert 15 < found.thread < 30 < found.total and not found.loops and not found.local
     assert sass.line("k", found, 1).startswith("| k | 1 | ")
+
+
+def test_the_best_of_each_side_is_compared() -> None:
+    """Of ours, the case study comes first; the largest ratio decides."""
+    compared = [({"study": 40.0, "several": 12.0}, {"one": 20.0, "four": 10.0}), ({"other": 9.0}, {"hand": 10.0})]
+    lines, worst = sass.summary(compared)
+    assert lines[2:] == [
+        "| study | 40.0 | 12.0: several | 10.0: four | 1.20 |",
+        "| other | 9.0 | 9.0: other | 10.0: hand | 0.90 |",
+    ]
+    assert worst == 1.2

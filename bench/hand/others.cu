@@ -1,32 +1,42 @@
 // Transposition of tiles, products of a matrix and a vector, softmax, and multiplication of polynomials over GF(2) as an
 // expert writes them. Sizes up to 2^31.
 
-// A tile of 32 x 32 by 32 x 8 threads, four elements each; rows of the tile in shared memory are padded by one word.
-extern "C" __global__ void __launch_bounds__(256) transpose_tile(
+// A tile of 32 x 32 by 32 x T threads; rows of the tile in shared memory are padded by one word.
+extern "C" __global__ void __launch_bounds__(32 * T) transpose_tile(
     const float* __restrict__ x, float* __restrict__ y, int n) {
   __shared__ float tile[32][33];
   const int first = blockIdx.x * 32, c = first + threadIdx.x;
   x += threadIdx.y * n + c;
   if (c < n) {
 #pragma unroll
-    for (int r = 0; r < 32; r += 8) tile[threadIdx.y + r][threadIdx.x] = x[r * n];
+    for (int r = 0; r < 32; r += T) tile[threadIdx.y + r][threadIdx.x] = x[r * n];
   }
   __syncthreads();
   y += (first + threadIdx.y) * 32 + threadIdx.x;
 #pragma unroll
-  for (int r = 0; r < 32; r += 8)
+  for (int r = 0; r < 32; r += T)
     if (first + threadIdx.y + r < n) y[r * 32] = tile[threadIdx.x][threadIdx.y + r];
 }
 
-// A row of 64 elements a warp, two neighbours a lane.
+// Rows of 64 elements, R of them a warp, two neighbours a lane.
 extern "C" __global__ void __launch_bounds__(32) row_product(
-    const float* __restrict__ a, const float* __restrict__ x, float* __restrict__ y) {
-  const float2 mine = reinterpret_cast<const float2*>(a)[blockIdx.x * 32 + threadIdx.x];
+    const float* __restrict__ a, const float* __restrict__ x, float* __restrict__ y, int n) {
+  const int first = blockIdx.x * R;
   const float2 with = reinterpret_cast<const float2*>(x)[threadIdx.x];
-  float total = mine.x * with.x + mine.y * with.y;
+  const auto take = [&](int r) {
+    const float2 mine = reinterpret_cast<const float2*>(a)[r * 32 + threadIdx.x];
+    float total = mine.x * with.x + mine.y * with.y;
 #pragma unroll
-  for (int other = 16; other > 0; other /= 2) total += __shfl_xor_sync(0xffffffffu, total, other);
-  if (threadIdx.x == 0) y[blockIdx.x] = total;
+    for (int other = 16; other > 0; other /= 2) total += __shfl_xor_sync(0xffffffffu, total, other);
+    if (threadIdx.x == 0) y[r] = total;
+  };
+  if (first + R <= n) {
+#pragma unroll
+    for (int r = 0; r < R; ++r) take(first + r);
+  } else {
+#pragma unroll 1
+    for (int r = first; r < n; ++r) take(r);
+  }
 }
 
 // A row of 32 elements a warp, written reversed.

@@ -1,5 +1,5 @@
 // Arrays of structures of S words as an expert writes them. `vectors` reads a structure by 128-bit (or narrower) loads,
-// each thread its own; `shuffled` is Catanzaro's decomposition (trove): coalesced loads, and a transposition in registers
+// each thread its own, U of them; `shuffled` is Catanzaro's decomposition (trove): coalesced loads, and a transposition in registers
 // by rotations and shuffles, for S without a divisor in common with the warp. Blocks of 128 threads, whole warps or a
 // tail, up to 2^31 words.
 
@@ -7,30 +7,45 @@ struct alignas(4 * V) Vector {
   unsigned word[V];
 };
 
+template <typename Use>
+__device__ __forceinline__ void each_structure(const unsigned* x, int n, Use use) {
+  const int first = blockIdx.x * (128 * U) + threadIdx.x;
+  x += first * S;
+  const auto take = [&](int u) {
+    unsigned mine[S];
+#pragma unroll
+    for (int c = 0; c < S / V; ++c) {
+      const Vector vector = reinterpret_cast<const Vector*>(x)[u * (128 * S / V) + c];
+#pragma unroll
+      for (int v = 0; v < V; ++v) mine[c * V + v] = vector.word[v];
+    }
+    use(first + u * 128, mine);
+  };
+  if (first + (U - 1) * 128 < n) {
+#pragma unroll
+    for (int u = 0; u < U; ++u) take(u);
+  } else {
+#pragma unroll 1
+    for (int u = 0; u < U && first + u * 128 < n; ++u) take(u);
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(128) vectors_store(
     const unsigned* __restrict__ x, unsigned* __restrict__ y, int n) {
-  const int i = blockIdx.x * 128 + threadIdx.x;
-  if (i >= n) return;
-  Vector mine[S / V];
+  each_structure(x, n, [&](int i, const unsigned (&mine)[S]) {
 #pragma unroll
-  for (int c = 0; c < S / V; ++c) mine[c] = reinterpret_cast<const Vector*>(x)[i * (S / V) + c];
-  y += i;
-#pragma unroll
-  for (int r = 0; r < S; ++r) y[r * n] = mine[r / V].word[r % V];
+    for (int r = 0; r < S; ++r) y[r * n + i] = mine[r];
+  });
 }
 
 extern "C" __global__ void __launch_bounds__(128) vectors_sum(
     const unsigned* __restrict__ x, unsigned* __restrict__ y, int n) {
-  const int i = blockIdx.x * 128 + threadIdx.x;
-  if (i >= n) return;
-  unsigned sum = 0;
+  each_structure(x, n, [&](int i, const unsigned (&mine)[S]) {
+    unsigned sum = 0;
 #pragma unroll
-  for (int c = 0; c < S / V; ++c) {
-    const Vector mine = reinterpret_cast<const Vector*>(x)[i * (S / V) + c];
-#pragma unroll
-    for (int v = 0; v < V; ++v) sum += mine.word[v];
-  }
-  y[i] = sum;
+    for (int r = 0; r < S; ++r) sum += mine[r];
+    y[i] = sum;
+  });
 }
 
 __device__ __forceinline__ void rotate(unsigned (&words)[S], int amount) {

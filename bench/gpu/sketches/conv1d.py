@@ -1,7 +1,8 @@
 """One-dimensional convolution and moving average with several outputs per thread.
 
 As in case_studies/conv1d.py, but each warp computes `columns` times 32 neighbouring outputs: the elements that two
-rounds share are loaded once, and there are more loads under way. One more round holds the halo.
+rounds share are loaded once, and there are more loads under way. One more round holds the halo. In `packed`, a lane has
+`columns` neighbours, which it loads and stores by vectors: only the halo comes from the next lane.
 """
 
 from swizzle import accumulator, cuda, f32, parameter, sketch, spec, sw_part, sw_xform
@@ -59,3 +60,49 @@ def average(x, y):
             out[m].accumulate(cuda.shfl_sync(cuda.FULL_MASK, mine, sw_xform(lane, WARP, k)))
     for m in range(COLUMNS):
         y[first + m * WARP] = out[m].value
+
+
+@sketch(spec=conv1d_spec, block=WARP * WARPS, grid=GRID, x=f32[INPUTS], w=f32.const[K], y=f32.out[OUTPUTS])
+def packed(x, w, y):
+    lane = cuda.laneid
+    first = cuda.grid(1) * COLUMNS
+    line = cuda.local.array((2, COLUMNS), f32)
+    for m in range(COLUMNS):
+        line[0, m] = x[first + m]
+    for m in range(min(K - 1, COLUMNS)):
+        if lane * COLUMNS < K - 1:
+            line[1, m] = x[first + WARP * COLUMNS + m]
+    out = accumulator(f32, outer="+", inner="*", shape=COLUMNS)
+    for o in range(COLUMNS):
+        for m in range(max(0, o - K + 1), o + 1):
+            out[m].accumulate(line[0, o], w[o - m])
+    for o in range(COLUMNS, COLUMNS + K - 1):
+        mine = line[sw_part(2, lane, o // COLUMNS), o % COLUMNS]
+        v = cuda.shfl_sync(cuda.FULL_MASK, mine, sw_xform(lane, WARP, o // COLUMNS))
+        for m in range(max(0, o - K + 1), COLUMNS):
+            out[m].accumulate(v, w[o - m])
+    for m in range(COLUMNS):
+        y[first + m] = out[m].value
+
+
+@sketch(spec=moving_average, block=WARP * WARPS, grid=GRID, x=f32[INPUTS], y=f32.out[OUTPUTS])
+def packed_average(x, y):
+    lane = cuda.laneid
+    first = cuda.grid(1) * COLUMNS
+    line = cuda.local.array((2, COLUMNS), f32)
+    for m in range(COLUMNS):
+        line[0, m] = x[first + m]
+    for m in range(min(K - 1, COLUMNS)):
+        if lane * COLUMNS < K - 1:
+            line[1, m] = x[first + WARP * COLUMNS + m]
+    out = accumulator(f32, outer="+", shape=COLUMNS, final=lambda s: s / K)
+    for o in range(COLUMNS):
+        for m in range(max(0, o - K + 1), o + 1):
+            out[m].accumulate(line[0, o])
+    for o in range(COLUMNS, COLUMNS + K - 1):
+        mine = line[sw_part(2, lane, o // COLUMNS), o % COLUMNS]
+        v = cuda.shfl_sync(cuda.FULL_MASK, mine, sw_xform(lane, WARP, o // COLUMNS))
+        for m in range(max(0, o - K + 1), COLUMNS):
+            out[m].accumulate(v)
+    for m in range(COLUMNS):
+        y[first + m] = out[m].value
