@@ -158,6 +158,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         "below_nothing",
         "below_without_a_shape",
         *("atomic_addition", "atomic_by_data", "atomic_of_halves", "atomic_local", "atomic_gives_nothing"),
+        "device_array_in_a_kernel",
         "other_atomic",
         "other_coordinate",
         "other_lane",

@@ -107,6 +107,11 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         reader.mistake(node, f"`{name}` outside a `for`", "a loop", f"write `for ... in {name}(...):`")
     if name in STATEMENTS:
         reader.mistake(node, f"{name}(...) gives no value", "a statement of its own", "put it on a line of its own")
+    if name == "cuda.device_array":
+        reader.mistake(
+            node, "cuda.device_array(...) in a kernel", "cuda.local.array or cuda.shared.array",
+            "memory that kernels hand on is made in a host function, under @host(...)",
+        )  # fmt: skip
     if name in DECLARATIONS:
         reader.mistake(node, f"{name}(...) inside an expression", f"a declaration: a_name = {name}(...)")
     reader.mistake(node, f"{name} is not a function", "a call of a function of the language")

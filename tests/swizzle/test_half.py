@@ -122,7 +122,7 @@ def test_what_is_read_again_is_rounded(body: str, equal: bool) -> None:
 
 
 @needs_gcc
-@pytest.mark.parametrize(("half", "name"), [("f16", "means"), ("bf16", "mixed")])
+@pytest.mark.parametrize(("half", "name"), [pytest.param("f16", "means", marks=pytest.mark.slow), ("bf16", "mixed")])
 def test_the_printed_text_computes_the_specification(half: str, name: str) -> None:
     """Within the rounding of 16 bits; of what is computed in f32, of the last conversion alone."""
     solution, sketch = best(half, name), SKETCHES[half, name]
