@@ -25,7 +25,9 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     "The sketch's declaration": (
         *("spec_missing", "spec_of_other_arity", "block_missing", "block_misspelled", "block_too_deep"),
         *("block_too_large", "grid_too_high", "grid_too_large", "array_without_shape", "array_of_slice"),
-        *("parameter_not_declared", "declared_but_no_parameter", "no_output"),
+        *("parameter_not_declared", "declared_but_no_parameter", "no_output", "python_role_behind_the_shape"),
+        *("python_spec_in_quotes", "python_sketch_without_arguments", "python_default_of_a_parameter"),
+        *("python_async_kernel",),
     ),
     "The specification": (
         *("spec_dict", "spec_dunder", "spec_unknown_name", "spec_index_out_of_bounds", "spec_branches_on_data"),
@@ -34,6 +36,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("spec_returns_nothing", "spec_element_missing", "python_spec_index", "python_spec_compares"),
         *("spec_steers_by_data", "spec_range_of_data", "spec_list_of_another", "spec_recursion", "spec_list_too_long"),
         *("spec_int_too_large", "python_spec_fails", "python_spec_shape", "python_spec_dict"),
+        *("python_spec_of_numpy", "python_spec_yields", "python_spec_misses_a_name"),
     ),
     "From other languages": (
         *("cpp_and", "cpp_or", "cpp_comment", "cpp_declaration", "cpp_block", "cpp_increment", "cpp_increment_before"),

@@ -53,6 +53,21 @@ class ArrayType(Struct, frozen=True):
     def __getitem__(self, shape: object) -> NoReturn:
         raise second_shape(self, shape, caller_place())
 
+    @property
+    def out(self) -> NoReturn:
+        """Refuse a role behind the shape."""
+        raise role_behind(self, "out", caller_place())
+
+    @property
+    def inout(self) -> NoReturn:
+        """Refuse a role behind the shape."""
+        raise role_behind(self, "inout", caller_place())
+
+    @property
+    def const(self) -> NoReturn:
+        """Refuse a role behind the shape."""
+        raise role_behind(self, "const", caller_place())
+
     def below(self, limit: object) -> NoReturn:
         """Refuse a range behind the shape."""
         raise limit_behind(self, limit, caller_place())
@@ -151,6 +166,15 @@ def limit_behind(given: ArrayType, limit: object, place: Place | None) -> Swizzl
         expected="the range before the shape",
         fix=f"write {name}.below({limit!r})[{shape}]",
     )
+
+
+def role_behind(given: ArrayType, role: str, place: Place | None) -> SwizzleError:
+    """Say where the role of an array is declared."""
+    name, shape = given.dtype.value, ", ".join(map(str, given.shape))
+    return SwizzleError(
+        f"a role behind the shape: {name}[{shape}].{role}", place=place, expected="the role before the shape",
+        fix=f"write {name}.{role}[{shape}]",
+    )  # fmt: skip
 
 
 def second_shape(given: ArrayType, shape: object, place: Place | None) -> SwizzleError:

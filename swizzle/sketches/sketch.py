@@ -181,6 +181,7 @@ def sketch(
             "@sketch without its arguments",
             place=caller_place(),
             expected="@sketch(spec=..., block=..., grid=..., x=f32[130], y=f32.out[128])",
+            fix="write the arguments: the specification, the threads of a block, and what each parameter is",
         )
     options = {
         "spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "ieee_division": ieee_division,
@@ -379,8 +380,9 @@ def declared_arguments(
     a = definition.args
     if a.vararg or a.kwarg or a.kwonlyargs or a.posonlyargs or a.defaults:
         source.mistake(
-            definition, "a kernel's parameters with `*`, `/` or defaults", "plain names: def kernel(x, w, y):"
-        )
+            definition, "a kernel's parameters with `*`, `/` or defaults", "plain names: def kernel(x, w, y):",
+            "write one name for each array; a size may be an int that @sketch(...) gives",
+        )  # fmt: skip
     names = [argument.arg for argument in a.args]
     for argument in a.args:
         if argument.arg not in arguments:
@@ -451,8 +453,9 @@ def specification_of(kernel: KernelSource, given: Any, arguments: Mapping[str, A
         raise no_specification(kernel.definition.name, kernel.keyword_place("spec"))
     if not isinstance(given, Spec | SequentialFunction | types.FunctionType):
         raise SwizzleError(
-            f"the specification is {given!r}", place=kernel.keyword_place("spec"), expected="a function marked @spec"
-        )
+            f"the specification is {given!r}", place=kernel.keyword_place("spec"), expected="a function marked @spec",
+            fix=f"write spec={given}, without quotes" if isinstance(given, str) else "write the function's name",
+        )  # fmt: skip
     made = spec(given)
     constants = {name: value for name, value in arguments.items() if isinstance(value, int) and name in made.parameters}
     arrays = tuple(name for name in made.parameters if name not in constants)

@@ -36,7 +36,7 @@ def kernel_source(function: types.FunctionType, options: Collection[str] = (), w
         f"the text of the {what} {function.__name__} is not where Python says it is",
         place=Place(file, line, 1),
         expected=f"a {what} defined with `def`, in a file that has not changed since it was loaded",
-        fix="load the file again",
+        fix=f"write `def` above the {what}'s body, without `async` or `lambda`, and load the file again",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from swizzle.language.other_names import here
 from swizzle.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.datum import Datum, symbolic_input
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, is_exact
@@ -199,6 +201,17 @@ def _no_number(parameter: Parameter, kind: str, place: Place) -> SwizzleError:
     )
 
 
+def _mending(error: Exception) -> str:
+    """Say what to do about what a specification raised."""
+    if isinstance(error, IndexError):
+        return "check its indices against the shapes in @sketch(...)"
+    if isinstance(error, NameError) and error.name:
+        return here(error.name) or f"define {error.name} above the specification"
+    if found := re.search(r"no callable (\w+) method", str(error)):  # NumPy's function, on data
+        return f"write `from swizzle import math`, and math.{found[1]}(x[i]) of each element"
+    return "try it on NumPy arrays of these shapes"
+
+
 def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
     try:
         return spec(*arrays)
@@ -211,9 +224,7 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
             f"the specification fails: {type(error).__name__}: {error}",
             place=_failing(error, spec) or program.place,
             expected=f"a function that runs on the kernel's input arrays, in their order: {shapes or 'none'}",
-            fix="check its indices against the shapes in @sketch(...)"
-            if isinstance(error, IndexError)
-            else "try it on NumPy arrays of these shapes",
+            fix=_mending(error),
         ) from None
 
 
@@ -303,5 +314,5 @@ def _wrong_shape(parameter: Parameter, shape: tuple[int, ...], place: Place) -> 
         f"the specification gives {parameter.name} the shape {shape}",
         place=place,
         expected=f"the shape {parameter.shape}, as @sketch declares it",
-        fix="make the two agree",
+        fix="make the two agree" if shape or not parameter.shape else "return a list of all elements, without `yield`",
     )

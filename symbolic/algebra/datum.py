@@ -153,6 +153,9 @@ class Datum:
             self._term, self._chain = self.terms.apply(op, items[::-1]), None
         return self._term
 
+    def __repr__(self) -> str:
+        return self.terms.show(self.term)
+
     def lift(self, other: Any) -> Datum | None:
         """Return `other` as a datum, or None if it is neither a datum nor a number."""
         if isinstance(other, Datum):
