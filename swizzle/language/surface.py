@@ -238,7 +238,8 @@ def maximum(a: Any, *more: Any) -> Any:
 
 def _compared(name: str, first: Any, more: tuple[Any, ...]) -> Sequence[Any]:
     """Return the values to compare: all arguments, or those of the only one, if it has several."""
-    if more or not isinstance(first, Iterable) or getattr(first, "ndim", 1) == 0:
+    one = hasattr(first, "reduce_with") or getattr(first, "ndim", 1) == 0  # data, or an array of one number
+    if more or one or not isinstance(first, Iterable):
         return first, *more
     values = list(first)
     if not values:
