@@ -10,8 +10,9 @@ that it is judged like the operator of a loop whose elements are such values.
 
 from __future__ import annotations
 
+import ast
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.find import GIVEN, Found
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.proof import Proofs, Prover
-from symbolic.algebra.operator_laws import Law
+from symbolic.algebra.operator_laws import Law, limits
 from symbolic.core.obligations import obligations
 from symbolic.core.values import bitvector, boolean, integer
 from symbolic.errors import SwizzleError
@@ -30,6 +31,7 @@ from symbolic.expressions.expression import Expression, constant
 from symbolic.expressions.reading import Unreadable, expression_of
 from symbolic.ir.program import DType
 from symbolic.lifting.elementary import elementary_functions
+from symbolic.lifting.environment import Closure
 from symbolic.lifting.functions import Lifted
 
 WORD: Final = "value"
@@ -96,6 +98,7 @@ def _combined(function: FunctionType, words: dict[str, DType], single: bool) -> 
     """Return what a function makes of two values, over the names a.WORD and b.WORD."""
     lifted = Lifted(function, ROUNDS, "assert")
     place = lifted.closure.code.text.place(lifted.closure.code.node)
+    _check_compared(lifted.closure, words)
     spelled: dict[str, str] = {}
 
     def symbols(side: str) -> Any:
@@ -126,6 +129,28 @@ def _combined(function: FunctionType, words: dict[str, DType], single: bool) -> 
                 fix="return a value of the same kind",
             )  # fmt: skip
     return read
+
+
+def _check_compared(closure: Closure, words: Mapping[str, DType]) -> None:
+    """Refuse comparisons with a number that no word can be: as a word it would be another one, `a > -1` of u32."""
+    kinds = {dtype for dtype in words.values() if dtype is not BOOL}
+    if not kinds or any(dtype.is_float for dtype in kinds):
+        return
+    least, greatest = (choose(limits(dtype)[side] for dtype in kinds) for side, choose in enumerate((min, max)))
+    for node in (each for statement in closure.code.body for each in ast.walk(statement)):
+        for each in (node.left, *node.comparators) if isinstance(node, ast.Compare) else ():
+            try:
+                value = ast.literal_eval(each) if isinstance(each, ast.Constant | ast.UnaryOp) else None
+            except ValueError:
+                continue
+            if isinstance(value, int) and not least <= value <= greatest:
+                types = ", ".join(sorted(dtype.value for dtype in kinds))
+                raise SwizzleError(
+                    f"{value} is compared with words of {types}, and is none",
+                    place=closure.code.text.place(each),
+                    expected=f"numbers from {least} to {greatest}",
+                    fix="a wider type, or a comparison that needs no such number",
+                )
 
 
 def _symbol(name: str, dtype: DType) -> Any:

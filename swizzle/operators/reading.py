@@ -105,7 +105,20 @@ class _Reader:
         self._spelled: dict[str, str] = {}
         nodes = [node for each in (*self.parts.body, *self.parts.behind) for node in ast.walk(each)]
         words = any(not each.is_float and each is not BOOL for each in self.arrays.values())
+        self._check_not_a_number(nodes)
         self._has_bits = words and any(isinstance(getattr(node, "op", None), _BITS) for node in nodes)
+
+    def _check_not_a_number(self, nodes: Iterable[ast.AST]) -> None:
+        """Refuse `v == v`, by which Python tells what is not a number: real numbers have none."""
+        if not any(each.is_float for each in self.arrays.values()):
+            return
+        compared = [
+            each for each in nodes if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Eq | ast.NotEq)
+        ]
+        for node in compared:
+            if ast.dump(node.left) == ast.dump(node.comparators[0]):
+                said = f"{ast.unparse(node)} asks for NaN, and floating-point numbers are taken as real numbers here"
+                self._fail(node, said, "a condition on numbers", "flags of what counts, as a bool array beside it")
 
     def loop(self, length: int | None, run: Callable[..., Any] | None) -> Loop:
         """Return the function as a loop."""

@@ -200,3 +200,14 @@ def test_what_is_said_of_an_operator_with_types_is_not_dropped(said: dict[str, A
         @operator(**said)
         def total(a: i32, b: i32):  # type: ignore[no-untyped-def]
             return a + b
+
+
+@operator
+def compared_with_no_word(a: u32, b: u32):  # type: ignore[no-untyped-def]
+    return a if a > -1 else b
+
+
+def test_a_comparison_with_no_word_is_refused() -> None:
+    """As a word -1 would be the greatest one."""
+    with pytest.raises(SwizzleError, match="-1 is compared with words of u32, and is none"):
+        judged(compared_with_no_word)
