@@ -40,6 +40,12 @@ MAKER = maker()
 SOURCES = MAKER.sources()
 
 
+@pytest.fixture(autouse=True)
+def _no_installed_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some messages list what installed packages add, which is another matter on each machine."""
+    monkeypatch.setattr("symbolic.extensions._points", lambda group: ())
+
+
 def shown(name: str) -> str:
     """Return what the user sees: raised while the file is read, by its specification, or by its kernel's run."""
     with pytest.raises(SwizzleError) as caught:

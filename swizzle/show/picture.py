@@ -60,7 +60,10 @@ def drawable(path: Path) -> Literal["svg", "html"]:
         case ".html" | ".htm":
             return "html"
         case _:
-            raise SwizzleError(f"{path} is not a file name for a picture", expected="a file that ends in .svg or .html")
+            raise SwizzleError(
+                f"{path} is not a file name for a picture", expected="a file that ends in .svg or .html",
+                fix=f"write {path.with_suffix('.svg')}",
+            )  # fmt: skip
 
 
 def picture_of(

@@ -278,7 +278,10 @@ def _no_sketch_file(path: str | Path, file: Path) -> SwizzleError:
     elif file.suffix in (".cu", ".cuh", ".ptx"):
         found, fix = f"{path} is a printed text", f"name the solution that it came with: {file.with_suffix('.json')}"
     else:
-        found, fix = f"{path} is not a sketch file", "sketches are in files that end in .py or .swz"
+        there = [file.with_name(file.name + end) for end in (".py", ".swz")]
+        meant = [f"did you mean {name}?" for name in there if name.is_file()]
+        found = f"{path} is not a sketch file"
+        fix = meant[0] if meant else "sketches are in files that end in .py or .swz"
     return SwizzleError(found, expected="a .py or a .swz file", fix=fix)
 
 
