@@ -62,6 +62,7 @@ def of(kernel: str, *questions: str, none: tuple[str, ...] = ()) -> list[Benchma
 
 SPACES = ("first", "3")
 MISSING = (6, 10, 12, 14)  # struct sizes without a solution in the paper's template
+LARGE_MISSING = (30, 62)  # the same, of more words
 SIZES = tuple(size for size in range(1, 17) if size not in MISSING)
 COOKBOOK = (
     *("reduction:shared", "reduction:apart", "maximum", "scan:scan", "dot", "matvec", "wave", "moving_average", "fir"),
@@ -90,6 +91,8 @@ TABLE = [
     *(row for s in SIZES for row in of(f"aos_sum:crc struct_size={s}", *SPACES, "3, all")),
     *(row for n in ("crc", "rcr") for s in SIZES for row in of(f"aos_store:{n} struct_size={s}", *SPACES, "3, all")),
     *(row for k in BY_STRUCT for s in MISSING for row in of(f"{k} struct_size={s}", *SPACES, none=SPACES)),
+    *(row for k in BY_STRUCT for s in LARGE_MISSING for row in of(f"{k} struct_size={s}", "first", none=("first",))),
+    *(row for k in BY_STRUCT for s in (32, 64) for row in of(f"{k} struct_size={s}", "first")),
     *of("transpose", "first"),
     *(row for kernel in LARGE for row in of(kernel, "first")),
     *(row for kernel in UNMATCHED for row in of(kernel, "3", none=("3",))),
