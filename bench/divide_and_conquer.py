@@ -160,8 +160,8 @@ def best_run(x: i32):
     return best
 
 
-@serial(length=1 << 30)
-def end_of_the_best_prefix(x: f32):
+@serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
+def end_of_the_best_prefix(x: i32):
     s, m, at, n = 0, 0, 0, 0
     for v in x:
         s, n = s + v, n + 1
@@ -170,8 +170,8 @@ def end_of_the_best_prefix(x: f32):
     return at
 
 
-@serial(length=1 << 30)
-def begin_of_the_best_suffix(x: f32):
+@serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
+def begin_of_the_best_suffix(x: i32):
     m, at, n = 0, 0, 0
     for v in x:
         m, n = m + v, n + 1

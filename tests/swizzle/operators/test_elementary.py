@@ -16,6 +16,7 @@ from swizzle.operators.elementary import judging
 from swizzle.operators.elementary.entries import TYPES, as_lists, of_lists, table
 from swizzle.operators.elementary.generation import collected, generate
 from swizzle.operators.elementary.matching import matched
+from swizzle.operators.proof import Prover
 from swizzle.operators.serial import Serial
 from symbolic.expressions.text import text_of
 from tests.swizzle.operators.halide import HALIDE, Row
@@ -112,7 +113,7 @@ def eight(x: f32, i: i32, n: i32):
 
 @pytest.mark.parametrize(
     ("loop", "words", "how"),
-    [(band, 1, "in the table"), (either_way, 1, ""), (complex_product, 2, "the step itself"),
+    [(either_way, 1, ""), (complex_product, 2, "the step itself"),
      (with_a_carry, 2, "the step itself"), (eight, 8, "in parts")],
     ids=lambda each: getattr(each, "name", ""),
 )  # fmt: skip
@@ -135,6 +136,9 @@ def test_the_table_knows_functions_not_spellings() -> None:
     """The same operator, whichever way it is written; none where there is none."""
     (found,) = list(matched(either_way.loop))[:1]
     assert text_of(found.combine["s"], lambda name: name.replace(".", "_")) == "a_s + b_s - a_s * b_s"
+    found = next(matched(band.loop))  # a start of 100 comes before all parts
+    assert text_of(found.state["s"]) == "max(s, 100)" and text_of(found.lift["s"]) == "v * v"
+    assert Prover(found, "words").step().verdict == "proved"
     assert not list(matched(subtracted_from.loop))
 
 
