@@ -82,7 +82,7 @@ class Indices:
     each of some cases."""
 
     def __init__(self, most: Mapping[str, int], totals: Sequence[tuple[Total, ...]] = ((),)) -> None:
-        self.most, self.totals = most, totals
+        self.most, self.totals = dict(most), totals
         self._together: tuple[Total, ...] = ()
         self._table: list[Polynomial] = []
         self._numbers: dict[frozenset[tuple[Monomial, int]], int] = {}
@@ -136,6 +136,23 @@ class Indices:
             raise NotInterpreted(f"{show(found)}, which may leave {kind}")
         return plus(found, {(): turns << size})
 
+    def _wider(self, found: Polynomial, kind: str) -> Polynomial:
+        """Return the integer that a type reads in a register, with a variable for how often it wraps where it may.
+
+        The variable is gone again where only as many low bits are read as the type has: compilers compute
+        `int(n - begin)` by way of the low bits of `begin`.
+        """
+        try:
+            return self.integer(found, kind)
+        except NotInterpreted:
+            size, (low, high) = width(kind), self.bounds(found)
+            least = -(1 << size - 1) if kind[0] == "s" else 0
+            fewest, most = (low - least) >> size, (high - least) >> size
+            name = f"wraps of {show(found)} as {kind}, of {most}"  # of other bounds it is another variable
+            self.most[name] = max(self.most.get(name, 0), most - fewest)
+            # found - 2^size * turns, where turns is `most` less what the variable says
+            return plus(found, {(): -most << size, (name,): 1 << size})
+
     def evaluate(self, operation: Operation, row: Sequence[Value], case: int = 0) -> Value:
         """Return what an instruction gives for numbers and polynomials in one of the cases; raise NotInterpreted where
         nobody knows."""
@@ -173,7 +190,7 @@ class Indices:
                 unsigned = f"u{kind[1:]}" if kind[0] == "b" else kind
                 return self.value(_floored(self.integer(v[0], unsigned), row[1][0]), size)
             case "cvt":
-                return self.value(v[0] if size <= width(sources[0]) else self.integer(v[0], sources[0]), size)
+                return self.value(v[0] if size <= width(sources[0]) else self._wider(v[0], sources[0]), size)
             case "and" | "or" | "xor" if kind != "pred":
                 return self.value(self._bitwise(head, size, v, row), size)
             case "min" | "max":
