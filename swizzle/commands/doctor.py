@@ -171,6 +171,7 @@ def as_json(found: Diagnosis, given: _Given) -> dict[str, Any]:
         "verdict": "none" if found.verdict == "undecided" else found.verdict,
         "why": found.why or "; ".join(f"{each.name}: {each.why}" for each in found.arrays if each.why) or None,
         "example": found.example or None,
+        "not_run": [given.place(line) for line in found.not_run],
         "not_read": given.text.own_headers_left_out,
         "patch": difference(given.text, found.patched, given.name) if found.patched else None,
     }
@@ -203,6 +204,11 @@ def report(found: Diagnosis, given: _Given) -> list[str]:
         lines.append(f"  example   all of this is said of one example, random numbers: {found.example}")
     if left_out := given.text.own_headers_left_out:
         lines.append(f"  not read  {', '.join(left_out)}: all of this is said of the file without it")
+    if found.not_run:
+        places = ", ".join(map(given.place, found.not_run))
+        lines.append(
+            f"  not run   {places}: no thread of this launch accesses shared memory there; nothing is said of it"
+        )
     names = {each.region: each for each in found.arrays}
     rows = []
     for each in found.accesses:
@@ -254,6 +260,8 @@ def _verdict(found: Diagnosis) -> str:
             return f"bank conflicts: {plural(now, 'turn')}, which no layout that was tried makes fewer"
         case _ if not found.accesses:
             return f"undecided: {found.why}"
+        case _ if all(each.passes == each.phases for each in found.arrays) and found.why:
+            return f"undecided: {found.why}; no bank conflicts"
         case _ if all(each.passes == each.phases for each in found.arrays):
             return "undecided: no bank conflicts on an example of data"
         case _:

@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from cuda_out.ptx.forms import form
+from cuda_out.ptx.kinds import width
 from cuda_out.ptx.memory import Seen
+from cuda_out.ptx.syntax import Immediate, Instruction
 from swizzle.doctor.run import Ran, line_of
 from symbolic.machine.accesses import SECTOR, WORD, lanes_at_once
 from symbolic.machine.banks import turns
@@ -82,6 +85,37 @@ def by_line(ran: Ran) -> list[LineAccess]:
         found[key].append(_by_warp(seen, shape))
     accesses = [LineAccess(*key, np.concatenate(rows)) for key, rows in found.items()]
     return sorted(accesses, key=lambda each: (each.space != "shared", each.line, each.array, each.kind, each.size))
+
+
+def not_run(ran: Ran) -> dict[int, int]:
+    """Return the lines with accesses to shared memory that no thread came to, and the most bytes that one moves there.
+
+    A line that threads came to is among them where another access of it moves more than those that were run.
+    """
+    kernel = ran.machine.kernel
+    done, found = defaultdict[int, int](int), defaultdict[int, int](int)
+    for seen in ran.seen:
+        if seen.space == "shared":
+            line = line_of(kernel, seen.instruction.source)
+            done[line] = max(done[line], seen.size)
+    for each in kernel.instructions:
+        line = line_of(kernel, each.source)
+        if line and (size := _shared_bytes(each)) > done.get(line, 0):
+            found[line] = max(found[line], size)
+    return dict(sorted(found.items()))
+
+
+def _shared_bytes(instruction: Instruction) -> int:
+    """Return how many bytes of shared memory a thread moves at once, 0 for none."""
+    name, how = ".".join(instruction.op), form(instruction.op)
+    head, size = instruction.op[0], instruction.operands[2:3]
+    if how is None or (".shared" not in name and (how.space is not None or head not in ("ld", "st", "atom", "red"))):
+        return 0
+    if head == "cp":
+        return size[0].bits if size and isinstance(size[0], Immediate) else 0
+    if head in ("ldmatrix", "stmatrix"):
+        return 16
+    return how.count * width(how.kind) // 8 if head in ("ld", "st", "atom", "red") else 0
 
 
 def _kind(seen: Seen) -> Kind:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cuda_out.ptx.memory import Broken, Seen
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
-from swizzle.doctor.accesses import LineAccess, by_line, of_array
+from swizzle.doctor.accesses import LineAccess, by_line, not_run, of_array
 from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
 from swizzle.doctor.mends import Asking, Mend, Tile, asking, is_pitch, mends, mends_apart
 from swizzle.doctor.patch import patched, questions, tiles_of, view_cells
@@ -76,7 +76,8 @@ class ArrayFindings(Struct):
 class Diagnosis(Struct):
     """What the doctor says of one kernel; `patched` is the mended file, '' where nothing was mended.
 
-    `example` says why all of it is said of one example of data only, '' where it is said of all.
+    `example` says why all of it is said of one example of data only, '' where it is said of all. `not_run` are the
+    lines with accesses to shared memory that no thread of the launch came to.
     """
 
     kernel: str
@@ -87,6 +88,7 @@ class Diagnosis(Struct):
     why: str = ""
     patched: str = ""
     example: str = ""
+    not_run: tuple[int, ...] = ()
 
 
 def chosen_kernel(text: CudaText, name: str | None) -> tuple[CudaKernel, str]:
@@ -137,7 +139,7 @@ class Doctor:
         kernel, _ = chosen_kernel(text, self.kernel.name)
         name = f"{kernel.name}{self.instance}"
         instance = [(kernel.end, f" template __global__ decltype({name}) {name};")] if self.instance else []
-        return text.for_device(kernel, [*added, *instance])
+        return text.for_device(kernel, [*added, *instance], instances=not self.instance)
 
     def diagnose(self) -> Diagnosis:
         """Run the kernel, look for conflicts, and mend them. Raises SwizzleError where the launch does not fit."""
@@ -148,6 +150,7 @@ class Doctor:
             found.verdict, found.why = "undecided", str(error)
             return found
         found.launch, found.accesses = self.launch, by_line(ran)
+        found.not_run = tuple(not_run(ran))
         found.arrays = arrays = self._arrays(ran, found.accesses)
         wrong = [each for each in arrays if each.passes > each.phases]
         found.example = self.by_data
@@ -155,7 +158,8 @@ class Doctor:
             found.verdict, found.why = "race", ran.races[0]
             return found
         if not wrong:
-            found.verdict = "undecided" if self.by_data else "clean"
+            found.why = self._in_words(self.ptx, unwritten(ran))
+            found.verdict = "undecided" if self.by_data or found.why else "clean"
             return found
         for each in wrong:
             self._look_for_mends(each)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cuda_out.ptx.kinds import is_float
 from cuda_out.ptx.memory import UNWRITTEN, Seen
+from swizzle.doctor.accesses import not_run
 from swizzle.doctor.mends import Mend, Tile, moved
 from swizzle.doctor.run import Ran
 
@@ -36,6 +37,10 @@ def why_not(before: Ran, after: Ran, mended: Mapping[str, tuple[Tile, Mend]]) ->
             table = mend.layout.table()
             if len(np.unique(table)) != table.size or table.min() < 0:
                 return f"two cells of {name} share a place"
+            if _torn_where_not_run(after, tile, mend):
+                lines = [str(line) for line, size in not_run(before).items() if size > tile.element]
+                where = f" (line {', '.join(lines)})" if lines else ""
+                return f"a vector is moved where no thread of this launch comes{where}, and the mend takes some apart"
         if why := _accesses_differ(name, before, after, tile, mend):
             return why
     return _outputs_differ(before, after)
@@ -79,6 +84,22 @@ def _torn(seen: list[Seen], tile: Tile, mend: Mend) -> str | None:
             if (np.diff(places, axis=1) != tile.element).any() or (places[:, 0] % each.size).any():
                 return f"{each.instruction} moves {each.size} bytes at once, which the mend takes apart"
     return None
+
+
+def _torn_where_not_run(after: Ran, tile: Tile, mend: Mend) -> bool:
+    """Say whether a layout takes vectors apart that are as large as one in code that was not run.
+
+    That code may move them by a cast: the text as it was patched is asked, as there the compiler joins fewer elements.
+    """
+    table = mend.layout.table()
+    for size in not_run(after).values():
+        if size > tile.element:
+            begins = np.arange(0, tile.bytes - size + 1, size)
+            pieces = begins[:, None] + np.arange(0, size, tile.element)
+            places = moved(table, tile, pieces)
+            if size % tile.element or (np.diff(places, axis=1) != tile.element).any() or (places[:, 0] % size).any():
+                return True
+    return False
 
 
 def _touched(seen: list[Seen], unit: int) -> tuple[Keys, ...]:

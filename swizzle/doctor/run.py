@@ -164,7 +164,7 @@ def entry_of(ptx: str, kernel: CudaKernel) -> Kernel:
         raise SwizzleError(
             f"{kernel.name} is compiled to {len(kernels)} kernels" + (f": {', '.join(kernels)}" if kernels else ""),
             expected="one kernel: of a template, one instance",
-            fix=f"--kernel '{kernel.name}<...>'" + (", and no instances in the file" if kernels else ""),
+            fix=f"--kernel '{kernel.name}<...>'",
         )
     (found,) = kernels.values()
     if found.refused:
@@ -185,14 +185,33 @@ def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
     own = [number for number, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.M) if _is_own(name)]
     said: dict[str, str] = {}
     for number in map(int, re.findall(r"\bline (\d+): ", message)):
-        locations = (line for line in reversed(lines[:number]) if line.lstrip().startswith(".loc"))
-        places = re.findall(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)", next(locations, ""))
-        where = next((f"line {line}" for file, line in places if file in own), "the compiler's own")
+        line = _own_line(lines[:number], own)
+        where = f"line {line}" if line else "the compiler's own"
         text = " ".join(lines[number - 1].split("//")[0].strip().rstrip(";").split()) if number <= len(lines) else ""
         if text and not instructions:
             said[f"line {number}: {text}"] = where
         said[f"line {number}: "] = f"{where}: "
     return re.sub("|".join(map(re.escape, said)), lambda match: said[match[0]], message) if said else message
+
+
+def _own_line(lines: Sequence[str], own: Sequence[str]) -> str:
+    """Return the line of the file that the last of some lines of PTX comes from, '' for none.
+
+    Of a call within a call each place names the next one, which stood before by itself.
+    """
+    wanted = ""
+    for line in reversed(lines):
+        found = re.match(r"\s*\.loc\s+(\d+ \d+ \d+)(?:.*\binlined_at (\d+ \d+ \d+))?", line)
+        if not found or wanted not in ("", found[1]):
+            continue
+        for place in filter(None, found.groups()):
+            file, number, _ = str(place).split()
+            if file in own:
+                return number
+        wanted = found[2]
+        if not wanted:
+            return ""
+    return ""
 
 
 def _is_own(name: str) -> bool:

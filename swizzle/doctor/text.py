@@ -35,6 +35,7 @@ _KEPT: Final = re.compile(
 )
 _TYPE: Final = re.compile(r"\s*(?:typedef\s+)?(?:struct|class|union|enum)\b")
 _TEMPLATE: Final = re.compile(r"\s*template\s*<")
+_INSTANCE: Final = re.compile(r"\s*(?:extern\s+)?template\s*(?!<)[\w\s]*\b__global__\b")
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
 _SUBSCRIPT: Final = re.compile(r"\s*\[")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -273,10 +274,10 @@ class CudaText:
 
     # -- what is compiled --------------------------------------------------------------------------------------------
 
-    def for_device(self, kernel: CudaKernel, added: Sequence[tuple[int, str]] = ()) -> str:
+    def for_device(self, kernel: CudaKernel, added: Sequence[tuple[int, str]] = (), *, instances: bool = True) -> str:
         """Return the text without host functions, other kernels and other headers than CUDA's; lines stay in place.
 
-        Each text that is `added` stands before an offset of the file.
+        Each text that is `added` stands before an offset of the file. `instances`: templates' explicit instances stay.
         """
         out = [*self.text, ""]
 
@@ -290,7 +291,9 @@ class CudaText:
                 other = re.search(r"\b__global__\b", head) and not entity.begin <= kernel.begin < entity.end
                 if other or not self._annotated(head):
                     blank(begin, entity.end)
-            elif not _KEPT.search(head) and not self._annotations.intersection(_WORD.findall(head)):
+            elif (not instances and _INSTANCE.match(head)) or not (
+                _KEPT.search(head) or self._annotations.intersection(_WORD.findall(head))
+            ):
                 blank(begin, entity.end)
         self.left_out = []
         for begin, end in self.directives:
@@ -407,7 +410,8 @@ class CudaText:
         """Return every use of an array; raises SwizzleError, at its place, for one that is more than an element.
 
         An element's address may be taken where it is used at once: for one access of another width, by a cast that is
-        dereferenced, or by a copy or a matrix instruction (`__cvta_generic_to_shared`, `__pipeline_memcpy_async`).
+        dereferenced, by an atomic operation, or by a copy or a matrix instruction (`__cvta_generic_to_shared`,
+        `__pipeline_memcpy_async`).
         """
         found = []
         word = re.compile(rf"\b{re.escape(array.name)}\b")
@@ -518,7 +522,7 @@ class CudaText:
         """Say whether the address of an element is used for one access, where it stands."""
         head = before.rstrip()[:-1].rstrip()
         after = self.code[end:].lstrip()
-        if re.search(r"\b(?:__cvta_generic_to_shared|__pipeline_memcpy_async)\s*\(\s*$", head):
+        if re.search(r"\b(?:__cvta_generic_to_shared|__pipeline_memcpy_async|atomic[A-Z]\w*)\s*\(\s*$", head):
             return True
         if re.search(r"\*\s*\(\s*(?:const\s+)?[\w:]+(?:\s+const)?\s*\*\s*\)\s*\(?\s*$", head):
             return True

@@ -9,6 +9,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools
 from swizzle.doctor.mends import passes_under
+from swizzle.doctor.run import in_source
 from swizzle.doctor.text import CudaText
 from symbolic.errors import SwizzleError
 from symbolic.machine.accesses import WarpAccess
@@ -283,6 +284,24 @@ def test_what_was_never_written_is_said_by_the_lines_of_the_file() -> None:
     assert "before it is written" in tile.why and tile.why.endswith(f"(line {line})")
 
 
+def test_what_was_never_written_is_not_well() -> None:
+    """A kernel without conflicts whose output depends on it."""
+    found = diagnosed(one_warp("tile[0][t] = x[t]; __syncwarp(); y[t] = tile[1][t];"))
+    assert found.verdict == "undecided" and "y[0] depends on tile[32], which" in found.why
+
+
+def test_code_that_is_not_run() -> None:
+    """Its lines are named; vectors that it moves are not proved to stay whole, so a mend may not take any apart."""
+    four = "*reinterpret_cast<float4*>(&tile[t][0]) = make_float4(1, 2, 3, 4);"
+    text = one_warp(f"if (blockDim.x > 32)\n  {four}\nelse {{ {ROWS_IN} }} __syncwarp();\n{COLUMNS_OUT}")
+    found = diagnosed(text)
+    (tile,) = found.arrays
+    assert found.verdict == "undecided" and found.not_run == (6,)
+    assert tile.mends and not tile.proved and "(line 6), and the mend takes some apart" in tile.why
+    whole = diagnosed(text.replace(four, "tile[t][0] = 1;"))
+    assert whole.verdict == "mended" and whole.not_run == (6,)
+
+
 def test_headers_of_ones_own_are_named() -> None:
     """A macro of theirs may make another kernel of the file; those of the library of C++ cannot."""
     text = CudaText("k.cu", f'#include <vector>\n#include "mine.h"\n{TRANSPOSE}')
@@ -360,6 +379,13 @@ def test_words_are_of_the_file() -> None:
     assert "race on tile[" in race and "(line 13)" in race and "(line 18)" in race and "_Z" not in race
     data = diagnosed(one_warp("if (x[t] > 1.0f) y[t] = x[t];", "")).example
     assert data.startswith("line 5, a branch or predicate that depends on data")
+    ptx = """.loc 1 7 3
+.loc 2 9 5, function_name $a, inlined_at 1 7 3
+.loc 2 1 1
+.loc 2 3 5, function_name $b, inlined_at 2 9 5
+st.f32 [%r1], %f2;
+.file 1 "kernel.cu\""""
+    assert in_source(ptx, "written (line 5: st.f32 [%r1], %f2)") == "written (line 7)"  # a call within a call
     with pytest.raises(SwizzleError) as raised:
         diagnosed(one_warp("\ny[t + 1024] = x[t];", ""))
     assert str(raised.value).startswith(

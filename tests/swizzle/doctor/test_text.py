@@ -22,6 +22,7 @@ namespace own { extern "C" {
 __global__ __launch_bounds__(64) void second(const __half* x, unsigned long long k, float alpha) {
   __shared__ __align__(16) float tile[2][TILE + (1)], other[3];
   { __shared__ float tile[7]; tile[0] = 1; }
+  atomicAdd(&tile[1][1], 1);
   float v = *(float4*)&tile[0][1] + reinterpret_cast<const float4*>(&tile[1][0])[0] + (k & tile[0][0]);
   auto p = v && tile[1][other[0]] > 0;
 }
@@ -54,6 +55,15 @@ def test_what_is_compiled() -> None:
     assert device.split("\n")[11] == TEXT.split("\n")[11]
 
 
+def test_instances_of_templates() -> None:
+    """Those of the file go where another one is asked for, which may be the same."""
+    text = CudaText("k.cu", "template <int n> __global__ void k() {}\ntemplate __global__ void k<32>();\nstruct S {};")
+    (kernel,) = text.kernels()
+    gone = text.for_device(kernel, instances=False)
+    assert "k<32>" in text.for_device(kernel) and "k<32>" not in gone
+    assert "template <int n> __global__" in gone and "struct S" in gone
+
+
 def test_shared_arrays_and_their_uses() -> None:
     """Extents, owners, scopes; addresses that are used at once; names that are something else."""
     text = CudaText("k.cu", TEXT)
@@ -67,7 +77,7 @@ def test_shared_arrays_and_their_uses() -> None:
         text.uses(arrays[1])
     plain = CudaText("k.cu", TEXT.replace("{ __shared__ float tile[7]; tile[0] = 1; }", ""))
     uses = [plain.text[use.begin : use.end] for use in plain.uses(plain.shared_arrays()[1])]
-    assert uses == ["tile[0][1]", "tile[1][0]", "tile[0][0]", "tile[1][other[0]]"]
+    assert uses == ["tile[1][1]", "tile[0][1]", "tile[1][0]", "tile[0][0]", "tile[1][other[0]]"]
     assert named("_ZZN3own6secondE4tile", arrays[1]) and named("_ZZN3own6secondE4tile_0", arrays[1])
     assert not named("_ZZN3own6secondE5stile", arrays[1]) and not named("_ZZN3own5otherE4tile", arrays[1])
 
