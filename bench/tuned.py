@@ -25,6 +25,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "MORE_FAILURES": (1.1, 1.3, 2.0),
         "FEW": (2, 8, 32),
         "OF_HOLE": (0.0, 0.05, 0.5),
+        "MANY": (1 << 16, 1 << 32, 1 << 62),
     },
     "swizzle.search.plan": {
         "WORTH_IT": (1.0, 1.5, 4.0),

@@ -79,7 +79,7 @@ def test_a_choice_is_one_function_however_it_is_said(points: list[Point]) -> Non
     columns = [np.array(c) for c in zip(*points, strict=True)]
     for name, part in zip(made(points).names, made(points).parts, strict=True):
         UsersTemplate(name, part).compare(points, 2)
-        for _ in range(25):
+        for _ in range(12):
             choice = tuple(random.choice(c) for c in part.components)
             values = np.broadcast_to(np.asarray(part.apply(choice, columns)), len(points)).tolist()
             own = plain(some, part, choice)

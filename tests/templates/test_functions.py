@@ -68,7 +68,7 @@ def test_what_is_kept_and_given_is_what_choices_say(template: Template, points: 
         choices = [tuple(c[int(j)] for c, j in zip(template.components, n, strict=True)) for n in numbers]
         some = [(tuple(int(template.at(OneChoice(c), p)) for p in points), c) for c in choices]
     whole = template.size() < 20_000
-    for _ in range(8):
+    for _ in range(4):
         left, still = every(template, points), some
         for _ in range(4):
             places = np.array(random.sample(range(len(points)), random.randint(1, len(points))))
