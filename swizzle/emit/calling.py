@@ -52,9 +52,8 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
     Raises SwizzleError for arrays that do not fit.
     """
     program = solution.program
-    _check_count(program, arrays)
+    views = views_of(program, arrays)
     scalars = {p.name: _scalar(p, value) for p, value in zip(program.parameters, arrays, strict=True) if p.is_scalar}
-    views = _views({p: a for p, a in zip(program.parameters, arrays, strict=True) if not p.is_scalar}, program)
     on_device = any(view.on_device for view in views.values())
     if stream is not None and not on_device:
         raise SwizzleError("stream= with NumPy arrays", expected="device arrays", fix="leave out stream=")
@@ -79,6 +78,12 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
 
 
 # ---- the arrays ------------------------------------------------------------------------------------------------
+
+
+def views_of(program: Program, arrays: Sequence[Any]) -> dict[Parameter, _View]:
+    """Check what a program is called with, but for the shapes; return where each array is."""
+    _check_count(program, arrays)
+    return _views({p: a for p, a in zip(program.parameters, arrays, strict=True) if not p.is_scalar}, program)
 
 
 def _check_count(program: Program, arrays: Sequence[Any]) -> None:

@@ -59,7 +59,13 @@ def composed(filled: FilledHost) -> Composition:
     memory.update(symbolic_inputs(face, terms))
     elements = sum(map(len, meaning.wanted.values()))
     for number, launch in enumerate(host.launches):
-        findings = _launched(filled, launch, memory, terms)
+        later = {
+            name
+            for other in host.launches[number + 1 :]
+            for name, parameter in zip(other.arrays, other.kernel.program.parameters, strict=True)
+            if parameter.role != "out"
+        }
+        findings = _launched(filled, launch, memory, terms, later)
         if findings:
             where = f"launch {number + 1}, {launch.kernel.name} at {launch.place}"
             return Composition(elements, tuple(f"{where}: {each}" for each in findings[:SHOWN]), broken=True)
@@ -75,13 +81,19 @@ def composed(filled: FilledHost) -> Composition:
     return Composition(elements, tuple(findings))
 
 
-def _launched(filled: FilledHost, launch: HostLaunch, memory: dict[str, Lanes], terms: Terms) -> Sequence[str]:
-    """Run one kernel; return what it does wrong, whatever the specification says."""
+def _launched(
+    filled: FilledHost, launch: HostLaunch, memory: dict[str, Lanes], terms: Terms, later: set[str]
+) -> Sequence[str]:
+    """Run one kernel; return what it does wrong, whatever the specification says.
+
+    `later` are the arrays that kernels after it read: of these, what a store rounds or cuts off is lost.
+    """
     program = filled.programs[launch.kernel.name]
     names = dict(zip((p.name for p in program.parameters), launch.arrays, strict=True))
     given = {p.name: memory[names[p.name]] for p in program.parameters if p.role != "out"}
     unwritten = {name for name, array in given.items() if (array == UNWRITTEN).any()}
-    run = Machine(program, Canonical(terms), given).run()
+    read_later = [own for own, name in names.items() if name in later]
+    run = Machine(program, Canonical(terms), given, read_later=read_later).run()
     if run.violations:
         return [str(violation.error()) for violation in run.violations]
     found = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from swizzle.emit.calling import call
+from swizzle.emit.calling import call, views_of
 from swizzle.hosts.composition import Composition, FilledHost, composed
 from swizzle.hosts.text import host_text
 from swizzle.search.metasketch import solve
@@ -52,11 +52,7 @@ class HostFunction(Struct, frozen=True, eq=False):
         Raises SwizzleError for arrays that do not fit.
         """
         host = self.filled.host
-        if len(arrays) != len(host.parameters):
-            raise SwizzleError(
-                f"{host.name} is called with {len(arrays)} arrays",
-                expected=f"{len(host.parameters)}, in this order: {', '.join(p.name for p in host.parameters)}",
-            )
+        views_of(host.face, arrays)  # one kernel may overwrite what another one is yet to read
         given = dict(zip((p.name for p in host.parameters), arrays, strict=True))
         like = next(array for array, p in zip(arrays, host.parameters, strict=True) if not p.is_scalar)
         given |= {p.name: _device_array(p, like) for p in host.scratch}

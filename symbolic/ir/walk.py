@@ -336,7 +336,7 @@ class FreshNames:
 
 def never_read_back(program: ir.Program) -> frozenset[str]:
     """Return the output parameters of which no element that was stored is read: all `out` ones, and `inout` ones that
-    are loaded only where no store comes before."""
+    are loaded, or added to, only where no store comes before."""
     stored, read = set[str](), set[str]()
 
     def body(stmts: Body) -> None:
@@ -348,6 +348,8 @@ def never_read_back(program: ir.Program) -> frozenset[str]:
                 if isinstance(stmt, ir.For):
                     body(inner)  # what the next iteration reads
             if isinstance(stmt, ir.Store):
+                if stmt.atomic and stmt.array in stored:
+                    read.add(stmt.array)
                 stored.add(stmt.array)
 
     roles = {p.name: p.role for p in program.parameters}

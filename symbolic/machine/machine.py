@@ -13,7 +13,7 @@ that a counterexample found concretely can be ruled out symbolically.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any, Literal, TypeAlias, TypeGuard
@@ -90,15 +90,17 @@ class Machine:
         hole: HoleFunction | None = None,
         violation_limit: int = 32,
         copies: int = 1,
+        read_later: Collection[str] = (),
     ) -> None:
         """`inputs` are flat arrays for the in, const and inout parameters, of the algebra's data.
 
-        With `copies`, that many launches run side by side, each with parameters of its own.
+        With `copies`, that many launches run side by side, each with parameters of its own. `read_later` are outputs
+        that another kernel reads.
         """
         self.program, self.algebra, self.hole = program, algebra, hole
         self.shape = LaunchShape.of(program, copies)
         self.all = np.ones(self.shape.count, np.bool_)
-        self.outputs = never_read_back(program)
+        self.outputs = never_read_back(program).difference(read_later)
         self.scalars: dict[str, Value] = {}
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}

@@ -98,6 +98,16 @@ def test_what_is_wrong_is_said(old: str, new: str, said: str) -> None:
     assert said in "\n".join(explain_mismatch(sketch.program, sketch.spec))
 
 
+def test_an_addition_reads_what_was_rounded() -> None:
+    (sketch,) = read_swz(
+        "@spec\ndef s(x, y):\n    return [x[i] + 1 for i in range(32)]\n\n"
+        "@sketch(spec=s, block=32, x=f64[32], y=f32.inout[32])\ndef k(x, y):\n"
+        "    y[cuda.laneid] = f32(x[cuda.laneid])\n    cuda.atomic.add(y, cuda.laneid, 1)\n",
+        "rounded.swz", Parameters(),
+    )  # fmt: skip
+    assert "y[0] is 1 + to_f32(x[0])" in "\n".join(explain_mismatch(sketch.program, sketch.spec))
+
+
 def test_a_hole_decides_nothing_of_it() -> None:
     (sketch,) = read_swz(
         TEXT[: TEXT.index("@spec\ndef mean")].replace("(y, (t, 0)", "(y, (?sw_xform(t, 64), 0)"), "h.swz", Parameters()

@@ -90,6 +90,29 @@ def twice(x, w, y):
 """
 
 
+NARROW = """\
+from swizzle import bf16, cuda, f32, host, i8, i32, sketch, spec
+
+@sketch(block=32, x=i32[32], y=i8.out[32])
+def narrow(x, y):
+    y[cuda.laneid] = i8(x[cuda.laneid])
+
+@sketch(block=32, x=i8[32], y=i32.out[32])
+def wide(x, y):
+    y[cuda.laneid] = i32(x[cuda.laneid])
+
+@spec
+def moved(x):
+    return [v for v in x]
+
+@host(spec=moved, x=i32[32], y=i32.out[32])
+def there_and_back(x, y):
+    t = cuda.device_array(32, i8)
+    narrow(x, t)
+    wide(t, y)
+"""
+
+
 def hosts(tmp_path: Path, text: str = TEXT, **overrides: int) -> HostSketch:
     (tmp_path / "scan.py").write_text(text)
     (found,), alone = load_hosts(tmp_path / "scan.py", None, overrides)
@@ -124,6 +147,16 @@ def test_a_wrong_kernel_is_found(tmp_path: Path, old: str, new: str, said: str) 
     assert said in "\n".join(findings(tmp_path, old, new))
 
 
+def test_what_another_kernel_reads_has_lost_its_upper_bits(tmp_path: Path) -> None:
+    """An array that is handed on holds what its type holds: integers are cut off, floats rounded."""
+    halves = NARROW.replace("i8", "bf16").replace("i32", "f32")
+    for text, narrowed in ((NARROW, "to_i8(x[0])"), (halves, "to_bf16(x[0])")):
+        found = composed(filled_host(hosts(tmp_path, text), without_holes)).findings
+        assert narrowed in found[0] and found[0].endswith("the specification says x[0]")
+    said = halves.replace("[v for", "[bf16(v) for")
+    assert not composed(filled_host(hosts(tmp_path, said), without_holes)).findings
+
+
 def test_a_wrong_one_is_settled_by_numbers(tmp_path: Path) -> None:
     made, out = hosts(tmp_path, TEXT.replace("s = i32(0)", "s = i32(1)")), StringIO()
     assert check_host(made, out) == 1 and "the specification says" in out.getvalue()
@@ -139,8 +172,10 @@ def test_the_printed_text_runs_as_the_specification_says(tmp_path: Path) -> None
     function = host_function(made)
     function(x, x + 1, y)
     assert np.array_equal(y, 3 * x + 1) and function.to_cuda().count("__global__") == 1
-    with pytest.raises(SwizzleError, match="twice is called with 1 arrays"):
+    with pytest.raises(SwizzleError, match="twice is called with 1 array"):
         function(x)
+    with pytest.raises(SwizzleError, match="the array for y shares memory with x"):
+        function(x, x + 1, x)  # found before any kernel runs
 
 
 def test_the_text_has_each_kernel_once_and_memory_for_what_is_handed_on(tmp_path: Path) -> None:
