@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -100,12 +101,14 @@ class Import:
     indented: bool
 
 
-def imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[Import]:
+def imports(source: str, package: tuple[str, ...]) -> Iterator[Import]:
     """Yield everything imported, also inside functions and by `import_module("name")`.
 
     `package` is the dotted path of the package that holds the module, against which relative imports resolve. Of
     `from a import b` both `a` and `a.b` may be modules: `a.b` is given.
     """
+
+    in_expressions = "import_module" in source or "__import__" in source
 
     def visit(node: ast.AST, indented: bool) -> Iterator[Import]:
         match node:
@@ -123,9 +126,10 @@ def imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[Import]:
         below = indented or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         below |= isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, below)
+            if in_expressions or not isinstance(child, ast.expr):
+                yield from visit(child, below)
 
-    yield from visit(tree, False)
+    yield from visit(ast.parse(source), False)
 
 
 def room_of(module: str, modules: Mapping[str, object]) -> str:
@@ -146,8 +150,12 @@ class House:
         for path, source in sources.items():
             *package, file = Path(path).with_suffix("").parts
             name = ".".join(package if file == "__init__" else (*package, file))
-            found[name] = list(imports(ast.parse(source), tuple(package)))
+            found[name] = list(imports(source, tuple(package)))
         return House(found)
+
+    @cached_property
+    def rooms(self) -> dict[str, str]:
+        return {module: room_of(module, self.modules) for module in self.modules}
 
     def target(self, name: str) -> str | None:
         """Return the module of ours that an import names: itself, or the one that defines it; None for others."""
@@ -172,8 +180,8 @@ class House:
         arrows = self.arrows(top_level=True)
         found = {m: {e.name.split(".")[0] for e in some if not e.indented} & HEAVY for m, some in self.modules.items()}
         for module, heavy in found.items():
-            heavy |= {"printing"} if room_of(module, self.modules) in PRINTING else set()
-            heavy |= {"lifting"} if room_of(module, self.modules) == LIFTING else set()
+            heavy |= {"printing"} if self.rooms[module] in PRINTING else set()
+            heavy |= {"lifting"} if self.rooms[module] == LIFTING else set()
         changed = True
         while changed:
             changed = False
@@ -210,7 +218,7 @@ class House:
         """Return what is wrong with the arrows, a line each."""
         wrong, loads = [], self.loads()
         for module, some in self.modules.items():
-            package, room = module.split(".")[0], room_of(module, self.modules)
+            package, room = module.split(".")[0], self.rooms[module]
             face = room == "swizzle" or module in FACES
             for each in some:
                 at, top, target = f"{module}:{each.line}", each.name.split(".")[0], self.target(each.name)
@@ -222,7 +230,7 @@ class House:
                     wrong.append(f"{at}: a case study imports swizzle and nothing else, not {each.name}")
                 if target is None or package == "case_studies":
                     continue
-                other = room_of(target, self.modules)
+                other = self.rooms[target]
                 if top == package and other != room and not face and other not in ROOMS.get(room, "").split():
                     wrong.append(f"{at}: {room} may not import {target}, which is in {other}")
                 if each.indented and module not in ON_DEMAND and not loads[target] - loads[module]:

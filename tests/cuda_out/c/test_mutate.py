@@ -8,6 +8,7 @@ from cuda_out.c.mutate import host_mutants, kernel_extent, mutants, together
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from tests.cuda_out.examples import EXAMPLES, conv1d
+from tests.slow_cases import slow_unless
 
 TEXT = """// k(x)[0] < 1
 template <typename T> __device__ T helper(T a) { return a < 0 ? a[1] : a; }
@@ -67,7 +68,7 @@ def test_every_swizzle_is_altered_and_nothing_else() -> None:
 
 
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
-@pytest.mark.parametrize("name", ["conv1d", "transpose", "xor_min", "lookup"])
+@pytest.mark.parametrize("name", slow_unless(["conv1d", "transpose", "xor_min", "lookup"], "xor_min".__ne__))
 def test_mutants_share_a_text_that_compiles(name: str) -> None:
     """As kernels of their own, and behind one kernel that is told which."""
     program = EXAMPLES[name]
