@@ -17,7 +17,7 @@ from swizzle.doctor.launch import KernelLaunch, arguments_of, base_name, flags_o
 from swizzle.doctor.mends import Asking, Mend, Tile, asking, is_pitch, mends, mends_apart
 from swizzle.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.doctor.proof import unwritten, why_not
-from swizzle.doctor.run import Inputs, Ran, Undecided, compiled, entry_of, in_source
+from swizzle.doctor.run import Inputs, Ran, Undecided, code_of, compiled, entry_of, in_source
 from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, named
 from swizzle.layouts.search import Family
 from symbolic.errors import Place, SwizzleError
@@ -336,7 +336,8 @@ class Doctor:
                     self.text.check_own(array, self.kernel)
                 new = patched(self.text, self.kernel, arrays, touched=self.launch.touched, views=views)
             except SwizzleError as error:
-                first = first or (f"line {error.place.line}: " if error.place else "") + error.found
+                found = (f"line {error.place.line}: " if error.place else "") + error.found
+                first = f"{first}; as a view: {found}" if first and found != first else first or found
                 continue
             cells = {}
             if views:
@@ -346,14 +347,34 @@ class Doctor:
                     if e.array and not is_pitch(m.layout)
                 }
             why, turns = self.proved(ran, new, tiles, cells)
+            why = why or self._other_kernel(new)
             if not why:
                 for each, mend in mended.values():
                     each.viewed |= {mend.kind} if views and not is_pitch(mend.layout) else set()
                 return "", new, turns
-            first = first or why
+            first = f"{first}; as a view: {why}" if first and views else first or why
             if not any(map(self.text.in_macros, arrays)):
                 break
         return first, new, turns
+
+    def _other_kernel(self, new: str) -> str:
+        """Return why a patched text may change another kernel, whose functions became templates, '' where it does not:
+        its code is what it was."""
+        text = CudaText(self.text.path, new)
+        now = {text.text[f.begin : f.end] for f in text.device_functions()}
+        changed = {f.name for f in self.text.device_functions() if self.text.text[f.begin : f.end] not in now}
+        begins = [each.begin for each in self.text.kernels()]
+        for other in self.text.others_with(changed, self.kernel) if changed else ():
+            found = set()
+            for each in (self.text, text):
+                kernel = each.kernels()[begins.index(other.begin)]
+                try:
+                    found.add("" if other.template else code_of(compiled(each, each.for_device(kernel))))
+                except SwizzleError:
+                    found.add("")
+            if len(found) > 1 or "" in found:
+                return f"{other.name} uses what the patch makes a template, and is not shown to be what it was"
+        return ""
 
     def proved(
         self, before: Ran, new: str, mended: Mapping[str, tuple[Tile, Mend]], cells: Mapping[str, str] = {}

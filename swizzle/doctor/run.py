@@ -154,6 +154,16 @@ def _with_limits(source: str) -> str:
     return "".join([*used, '#line 1 "kernel.cu"\n', source]) if used else source
 
 
+def code_of(ptx: str) -> str:
+    """Return PTX without what it says of its source: comments, places, and what follows behind the code.
+
+    >>> code_of('// by a compiler\\n\\t.loc 1 2 3\\n\\tret;\\n\\t.file 1 "a.cu"\\n.section .debug_str')
+    'ret;'
+    """
+    lines = (line.split("//")[0].strip() for line in ptx.split("\n\t.file")[0].splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(".loc"))
+
+
 def entry_of(ptx: str, kernel: CudaKernel) -> Kernel:
     """Return the kernel of a module that is compiled of one kernel's text."""
     try:

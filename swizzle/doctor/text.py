@@ -489,17 +489,19 @@ class CudaText:
         """Raise SwizzleError where another kernel may use an array, too: nothing is known of how that one does."""
         if array.owner == kernel.name:
             return
+        for other in self.others_with({array.owner or array.name}, kernel):
+            raise self.escapes(array, other.begin, f"may be used by {other.name}, too, which was not run")
+
+    def others_with(self, names: set[str], kernel: CudaKernel) -> list[CudaKernel]:
+        """Return the other kernels that may use what has some names, or what uses it."""
         named = [(self._named(each), each) for each in self.entities]
-        names = {array.owner or array.name}  # and, by and by, what uses it
         while more := {
             name
             for name, each in named
             if name and name not in names and self._mentions(max(each.begin, each.body), each.end, names)
         }:
-            names |= more
-        for other in self.kernels():
-            if other.begin != kernel.begin and other.name in names:
-                raise self.escapes(array, other.begin, f"may be used by {other.name}, too, which was not run")
+            names = names | more
+        return [each for each in self.kernels() if each.begin != kernel.begin and each.name in names]
 
     def _named(self, entity: _Entity) -> str:
         """Return the name of a function or a structure."""

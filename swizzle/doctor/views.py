@@ -160,6 +160,7 @@ def _view(name: str, cell: str, dims: int) -> str:
                 f"    {_INLINE} {own} operator+(unsigned i) const {{ return {{{given}, at + i * {ratio}}}; }}\n"
                 f"    {_INLINE} {own}& operator+=(unsigned i) {{ return *this = *this + i; }}\n"
                 f"    {_INLINE} {own}& operator++() {{ return *this += 1; }}\n"
+                f"    {_INLINE} {own} operator++(int) {{ {own} was = *this; *this += 1; return was; }}\n"
                 f"    {as_}"
             )
         found += "};\n"

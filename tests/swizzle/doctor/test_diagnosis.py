@@ -207,7 +207,7 @@ def test_what_cannot_be_proved_is_not_patched(before: str, read: str, why: str) 
 FOLLOWED = {
     # name: what stands before, the read, and what the patch has
     "row": ("float* p = tile[t];", "p[r]", "[33]"),
-    "address": ("const float* p = &tile[t][0]; ++p, p += 1;", "p[r - 2]", "tile[t] + (0)"),
+    "address": ("const float* p = &tile[t][0]; ++p, p++;", "p[r - 2]", "tile[t] + (0)"),
     "macro": ("\n#define AT(r, c) tile[r][c]\n", "AT(t, r)", "[33]"),
     "function": ("", "element(tile[t], r)", "[33]"),
     "words": ("", "words[0] + element(words + 32, 32 * t + r) - words[0]", "template <class words_0> "),
@@ -254,6 +254,23 @@ def test_an_array_that_another_kernel_uses_is_left_alone(other: str) -> None:
         assert found.verdict == "mended"
     else:
         assert found.verdict == "undecided" and "may be used by other, too" in found.arrays[0].why
+
+
+def test_a_function_that_another_kernel_calls() -> None:
+    """It becomes a template, which may mean something else there: then nothing is patched."""
+    function = """struct Off { const float* p; __device__ operator const float*() const { return p; }
+  __device__ float operator[](int i) const { return p[i + 1]; } };
+__device__ float at(const float* row, int i) { return row[i]; }
+"""
+    text = one_warp(
+        "for (int r = 0; r < 32; ++r) s[32 * r + t] = x[32 * r + t]; __syncwarp(); "
+        "for (int r = 0; r < 32; ++r) y[32 * r + t] = at(s + 32 * t, r);",
+        "__shared__ float s[1024];",
+    )
+    same = f"{function}{text}__global__ void other(const float* x, float* y) {{ y[0] = at(x, 3); }}\n"
+    assert diagnosed(same, "k").verdict == "mended"
+    found = diagnosed(same.replace("at(x, 3)", "at(Off{x}, 3)"), "k")
+    assert found.verdict == "undecided" and "other uses what the patch makes a template" in found.arrays[0].why
 
 
 def test_subscripts_beyond_a_row() -> None:
