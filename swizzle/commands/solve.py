@@ -6,8 +6,9 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Final, Literal, TextIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from swizzle.commands.target import hosts_of, load_all, load_one, split_target
 from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_all
+from swizzle.explain.doubled_steps import doubled_steps
 from swizzle.language.operators import handed_in
 from swizzle.search.metasketch import solve as search
 from swizzle.sketches.host import HostSketch
@@ -29,13 +31,18 @@ from swizzle.sketches.loading import named_in_files
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from, shares_a_hole
 from swizzle.solution.saved import load_saved, saved_text
-from swizzle.solution.solution import Limits, Result, SolverChoice, SpaceName, TemplateName
+from swizzle.solution.solution import Limits, Progress, Result, SolverChoice, SpaceName, TemplateName
 from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.limits import Interruption
 from symbolic.machine.launch_shape import require_hardware_warp
 from templates.registry import register
+
+ADVISED_AFTER: Final = 10.0
+"""Seconds of a search after which its progress says what else can be done."""
+
+Listener = Callable[[Progress], None]
 
 
 class SolveArguments(Struct, frozen=True):
@@ -101,8 +108,12 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             # `explain` knows no other form of a template, and solves the sources of a sketch, whatever a file says
             as_posed = arguments.template == "paper" and not (arguments.no_canonical or arguments.fill)
             explainable = posed.program.holes and as_posed
-            if result.status == "unsat" and explainable and not arguments.json_object:
-                out.write(f"  why     {_explaining(arguments, sketch.name if len(sketches) > 1 else None)}\n")
+            if explainable and not arguments.json_object:
+                command = _explaining(arguments, sketch.name if len(sketches) > 1 else None)
+                if result.status == "unsat":
+                    out.write(f"  why     {command}\n")
+                elif result.status == "unknown" and _may_lack_a_step(posed):
+                    out.write(f"  try     {command}\n")
             statuses.append(exit_status(result))
         for host in hosts:
             with bounds.hold():
@@ -220,7 +231,8 @@ def solved(sketch: Sketch, arguments: SolveArguments, err: TextIO, bounds: Bound
     others = limits.families or any(cost not in OURS.values() for cost in costs_of(limits.cost))
     compared = limits.template != "paper" or not limits.canonical
     quiet = arguments.quiet or arguments.json_object
-    with shown_progress(sketch.name, err, quiet=quiet) as listener:
+    with shown_progress(sketch.name, err, quiet=quiet) as show:
+        listener = _with_advice(show, arguments, sketch)
         if arguments.no_cache or arguments.pareto or compared or others or not sketch.program.holes:
             result = search(sketch, limits, progress=listener)
         else:
@@ -239,6 +251,25 @@ def answer(result: Result, files: list[str], arguments: SolveArguments, *, colou
     every_space = arguments.space == "all"
     text = as_text(result, files, all_solutions=arguments.all_solutions, every_space=every_space)
     return coloured(text, result.status) if colour else text
+
+
+def _with_advice(show: Listener, arguments: SolveArguments, sketch: Sketch) -> Listener:
+    """Return a listener that says after some seconds what may be quicker than to wait."""
+
+    @cache
+    def advice() -> str:
+        return f" (long? {_explaining(arguments, sketch.name)})" if _may_lack_a_step(sketch) else ""
+
+    def listen(progress: Progress) -> None:
+        late = progress.seconds > ADVISED_AFTER
+        show(replace(progress, doing=progress.doing + advice()) if late else progress)
+
+    return listen
+
+
+def _may_lack_a_step(sketch: Sketch) -> bool:
+    """Tell whether `explain` has other arguments to try where a sketch is not decided."""
+    return any(doubled_steps(sketch.program))
 
 
 def _explaining(arguments: SolveArguments, name: str | None) -> str:

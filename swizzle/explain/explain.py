@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from msgspec.structs import replace
 
 from swizzle.explain.attempts import Job
 from swizzle.explain.blame import Blame, find, find_ignoring, find_outputs, with_more_arguments
+from swizzle.explain.doubled_steps import doubled_steps
 from swizzle.explain.explanation import Explanation, Trial
 from swizzle.explain.part_names import PartNames
 from swizzle.explain.relaxed import Relaxed
-from swizzle.explain.trials import barrier_that_helps, tried_changes
+from swizzle.explain.trials import barrier_that_helps, tried_changes, tried_steps
 from swizzle.explain.words import about_arguments, about_values, blamed, structural, unproducible
 from swizzle.problem.problem import Problem
 from swizzle.search.answer import NARROWED
@@ -32,7 +34,8 @@ BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""
 WORDS_SECONDS: Final = 5.0
 """What the search for the values that holes would need may take."""
-
+FIRST_SECONDS: Final = 4.0
+"""What the search may take before other steps are tried, where a sketch may lack a step that doubles."""
 BARRIER_SECONDS: Final = 2.0
 """What a sketch that seems to lack a barrier may take with it."""
 
@@ -45,10 +48,24 @@ def explain(
     *,
     progress: Listener | None = None,
 ) -> Explanation:
-    """Solve a sketch and explain the answer; `limits.timeout` bounds the whole, `limits.families` join Space 4."""
+    """Solve a sketch and explain the answer; `limits.timeout` bounds the whole, `limits.families` join Space 4.
+
+    A sketch that may lack a step that doubles is solved for some seconds, then with such steps, and only then for good.
+    """
     limits = limits or Limits()
     started = time.monotonic()
-    result = solve(sketch, limits, progress)
+    first: Explanation | None = None
+    if any(doubled_steps(sketch.program)):
+        brief = min(FIRST_SECONDS, (limits.timeout or inf) / 3)
+        result = solve(sketch, replace(limits, timeout=brief), progress)
+        first = _explained(result.posed or sketch, result, limits, started, progress)
+        decided = first.status != "unknown" or first.changed_and_solved or time.monotonic() < started + brief
+        if decided or first.cut_short:
+            return first
+    rest = None if limits.timeout is None else max(0.0, started + limits.timeout - time.monotonic())
+    result = solve(sketch, replace(limits, timeout=rest), progress)
+    if first is not None and result.status == "unknown":
+        return replace(first, result=result, seconds={"total": time.monotonic() - started})
     return _explained(result.posed or sketch, result, limits, started, progress)
 
 
@@ -70,15 +87,14 @@ def _explained(
 ) -> Explanation:
     seconds = {"solve": time.monotonic() - started}
     found = Explanation(sketch.name, result, result.space)
-    if result.status != "unsat":
+    if result.status == "sat" or result.reason == "interrupted":
         return replace(found, seconds=seconds | {"total": seconds["solve"]})
-    assert result.space is not None
     if limits.timeout is None:
         deadline = time.monotonic() + max(SECONDS, 2 * result.seconds.get("total", 0.0))
     else:
         deadline = started + limits.timeout
     solver: SolverName = quickest_boolean() if limits.solver == "auto" else limits.solver
-    space = result.space
+    space = result.space or "1"
 
     def report(doing: str) -> None:
         if progress is not None:
@@ -90,6 +106,11 @@ def _explained(
     try:
         memory = default_memory() if limits.memory is None else limits.memory
         with limited(deadline, memory, said=f"timeout after {deadline - started:.3g} s"):
+            if result.status == "unknown":
+                for trial in tried_steps(sketch, limits, deadline, report):
+                    tried.append(trial)
+                seconds["total"] = time.monotonic() - started
+                return replace(found, trials=tuple(tried), seconds=seconds)
             problem = Problem.of(sketch.program, sketch.spec)
             problem.families = register(limits.families)
             if space == "3" and limits.space is None and problem.has_more("4", "3"):

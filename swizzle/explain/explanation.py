@@ -15,6 +15,7 @@ TrialKind: TypeAlias = Literal[
     "hole",
     "arguments",
     "holes",
+    "step",
     "register",
     "iteration",
     "accumulate",
@@ -83,6 +84,11 @@ class Explanation(Struct, frozen=True):
     def status(self) -> Status:
         return self.result.status
 
+    @property
+    def changed_and_solved(self) -> bool:
+        """Whether a change was found with which the sketch is solved."""
+        return any(trial.verdict == "solvable" for trial in self.trials)
+
     def __str__(self) -> str:
         return _as_text(self)
 
@@ -140,7 +146,9 @@ def _as_text(explanation: Explanation) -> str:
         lines = [f"{name}: has a solution, so there is nothing to explain"]
         lines += [f"    {hole.name} = {hole.formula}   at {hole.place}" for hole in result.best.holes]
     elif explanation.status == "unknown":
-        lines = [f"{name}: undecided, so there is nothing to explain yet"]
+        helps = explanation.changed_and_solved
+        lines = [f"{name}: undecided, {'but solved with a change' if helps else 'so there is nothing to explain yet'}"]
+        lines += _body(explanation)
     else:
         lines = [f"{name}: no filling in Space {explanation.space} gives the specification's terms"]
         if not _has_holes(explanation):

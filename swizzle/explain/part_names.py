@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -15,7 +15,7 @@ from symbolic.errors import Place
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
 from symbolic.ir.sites import Site, Sites, walk
-from symbolic.ir.walk import Body, bodies
+from symbolic.ir.walk import within_loops
 from templates.holes import Point, kind_of
 
 MOST_SHOWN: Final = 6
@@ -151,15 +151,6 @@ class PartNames:
             if not known or np.any(np.asarray(mask) & (np.asarray(address) == output.address)):
                 found = node.place
         return found
-
-
-def within_loops(body: Body, around: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
-    """Yield every statement with the loops around it, outermost first."""
-    for statement in body:
-        yield statement, around
-        inside = (*around, statement) if isinstance(statement, For) else around
-        for inner in bodies(statement):
-            yield from within_loops(inner, inside)
 
 
 def atoms_of(terms: Terms, term: Term) -> frozenset[Term]:

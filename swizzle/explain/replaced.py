@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from swizzle.explain.part_names import within_loops
 from symbolic.ir.program import Accumulate, For, If, Stmt
+from symbolic.ir.walk import within_loops
 
 
 def swap(body: tuple[Stmt, ...], old: Stmt, new: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

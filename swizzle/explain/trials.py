@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from msgspec.structs import replace
 
 from swizzle.explain.attempts import SECONDS, Job, Planned, solving
 from swizzle.explain.barriers import with_barriers
+from swizzle.explain.doubled_steps import doubled_steps
 from swizzle.explain.explanation import Trial
 from swizzle.explain.free_holes import free_holes
 from swizzle.explain.other_parameters import other_parameters
@@ -24,26 +25,34 @@ from templates.holes import SPACES
 
 def tried_changes(job: Job, deadline: float | None, report: Callable[[str], None]) -> Iterator[Trial]:
     """Try every change, each for `SECONDS` at most, and yield the results."""
-    helped: list[Planned] = []
     with ExitStack() as stack:
-        planned = list(plans(job, stack))
-        for number, plan in enumerate(planned):
-            if any(plan.unless(other) for other in helped):
-                continue
-            started = time.monotonic()
-            left = SECONDS if deadline is None else min(SECONDS, (deadline - started) / (len(planned) - number))
-            report(f"trying {plan.change}")
-            try:
-                solved, detail = _attempted(plan, left)
-            except SwizzleError:
-                continue  # what the change makes is no sketch, so it is no advice
-            seconds = time.monotonic() - started
-            if solved is None:
-                yield Trial(plan.kind, plan.change, "not decided", seconds, f"not decided in {max(left, 0.0):.3g} s")
-                continue
-            if solved:
-                helped.append(plan)
-            yield Trial(plan.kind, plan.change, "solvable" if solved else "does not help", seconds, detail)
+        yield from _tried(list(plans(job, stack)), deadline, report)
+
+
+def tried_steps(sketch: Sketch, limits: Limits, deadline: float, report: Callable[[str], None]) -> Iterator[Trial]:
+    """Try other steps for the holes of a sketch that was not decided, and yield the results."""
+    yield from _tried(list(_other_steps(sketch, limits)), deadline, report)
+
+
+def _tried(planned: Sequence[Planned], deadline: float | None, report: Callable[[str], None]) -> Iterator[Trial]:
+    helped: list[Planned] = []
+    for number, plan in enumerate(planned):
+        if any(plan.unless(other) for other in helped):
+            continue
+        started = time.monotonic()
+        left = SECONDS if deadline is None else min(SECONDS, (deadline - started) / (len(planned) - number))
+        report(f"trying {plan.change}")
+        try:
+            solved, detail = _attempted(plan, left)
+        except SwizzleError:
+            continue  # what the change makes is no sketch, so it is no advice
+        seconds = time.monotonic() - started
+        if solved is None:
+            yield Trial(plan.kind, plan.change, "not decided", seconds, f"not decided in {max(left, 0.0):.3g} s")
+            continue
+        if solved:
+            helped.append(plan)
+        yield Trial(plan.kind, plan.change, "solvable" if solved else "does not help", seconds, detail)
 
 
 def barrier_that_helps(
@@ -82,10 +91,18 @@ def plans(job: Job, stack: ExitStack) -> Iterator[Planned]:
     """Yield the changes of a sketch that are worth a try; the stack closes what they hold."""
     yield from _larger_spaces(job)
     yield from free_holes(job, stack)
+    yield from _other_steps(job.sketch, job.limits)
     for variant in variants(job.sketch.program) if job.sketch.program.holes else ():
         changed = replace(job.sketch, program=variant.program)
         yield Planned(variant.kind, variant.change, solving(changed, job.limits))
     yield from other_parameters(job)
+
+
+def _other_steps(sketch: Sketch, limits: Limits) -> Iterator[Planned]:
+    """Steps that double and steps that halve; where one helps, the other is left out."""
+    for change, program in doubled_steps(sketch.program):
+        attempt = solving(replace(sketch, program=program), limits)
+        yield Planned("step", change, attempt, unless=lambda p: p.kind == "step")
 
 
 def _larger_spaces(job: Job) -> Iterator[Planned]:

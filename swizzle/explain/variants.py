@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.explain.explanation import TrialKind
-from swizzle.explain.part_names import within_loops
 from swizzle.explain.replaced import list_with_accumulate, replace_accumulate, swap
 from symbolic.ir.program import (
     Accumulate,
@@ -34,7 +33,7 @@ from symbolic.ir.program import (
     Var,
 )
 from symbolic.ir.sites import walk
-from symbolic.ir.walk import rewrite_statement
+from symbolic.ir.walk import rewrite_statement, within_loops
 from templates.holes import kind_of
 
 AGAIN: Final = "_again"

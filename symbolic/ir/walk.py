@@ -199,6 +199,15 @@ def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
 Rule: TypeAlias = Callable[[Expr], Expr]
 
 
+def within_loops(body: Body, around: tuple[ir.For, ...] = ()) -> Iterator[tuple[Stmt, tuple[ir.For, ...]]]:
+    """Yield every statement with the loops around it, outermost first."""
+    for statement in body:
+        yield statement, around
+        inside = (*around, statement) if isinstance(statement, ir.For) else around
+        for inner in bodies(statement):
+            yield from within_loops(inner, inside)
+
+
 def rewrite_expression(expr: Expr, rule: Rule) -> Expr:
     """Return the expression with `rule` applied to every node, operands first."""
     return rule(rebuild(expr, lambda child: rewrite_expression(child, rule)))
