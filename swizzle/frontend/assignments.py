@@ -10,7 +10,17 @@ from swizzle.frontend import operators
 from swizzle.frontend.calls import positional
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, coerce, settled
-from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, LoopName, ScalarName, Scope, StaticName
+from swizzle.frontend.scope import (
+    AccumulatorName,
+    ArrayName,
+    GivenName,
+    LoopName,
+    ScalarName,
+    Scope,
+    StaticName,
+    VectorArrayName,
+    VectorName,
+)
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
 from symbolic.ir.spelling import BINARY_OPS
@@ -66,9 +76,26 @@ def store(reader: ExpressionReader, target: ast.expr, value: Value, node: ast.st
                 "an out or inout array, a local array or a shared array",
                 "a kernel reads its scalars only: declare an output, y=f32.out[...], in @sketch(...)",
             )
+        case ast.Subscript(value=ast.Name(id=name)) if isinstance(
+            vectors := reader.scope.meanings.get(name), VectorArrayName
+        ):
+            made = f"{vectors.type!r}({', '.join('abcd'[: vectors.type.lanes])})"
+            reader.mistake(
+                target, f"{operators.describe(value)} stored to {name}, an array of {vectors.type.name}",
+                "a vector, or a store to a component",
+                f"write {ast.unparse(target)} = {made}, or {ast.unparse(target)}.x",
+            )  # fmt: skip
+        case ast.Attribute(value=ast.Name(id=name), attr="x" | "y" | "z" | "w") if name not in reader.scope.meanings:
+            reader.mistake(
+                target, f"a component of {name}, which has no value yet", "a vector",
+                f"begin with all of it: {name} = cuda.float4(0, 0, 0, 0)",
+            )  # fmt: skip
         case ast.Subscript(value=ast.Name() as base):
             reader.value(target)
             reader.mistake(target, f"{base.id} is not an array", "an out array, a local array or a shared array")
+        case ast.Attribute() if (number := reader.component(target, stored=True)) is not None:
+            stored = coerce(value, number.dtype, f"the value of {ast.unparse(target)}")
+            return Store(number.array, number.indices, stored, place)
         case ast.Attribute():
             reader.mistake(target, "an assignment to an attribute", "a name or an array element")
         case ast.Starred():
@@ -180,6 +207,11 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
             old = Load(array, indices, meaning.dtype, reader.kernel.source.place(target))
             value = operators.binary(op, old, reader.value(node.value), place)
             return Store(array, indices, coerce(value, meaning.dtype, f"the value stored to {name}"), place)
+    if isinstance(target, ast.Attribute) and (number := reader.component(target, stored=True)) is not None:
+        reader.component(target)  # it must have a value
+        value = operators.binary(op, number, reader.value(node.value), place)
+        changed = coerce(value, number.dtype, f"the value of {ast.unparse(target)}")
+        return Store(number.array, number.indices, changed, place)
     if not isinstance(target, ast.Name):
         reader.mistake(target, "an assignment to this", "a name or an array element")
     if isinstance(reader.scope.meanings.get(target.id), LoopName):
@@ -213,10 +245,14 @@ def _reads(scope: Scope, value: Value, targets: Sequence[ast.expr]) -> bool:
 def kind(meaning: object) -> str:
     """Say what a name stands for, for an error."""
     match meaning:
+        case VectorArrayName(numbers=ArrayName(memory="parameter")):
+            return "a parameter"
         case ArrayName(memory="parameter") | GivenName() | StaticName():
             return "a parameter"
-        case ArrayName():
+        case ArrayName() | VectorArrayName():
             return "an array"
+        case VectorName():
+            return f"{meaning.type.noun}"
         case AccumulatorName():
             return "an accumulator"
         case LoopName():

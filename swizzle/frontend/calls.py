@@ -15,9 +15,9 @@ from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.functions import read_function, read_where, read_words
 from swizzle.frontend.gathers import read_gather
-from swizzle.frontend.operators import BOOL, INDEX, Value
+from swizzle.frontend.operators import BOOL, INDEX, Value, VectorValue
 from swizzle.frontend.resolve import MISSING, element_type
-from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName
+from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, VectorArrayName
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.mathematics import data_function
@@ -25,6 +25,7 @@ from swizzle.language.operators import Operator, known_names
 from swizzle.language.other_names import here
 from swizzle.language.parameters import sw_pad
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
+from swizzle.language.vector_types import VectorType
 from swizzle.language.words import WordsFunction
 from swizzle.specs.function import SequentialFunction
 from symbolic.algebra.functions import FUNCTIONS as FUNCTION_ROWS
@@ -136,8 +137,17 @@ def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value]
     device = device_called(reader, node)
     if device is not None:
         assert reader.devices is not None
-        return reader.devices.call(node, device) if reader.devices.gives_several(device) else None
+        values = reader.devices.call(node, device) if reader.devices.gives_several(device) else ()
+        vector = next((value for value in values if isinstance(value, VectorValue)), None)
+        if vector is not None:
+            reader.mistake(
+                node, f"{vector.type.noun} among several values of {device.name}", "numbers, or one vector",
+                "return its components",
+            )  # fmt: skip
+        return [value for value in values if not isinstance(value, VectorValue)] or None
     found = reader.resolve(node.func)
+    if isinstance(found, VectorType):
+        return None
     if isinstance(found, WordsFunction):
         return _words(reader, node, found) if len(found.values) > 1 else None
     name, _ = called(reader, node)
@@ -159,6 +169,13 @@ def called(reader: ExpressionReader, node: ast.Call) -> tuple[str, Any]:
     found = reader.resolve(function)
     if found is MISSING:
         _not_a_function(reader, node)
+    if isinstance(found, VectorType):
+        reader.mistake(
+            node,
+            f"{found.noun} where one number is needed",
+            f"a statement of its own: v = {found!r}(...), or a store of it",
+            "write it on a line before, and use its components, v.x",
+        )
     kind = element_type(found)
     if kind is not None:
         return kind.dtype.value, kind
@@ -339,7 +356,7 @@ def _length(reader: ExpressionReader, node: ast.Call) -> Value:
     place = reader.kernel.source.place(node)
     if isinstance(argument, ast.Name):
         meaning = reader.scope.meanings.get(argument.id)
-        if isinstance(meaning, ArrayName):
+        if isinstance(meaning, ArrayName | VectorArrayName):
             return Const(meaning.shape[0], INDEX, place)
         if isinstance(meaning, AccumulatorName) and meaning.shape:
             return Const(meaning.shape[0], INDEX, place)

@@ -17,8 +17,9 @@ from typing_extensions import assert_never
 
 from swizzle.frontend.assignments import learn
 from swizzle.frontend.expressions import ExpressionReader
-from swizzle.frontend.operators import FloatLiteral, Value, settled
-from swizzle.frontend.scope import AccumulatorName, ArrayName, ScalarName, Scope
+from swizzle.frontend.operators import FloatLiteral, Value, VectorValue, settled
+from swizzle.frontend.scope import AccumulatorName, ArrayName, ScalarName, Scope, VectorArrayName, VectorName
+from swizzle.frontend.vectors import declare, fill, of_variable, read_vector
 from swizzle.language.device_function import DeviceFunction
 from symbolic.ir.program import (
     Accumulate,
@@ -41,8 +42,8 @@ from symbolic.suggest import near
 MAX_CALLS: Final = 4096
 """Written out in one kernel: calls in calls multiply."""
 
-Passed: TypeAlias = Value | tuple[str, ArrayName | AccumulatorName]
-"""An argument: a value, or the name that an array or accumulator has in the program, and what it is."""
+Passed: TypeAlias = Value | tuple[str, ArrayName | VectorArrayName | VectorName | AccumulatorName]
+"""An argument: a value, or the name that an array, a vector or an accumulator has in the program, and what it is."""
 
 
 class Statements(Protocol):
@@ -50,6 +51,7 @@ class Statements(Protocol):
 
     expressions: ExpressionReader
     depth: int
+    scratch: list[DeclareArray]
 
     @property
     def scope(self) -> Scope: ...
@@ -70,6 +72,18 @@ class DeviceCalls(Struct):
     shared: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def value(self, node: ast.Call, function: DeviceFunction) -> Value:
+        """Write out a call that gives one number, and return that."""
+        value = self.any_value(node, function)
+        if isinstance(value, VectorValue):
+            self._mistake(
+                node,
+                f"{function.name}(...) gives {value.type.noun}, where one number is needed",
+                "a variable for it",
+                f"write v = {function.name}(...) on a line before, and v.x",
+            )
+        return value
+
+    def any_value(self, node: ast.Call, function: DeviceFunction) -> Value | VectorValue:
         """Write out a call that gives one value, and return that."""
         values = self.call(node, function)
         if len(values) != 1:
@@ -94,7 +108,7 @@ class DeviceCalls(Struct):
             result, seen = inner.result, [*seen, inner]
         return isinstance(result, ast.Tuple)
 
-    def call(self, node: ast.Call, function: DeviceFunction) -> Sequence[Value]:
+    def call(self, node: ast.Call, function: DeviceFunction) -> Sequence[Value | VectorValue]:
         """Write out a call: its statements come before the one that is being read. Return what it gives."""
         reader = self.statements.expressions
         self._refuse_endless(node, function)
@@ -102,7 +116,7 @@ class DeviceCalls(Struct):
         scope = reader.scope.call(function.kernel.definition)
         before = reader.before
         bound, opening = self._bind(passed, scope, isinstance(before, list))
-        values: Sequence[Value] = ()
+        values: Sequence[Value | VectorValue] = ()
         with self._inside(node, function, scope, bound):
             body = [*opening, *self.statements.block(_body(function))]
             if function.result is not None:
@@ -166,21 +180,41 @@ class DeviceCalls(Struct):
         reader = self.statements.expressions
         if isinstance(node, ast.Name) and node.id not in reader.bound:
             meaning = reader.scope.meanings.get(node.id)
-            if isinstance(meaning, ArrayName | AccumulatorName) and node.id in reader.scope.assigned:
+            if (
+                isinstance(meaning, ArrayName | VectorArrayName | VectorName | AccumulatorName)
+                and node.id in reader.scope.assigned
+            ):
                 return reader.scope.named(node.id), meaning
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             meaning = reader.scope.meanings.get(node.value.id)
             if isinstance(meaning, AccumulatorName) and meaning.shape:
                 at = reader.accumulator_indices(node)
                 return reader.scope.named(node.value.id), replace(meaning, shape=(), at=at)
-        return reader.value(node)
+        value = read_vector(reader, node)
+        if not isinstance(value, VectorValue):
+            return value
+        if isinstance(reader.before, str):
+            self._mistake(
+                node, f"{value.type.noun} given to a device function {reader.before}", "a variable that holds it",
+                f"write v = {ast.unparse(node)} on a line before, and give v",
+            )  # fmt: skip
+        name = reader.scope.fresh("given")
+        declare(self.statements, name, value.type, value.place)
+        reader.before.extend(fill(reader, name, value, value.place))
+        return name, VectorName(value.type)
 
     def _bind(self, passed: Mapping[str, Passed], scope: Scope, may_state: bool) -> tuple[dict[str, Value], list[Stmt]]:
         """Return the parameters that stand for a value, and the assignments that give the others theirs."""
         bound: dict[str, Value] = {}
         opening: list[Stmt] = []
         for name, argument in passed.items():
-            if isinstance(argument, tuple):
+            if isinstance(argument, tuple) and isinstance(argument[1], VectorName) and scope.changes(name):
+                given, place = argument[1].type, self.statements.expressions.kernel.place
+                declare(self.statements, scope.named(name), given, place)
+                copied = of_variable(argument[0], given, place)
+                opening += fill(self.statements.expressions, scope.named(name), copied, place)
+                scope.declare(name, argument[1])
+            elif isinstance(argument, tuple):
                 scope.alias(name, argument[1], argument[0])
             elif scope.is_bound_once(name) and (_is_plain(argument) or not may_state):
                 bound[name] = argument
@@ -210,11 +244,11 @@ class DeviceCalls(Struct):
         reader.kernel, reader.scope, reader.bound, reader.before, statements.depth, self.alone = outer
         self.active.pop()
 
-    def _values(self, result: ast.expr) -> Sequence[Value]:
+    def _values(self, result: ast.expr) -> Sequence[Value | VectorValue]:
         self.alone = result
         reader = self.statements.expressions
         several = reader.several(result)
-        return [reader.value(result)] if several is None else several
+        return [read_vector(reader, result)] if several is None else several
 
     def _require_alone(
         self, node: ast.Call, function: DeviceFunction, body: Sequence[Stmt], given: Mapping[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Final, NoReturn, Protocol
@@ -12,11 +12,12 @@ from msgspec import field
 from msgspec.structs import replace
 
 from swizzle.frontend import operators
-from swizzle.frontend.operators import BOOL, INDEX, Value, coerce, settled
+from swizzle.frontend.operators import BOOL, INDEX, Value, VectorValue, coerce, settled
 from swizzle.frontend.resolve import MISSING, NameReader, element, spell
-from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName
+from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, VectorArrayName, VectorName
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.element_types import checked_shape
+from swizzle.language.vector_types import COMPONENTS
 from swizzle.source.outside import EXPRESSIONS, NOT_EXPRESSIONS
 from symbolic.errors import Place
 from symbolic.ir.program import (
@@ -47,7 +48,8 @@ class Devices(Protocol):
     """How calls of device functions are written out (`swizzle.frontend.device_calls`)."""
 
     def value(self, node: ast.Call, function: DeviceFunction) -> Value: ...
-    def call(self, node: ast.Call, function: DeviceFunction) -> Sequence[Value]: ...
+    def any_value(self, node: ast.Call, function: DeviceFunction) -> Value | VectorValue: ...
+    def call(self, node: ast.Call, function: DeviceFunction) -> Sequence[Value | VectorValue]: ...
     def gives_several(self, function: DeviceFunction) -> bool: ...
 
 
@@ -195,7 +197,7 @@ class ExpressionReader(NameReader, kw_only=True):
                 return self.calls.read_tuple_call(self, node)
             case ast.Attribute(value=ast.Name(id=name), attr="shape"):
                 meaning = self.scope.meanings.get(name)
-                if isinstance(meaning, ArrayName):
+                if isinstance(meaning, ArrayName | VectorArrayName):
                     return [Const(size, INDEX, source.place(node)) for size in meaning.shape]
         static = self.resolve(node) if isinstance(node, ast.Name | ast.Attribute) else MISSING
         if isinstance(static, tuple):
@@ -222,6 +224,9 @@ class ExpressionReader(NameReader, kw_only=True):
 
     def _local_attribute(self, node: ast.Attribute) -> Value | None:
         """Read `x.shape`, `x.size`, `x.ndim`, `out.value`; None when the base is not an array or accumulator."""
+        component = self.component(node)
+        if component is not None:
+            return component
         base = node.value
         name = base.value.id if isinstance(base, ast.Subscript) and isinstance(base.value, ast.Name) else None
         name = base.id if isinstance(base, ast.Name) else name
@@ -239,7 +244,7 @@ class ExpressionReader(NameReader, kw_only=True):
                 )
             indices = self.accumulator_indices(base)
             return AccumulatorValue(self.scope.named(name), indices, meaning.dtype, place)
-        if isinstance(meaning, ArrayName) and isinstance(base, ast.Name):
+        if isinstance(meaning, ArrayName | VectorArrayName) and isinstance(base, ast.Name):
             if node.attr == "size":
                 return Const(prod(meaning.shape), INDEX, place)
             if node.attr == "ndim":
@@ -264,6 +269,13 @@ class ExpressionReader(NameReader, kw_only=True):
         base = node.value
         if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), ArrayName):
             return self.load(node)
+        if isinstance(base, ast.Name) and isinstance(meaning := self.scope.meanings.get(base.id), VectorArrayName):
+            self.mistake(
+                node,
+                f"{meaning.type.noun} where one number is needed",
+                f"one of its components: {spell(node)}.x",
+                f"write {spell(node)}.x, or v = {spell(node)} on a line before, and v.x",
+            )
         if isinstance(base, ast.Name) and isinstance(self.scope.meanings.get(base.id), AccumulatorName):
             self.mistake(
                 node,
@@ -320,6 +332,60 @@ class ExpressionReader(NameReader, kw_only=True):
         if name not in self.scope.assigned:
             self.local(node.value)
         return name, meaning, self._indices(node, name, meaning.shape)
+
+    # ---- vectors ----
+
+    def vector_element(self, node: ast.Subscript, *, stored: bool = False) -> Callable[[Expr], Load] | None:
+        """Read `p[i]` of an array of vectors, as what gives the number of a lane; None for other arrays."""
+        base, place = node.value, self.kernel.source.place(node)
+        meaning = self.scope.meanings.get(base.id) if isinstance(base, ast.Name) else None
+        if not isinstance(base, ast.Name) or not isinstance(meaning, VectorArrayName):
+            return None
+        if base.id not in self.scope.assigned:
+            self.local(base)
+        numbers, lanes = meaning.numbers, meaning.type.lanes
+        if not (numbers.is_writable if stored else numbers.is_readable):
+            what = f"a store to the {numbers.role} parameter" if stored else "a read of the out parameter"
+            self.mistake(
+                node,
+                f"{what} {base.id}",
+                "an out or inout array, a local array or a shared array" if stored else "an in, const or inout array",
+                f"declare {meaning.array} with .inout in @sketch(...)",
+            )
+        *rows, last = self._indices(node, base.id, meaning.shape)
+
+        def number(lane: Expr) -> Load:
+            if not meaning.is_view:
+                return Load(meaning.array, (*rows, last, lane), numbers.dtype, place)
+            first = operators.binary("*", last, Const(lanes, INDEX, place), place)
+            at = coerce(operators.binary("+", first, lane, place), INDEX, "an index")
+            return Load(meaning.array, (*rows, at), numbers.dtype, place)
+
+        return number
+
+    def component(self, node: ast.Attribute, *, stored: bool = False) -> Load | None:
+        """Read `v.x` of a vector, or `p[i].x` of an array of vectors; None when the base is neither."""
+        base, place = node.value, self.kernel.source.place(node)
+        name = base.value if isinstance(base, ast.Subscript) else base
+        meaning = self.scope.meanings.get(name.id) if isinstance(name, ast.Name) else None
+        if not isinstance(meaning, VectorName | VectorArrayName) or isinstance(meaning, VectorName) != (base is name):
+            return None
+        lane = COMPONENTS[: meaning.type.lanes].find(node.attr) if len(node.attr) == 1 else -1
+        if lane < 0:
+            words = ", ".join(f".{c}" for c in COMPONENTS[: meaning.type.lanes])
+            self.mistake(
+                node, f"{meaning.type.noun} has no `{node.attr}`", f"one of its components: {words}",
+                f"write {spell(base)}.x, a number at a time",
+            )  # fmt: skip
+        at = Const(lane, INDEX, place)
+        if isinstance(base, ast.Subscript):
+            number = self.vector_element(base, stored=stored)
+            assert number is not None
+            return replace(number(at), place=place)
+        assert isinstance(base, ast.Name)
+        if base.id not in self.scope.assigned:
+            self.local(base)
+        return Load(self.scope.named(base.id), (at,), meaning.type.dtype, place)
 
     def _indices(self, node: ast.Subscript, name: str, shape: tuple[int, ...]) -> tuple[Expr, ...]:
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -17,7 +17,7 @@ from swizzle.frontend.calls import Arguments, require_whole_warps
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.index_loops import IndexLoops
 from swizzle.frontend.operators import INDEX
-from swizzle.frontend.scope import ArrayName, GivenName
+from swizzle.frontend.scope import ArrayName, GivenName, VectorArrayName
 from symbolic.errors import Place
 from symbolic.ir.program import Axis, Const, Coordinate, Expr
 
@@ -92,6 +92,11 @@ def read_array(reader: ExpressionReader, node: ast.expr, what: str) -> tuple[str
         reader.mistake(
             node, f"{what} is the scalar {node.id}", "the name of an array", f"read it where it stands: {node.id}"
         )
+    if isinstance(meaning, VectorArrayName):
+        reader.mistake(
+            node, f"{what} is an array of {meaning.type.name}", "an array of numbers",
+            "write the loop, or declare an array of numbers and a view of it: x4 = x.view(cuda.float4)",
+        )  # fmt: skip
     if not isinstance(node, ast.Name) or not isinstance(meaning, ArrayName):
         reader.mistake(node, f"{what} is not an array", "the name of an array", "declare one, or name a parameter")
     if node.id not in reader.scope.assigned:

@@ -19,9 +19,10 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.gathers import check_gathers
 from swizzle.frontend.hole_flow import check_hole_arguments
 from swizzle.frontend.resolve import Launch
-from swizzle.frontend.scope import ArrayName, GivenName, Scope, StaticName
+from swizzle.frontend.scope import ArrayName, GivenName, Scope, StaticName, VectorArrayName
 from swizzle.frontend.statements import StatementReader
 from swizzle.language.element_types import ArrayType
+from swizzle.language.vector_types import vector_type
 from swizzle.source.kernel_source import KernelSource
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Expr, HoleCall, Parameter, Program
@@ -39,8 +40,11 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         if isinstance(argument, int):
             scope.declare(name, StaticName(argument))
             continue
-        if argument.shape:
-            scope.declare(name, ArrayName(argument.dtype, argument.shape, "parameter", argument.role))
+        numbers = ArrayName(argument.dtype, argument.shape, "parameter", argument.role)
+        if argument.lanes > 1:
+            scope.declare(name, VectorArrayName(name, numbers, vector_type(argument.dtype, argument.lanes)))
+        elif argument.shape:
+            scope.declare(name, numbers)
         else:
             scope.declare(name, GivenName(argument.dtype))
         place = kernel.keyword_place(name)

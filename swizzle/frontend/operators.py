@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from swizzle.language.vector_types import VectorType
 from symbolic.algebra.operator_laws import LAWS, find_law, limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
@@ -41,6 +42,20 @@ class FloatLiteral(Struct, frozen=True):
 
 
 Value: TypeAlias = Expr | FloatLiteral
+
+
+class VectorValue(Struct, frozen=True):
+    """A vector as a value: `parts`, its numbers, or `at`, which gives the number of any lane (an INDEX expression)."""
+
+    type: VectorType
+    place: Place
+    parts: tuple[Expr, ...] = ()
+    at: Callable[[Expr], Expr] | None = None
+
+    def number(self, lane: int) -> Expr:
+        """Return the number of one lane."""
+        return self.parts[lane] if self.at is None else self.at(Const(lane, DType.INDEX, self.place))
+
 
 INDEX, BOOL = DType.INDEX, DType.BOOL
 INTEGER_RANGES: Final = {d: limits(d) for d in DType if d is not BOOL and not d.is_float}

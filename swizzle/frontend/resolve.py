@@ -16,12 +16,23 @@ from typing_extensions import assert_never
 
 from swizzle.frontend import operators
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
-from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, LoopName, ScalarName, Scope, StaticName
+from swizzle.frontend.scope import (
+    AccumulatorName,
+    ArrayName,
+    GivenName,
+    LoopName,
+    ScalarName,
+    Scope,
+    StaticName,
+    VectorArrayName,
+    VectorName,
+)
 from swizzle.language.cuda_namespace import NAMESPACES, Dim3, KernelOnly
 from swizzle.language.element_types import ElementType
 from swizzle.language.mathematics import MathNamespace
 from swizzle.language.other_names import here
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
+from swizzle.language.vector_types import VectorType
 from swizzle.language.words import ScanOperator
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.outside import EXPRESSIONS
@@ -95,9 +106,16 @@ class NameReader(Struct):
                 return Load(self.scope.named(name), (), dtype, place)
             case LoopName(name=variable, dtype=dtype):
                 return Var(variable, dtype, place)
-            case ArrayName(shape=shape):
+            case ArrayName(shape=shape) | VectorArrayName(shape=shape):
                 self.mistake(
                     node, f"the array {name} where one value is needed", "one value", f"write {element(name, shape)}"
+                )
+            case VectorName(type=kind):
+                self.mistake(
+                    node,
+                    f"the {kind.name} {name} where one number is needed",
+                    f"one of its components: {name}.{f', {name}.'.join('xyzw'[: kind.lanes])}",
+                    f"compute with its components, {name}.x: vectors are loaded, stored and made, as in CUDA",
                 )
             case AccumulatorName(shape=shape):
                 self.mistake(
@@ -163,10 +181,11 @@ class NameReader(Struct):
                 fix = "compute it at module level, before the sketch, under a name of its own"
                 self.mistake(node, f"`{spell(node)}` is not part of the kernel language", EXPRESSIONS, fix)
             public = [name for name in dir(base) if not name.startswith("_")]
+            listed = [name for name in public if name == "float4" or not isinstance(getattr(base, name), VectorType)]
             self.mistake(
                 node,
                 f"{spell(node.value)} has no `{node.attr}`",
-                f"one of {', '.join(public)}" if public else "",
+                f"one of {', '.join(listed)}" if listed else "",
                 here(node.attr)
                 or near(node.attr, public, spell(node.value) + ".")
                 or "docs/language.md names them all",

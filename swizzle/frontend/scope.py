@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from swizzle.language.vector_types import VectorType
 from symbolic.ir.program import DType, Expr, Role
 
 
@@ -38,6 +39,30 @@ class ArrayName(Struct, frozen=True):
     @property
     def is_readable(self) -> bool:
         return self.role != "out"
+
+
+class VectorArrayName(Struct, frozen=True):
+    """An array of vectors: the program's array of `numbers`, called `array`.
+
+    Its last dimension has the lanes of a vector; of a view, all vectors of a row, side by side.
+    """
+
+    array: str
+    numbers: ArrayName
+    type: VectorType
+    is_view: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape in vectors."""
+        *rows, last = self.numbers.shape
+        return (*rows, last // self.type.lanes) if self.is_view else tuple(rows)
+
+
+class VectorName(Struct, frozen=True):
+    """A variable that holds a vector: in the program, a local array of its numbers."""
+
+    type: VectorType
 
 
 class AccumulatorName(Struct, frozen=True):
@@ -78,7 +103,9 @@ class StaticName(Struct, frozen=True):
     value: int
 
 
-NameMeaning: TypeAlias = ArrayName | AccumulatorName | GivenName | ScalarName | LoopName | StaticName
+NameMeaning: TypeAlias = (
+    ArrayName | VectorArrayName | VectorName | AccumulatorName | GivenName | ScalarName | LoopName | StaticName
+)
 
 
 class Scope(Struct):
@@ -86,7 +113,8 @@ class Scope(Struct):
 
     Names are the function's own words in `bindings`, `meanings`, `assigned` and `renamed`; they are the program's in
     `taken`, `steady`, `known`, `counters` and `running`, which the kernel and the calls in it share. `counters` are
-    the names that stand for loop variables only: two loops may have the same one, unless one runs in the other.
+    the names that stand for loop variables only: two loops may have the same one, unless one runs in the other. `parts`
+    are the function's words of which an attribute is assigned, as in `v.x = 1`.
     """
 
     bindings: Counter[str]
@@ -98,6 +126,7 @@ class Scope(Struct):
     counters: set[str] = field(default_factory=set)
     running: list[str] = field(default_factory=list)
     renamed: dict[str, str] | None = None
+    parts: frozenset[str] = frozenset()
 
     @staticmethod
     def of(definition: ast.FunctionDef) -> Scope:
@@ -112,7 +141,7 @@ class Scope(Struct):
     def call(self, definition: ast.FunctionDef) -> Scope:
         """Return the scope of a call of a device function that stands where this scope's statements are read."""
         shared = (self.steady, self.known, self.counters, self.running)
-        return Scope(_bindings(definition), self.taken, {}, set(), *shared, renamed={})
+        return Scope(_bindings(definition), self.taken, {}, set(), *shared, renamed={}, parts=_parts(definition))
 
     def is_local(self, name: str) -> bool:
         """Say whether the function binds `name` itself, anywhere."""
@@ -121,6 +150,10 @@ class Scope(Struct):
     def is_bound_once(self, name: str) -> bool:
         """Say whether only one place in the function gives `name` a value."""
         return self.bindings[name] <= 1
+
+    def changes(self, name: str) -> bool:
+        """Say whether a function assigns to its parameter `name`, or to a component of it."""
+        return not self.is_bound_once(name) or name in self.parts
 
     def named(self, name: str) -> str:
         """Return what the program calls a local name."""
@@ -164,7 +197,7 @@ class Scope(Struct):
     def counter(self, variable: str) -> LoopName:
         """Return what the variable of a loop over a range stands for."""
         if self.renamed is not None:
-            self.renamed[variable] = self._counter(variable)
+            self.renamed[variable] = self.free_counter(variable)
         return LoopName(self.named(variable))
 
     def element(self, variable: str, dtype: DType, is_counter: bool) -> LoopName:
@@ -175,7 +208,7 @@ class Scope(Struct):
         plain = self.renamed is None and self.is_bound_once(variable)
         return replace(wanted, name=variable if plain else self.fresh(variable))
 
-    def _counter(self, wish: str) -> str:
+    def free_counter(self, wish: str) -> str:
         """Return a name for a loop variable, one that a loop had which is over where there is one like `wish`."""
         free = (c for c in _candidates(wish) if c not in self.taken or (c in self.counters and c not in self.running))
         name = next(free)
@@ -194,6 +227,14 @@ def _bindings(definition: ast.FunctionDef) -> Counter[str]:
     bindings = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     bindings.update(argument.arg for argument in definition.args.args)
     return bindings
+
+
+def _parts(definition: ast.FunctionDef) -> frozenset[str]:
+    return frozenset(
+        node.value.id
+        for node in ast.walk(definition)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
+    )
 
 
 def _candidates(wish: str) -> Iterator[str]:

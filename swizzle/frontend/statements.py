@@ -14,11 +14,13 @@ from swizzle.frontend.constant_loops import as_progression, assignment_of, index
 from swizzle.frontend.device_calls import DeviceCalls
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
-from swizzle.frontend.operators import INDEX
+from swizzle.frontend.operators import INDEX, VectorValue
 from swizzle.frontend.permute_local import lower_permute_local
 from swizzle.frontend.resolve import MISSING, spell
-from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope
+from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope, VectorArrayName
+from swizzle.frontend.vectors import assign_vector, read_vector, viewed
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
+from swizzle.language.vector_types import VectorType
 from swizzle.source.outside import NOT_STATEMENTS, STATEMENTS
 from symbolic.ir.program import Barrier, Const, DeclareArray, Expr, For, If, Stmt, Var
 
@@ -215,10 +217,19 @@ class StatementReader:
             )
         memory: Literal["local", "shared"] = "local" if what == "cuda.local.array" else "shared"
         shape = reader.shape(arguments["shape"], f"a {memory} array")
-        dtype = read_element_type(reader, arguments["dtype"])
-        if self.devices.active and memory == "shared" and self.devices.declared_shared(target.id, shape, dtype):
+        vector = reader.resolve(arguments["dtype"])
+        if isinstance(vector, VectorType):
+            dtype, shape = vector.dtype, vector.with_lanes(shape, place)
+        else:
+            dtype = read_element_type(reader, arguments["dtype"])
+        known = memory == "shared" and self.devices.active and self.devices.declared_shared(target.id, shape, dtype)
+        meaning = ArrayName(dtype, shape, memory)
+        name = self.scope.named(target.id)
+        self.scope.declare(
+            target.id, VectorArrayName(name, meaning, vector) if isinstance(vector, VectorType) else meaning
+        )
+        if known:
             return ()
-        self.scope.declare(target.id, ArrayName(dtype, shape, memory))
         array = DeclareArray(self.scope.named(target.id), memory, shape, dtype, place)
         if not self.devices.active:
             return (array,)
@@ -231,10 +242,22 @@ class StatementReader:
         what = self._declaration(value)
         if what is not None:
             return self._declare(target, value, what, node)
+        view = viewed(self.expressions, value)
+        if view is not None:
+            return self._view(target, view)
         self.devices.alone = value
         if isinstance(target, ast.Tuple | ast.List):
             return assign_tuple(self.expressions, target, value, node)
-        return (store(self.expressions, target, self.expressions.value(value), node),)
+        found = read_vector(self.expressions, value)
+        if isinstance(found, VectorValue):
+            return tuple(assign_vector(self, target, found, node))
+        return (store(self.expressions, target, found, node),)
+
+    def _view(self, target: ast.expr, view: VectorArrayName) -> tuple[Stmt, ...]:
+        if not isinstance(target, ast.Name) or not self.scope.is_bound_once(target.id):
+            self._mistake(target, "a view of an array that is not a name's only meaning", "a name of its own: x4 = ...")
+        self.scope.declare(target.id, view)
+        return ()
 
     # ---- loops and conditions ----
 

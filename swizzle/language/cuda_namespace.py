@@ -10,6 +10,7 @@ from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ElementType, caller_place, kernel_only
 from swizzle.language.external import external
 from swizzle.language.host_arrays import device_array
+from swizzle.language.vector_types import VECTOR_TYPES, VectorType
 from swizzle.source.python_source import kernel_source
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import CoordinateName
@@ -44,7 +45,7 @@ class Dim3:
         self.z: int = KernelOnly(coordinate)  # type: ignore[assignment]
 
 
-def _local_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
+def _local_array(shape: int | tuple[int, ...], dtype: ElementType | VectorType) -> Any:
     """Declare an array that each thread has for itself, in registers: `mine = cuda.local.array(2, f32)`.
 
     `shape` is an int or up to three, known before the kernel runs. Only at the top of a kernel. An element has no value
@@ -53,7 +54,7 @@ def _local_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
     kernel_only("cuda.local.array")
 
 
-def _shared_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
+def _shared_array(shape: int | tuple[int, ...], dtype: ElementType | VectorType) -> Any:
     """Declare an array that the threads of a block share: `tile = cuda.shared.array((32, 33), f32)`.
 
     `shape` is an int or up to three, known before the kernel runs. All arrays of a block together have at most 48 KiB.
@@ -169,6 +170,25 @@ class Cuda:
     local = _Local()
     shared = _Shared()
     atomic = _Atomic()
+    float2: Final = VECTOR_TYPES["float2"]
+    float4: Final = VECTOR_TYPES["float4"]
+    double2: Final = VECTOR_TYPES["double2"]
+    int2: Final = VECTOR_TYPES["int2"]
+    int4: Final = VECTOR_TYPES["int4"]
+    uint2: Final = VECTOR_TYPES["uint2"]
+    uint4: Final = VECTOR_TYPES["uint4"]
+    longlong2: Final = VECTOR_TYPES["longlong2"]
+    ulonglong2: Final = VECTOR_TYPES["ulonglong2"]
+    short2: Final = VECTOR_TYPES["short2"]
+    short4: Final = VECTOR_TYPES["short4"]
+    ushort2: Final = VECTOR_TYPES["ushort2"]
+    ushort4: Final = VECTOR_TYPES["ushort4"]
+    char2: Final = VECTOR_TYPES["char2"]
+    char4: Final = VECTOR_TYPES["char4"]
+    uchar2: Final = VECTOR_TYPES["uchar2"]
+    uchar4: Final = VECTOR_TYPES["uchar4"]
+    half2: Final = VECTOR_TYPES["half2"]
+    bfloat162: Final = VECTOR_TYPES["bfloat162"]
     jit = staticmethod(_jit)
     external = staticmethod(external)
     device_array = staticmethod(device_array)

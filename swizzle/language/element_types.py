@@ -35,13 +35,15 @@ def kernel_only(name: str, depth: int = 3, fix: str = "") -> NoReturn:
 class ArrayType(Struct, frozen=True):
     """The type of an array parameter: `f32[130]` (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`.
 
-    A scalar parameter, `f32.scalar`, has the shape `()`. Index data, `i32.below(64)[130]`, has a declared range.
+    A scalar parameter, `f32.scalar`, has the shape `()`. Index data, `i32.below(64)[130]`, has a declared range. An
+    array of vectors, `cuda.float4[64]`, has their `lanes` as its last dimension.
     """
 
     dtype: DType
     shape: tuple[int, ...]
     role: Role
     limit: int = 0
+    lanes: int = 1
 
     def __repr__(self) -> str:
         if not self.shape:

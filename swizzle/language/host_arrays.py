@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from swizzle.language.element_types import ArrayType, ElementType, caller_place, checked_shape
+from swizzle.language.vector_types import VectorType
 from symbolic.errors import Place, SwizzleError
 
 
@@ -49,7 +50,7 @@ LAUNCHES: ContextVar[Launches | None] = ContextVar("LAUNCHES", default=None)
 """The host function that is being read; None where none is."""
 
 
-def device_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
+def device_array(shape: int | tuple[int, ...], dtype: ElementType | VectorType) -> Any:
     """Make an array that kernels of a host function hand on: `total = cuda.device_array(8, f32)`.
 
     Only in a function under `@host(...)`. The printed host function takes memory for all such arrays from its caller.
@@ -62,12 +63,17 @@ def device_array(shape: int | tuple[int, ...], dtype: ElementType) -> Any:
             expected="its use in the body of a function decorated with @host(...)",
             fix="in a kernel, declare cuda.local.array or cuda.shared.array",
         )
-    if not isinstance(dtype, ElementType):
+    if not isinstance(dtype, ElementType | VectorType):
         raise SwizzleError(
             f"the type {dtype!r} of a device array", place=place, expected="an element type, such as f32",
             fix="write cuda.device_array(8, f32)",
         )  # fmt: skip
-    kind = ArrayType(dtype.dtype, checked_shape(shape, "cuda.device_array", place), "inout")
+    sizes = (
+        dtype.with_lanes(shape, place)
+        if isinstance(dtype, VectorType)
+        else checked_shape(shape, "cuda.device_array", place)
+    )
+    kind = ArrayType(dtype.dtype, sizes, "inout")
     array = HostArray(f"scratch{len(made.scratch) + 1}", kind, place)
     made.scratch.append(array)
     return array

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from swizzle.language.vector_types import VECTOR_TYPES
 from symbolic.ir.program import DType
 
 _DIMENSIONS: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -18,6 +19,10 @@ _VOTES: Final = (
 )
 _LETTERS: Final = {"float": "f", "int": "i", "uint": "u", "f": "f", "i": "i", "u": "u", "bfloat": "bf", "bf": "bf"}
 _WORDS: Final = {"double": "f64", "half": "f16", "float": "f32", "int": "i32", "unsigned": "u32", "uint": "u32"}
+_VECTOR_WORDS: Final = {
+    "int8": "char", "int16": "short", "int32": "int", "int64": "longlong", "float16": "half", "float32": "float",
+    "float64": "double",
+}  # fmt: skip
 _TYPES: Final = tuple(dtype.value for dtype in DType if dtype.is_data)
 
 _NAMES: Final = {
@@ -33,6 +38,7 @@ _NAMES: Final = {
     **dict.fromkeys(("reduce_sync", "__reduce_add_sync"), "reduce by shuffles: docs/cookbook.md has the kernel"),
     **dict.fromkeys(_VOTES, _VOTE),
     "selp": "write where(a < b, x, y)",
+    "reinterpret_cast": "write x4 = x.view(cuda.float4) on a line of its own, and x4[i]",
     "fma": "write math.fma(a, b, c)",
     "const": "a parameter for read-only data is declared in @sketch: w=f32.const[3]",
     **dict.fromkeys(
@@ -60,7 +66,21 @@ _NAMES: Final = {
 
 def here(name: str) -> str:
     """Say what stands here for a name of another language, as in `write cuda.blockIdx.x, .y or .z`; '' if unknown."""
-    return _NAMES.get(name) or _element_type(name)
+    return _NAMES.get(name) or _vector_type(name) or _element_type(name)
+
+
+def _vector_type(name: str) -> str:
+    """Say which type stands for what CUDA or numba call a vector: `make_float4`, `float32x4`, `float3`."""
+    parts = re.fullmatch(r"(?:make_)?(u?(?:char|short|int|long|longlong|float|double|half)[1-4])", name)
+    word = parts[1] if parts else ""
+    if numba := re.fullmatch(r"(u?)(int|float)(8|16|32|64)x([1-4])", name):
+        sign, kind, bits, lanes = numba.groups()
+        word = sign + _VECTOR_WORDS.get(kind + bits, "") + lanes
+    if word in VECTOR_TYPES:
+        return f"write cuda.{word}"
+    if not word:
+        return ""
+    return f"vectors have two or four numbers, and at most 16 bytes: {', '.join(VECTOR_TYPES)}, all of cuda"
 
 
 def _element_type(name: str) -> str:

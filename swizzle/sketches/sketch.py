@@ -24,6 +24,7 @@ from swizzle.frontend.resolve import Launch
 from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
 from swizzle.language.host_arrays import LAUNCHES, SeenLaunch
 from swizzle.language.parameters import MODULE_KEY, Parameters
+from swizzle.language.vector_types import VectorType
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.source.kernel_source import KernelSource
@@ -416,7 +417,7 @@ def _argument(kernel: KernelSource, name: str, value: Any) -> ArrayType | int:
         return value
     if _is_int(value):
         return int(value)
-    kind = value.dtype.value if isinstance(value, ElementType | ArrayRole) else ""
+    kind = value.dtype.value if isinstance(value, ElementType | ArrayRole | VectorType) else ""
     raise SwizzleError(
         f"the parameter {name} is declared {'without a shape' if kind else f'as {value!r}'}",
         place=kernel.keyword_place(name),
@@ -432,6 +433,8 @@ def _with_a_type(name: str, value: Any, kind: str, below: int) -> str:
         )
     if below:
         return f"write {name}={kind}.below({below})[...] with its shape"
+    if isinstance(value, VectorType):
+        return f"write {name}={value!r}[...] with its shape, in vectors"
     if kind:
         return f"write {name}={kind}[...] with its shape, or {name}={kind}.scalar for one number"
     return f"write {name}=f32[...] with its shape"

@@ -18,6 +18,7 @@ from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
+from swizzle.language.vector_types import VECTOR_TYPES, VectorType
 from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
@@ -276,6 +277,9 @@ class SwzReader:
 
     def _option(self, node: ast.expr) -> Any:
         """Evaluate a sketch's argument: an array type, a scalar's, or an int or tuple of ints."""
+        vector, shape = self._vector_type(node)
+        if vector is not None:
+            return vector if shape is None else vector.array(self._evaluate(shape), self.source.place(node))
         root: ast.expr = node.value if isinstance(node, ast.Subscript) else node
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Name(id=name)) as first, attr="below")) if (
@@ -312,6 +316,28 @@ class SwzReader:
         shape = self._evaluate(node.slice)
         spelled = root.id if role == "in" else f"{root.id}.{role}"
         return ArrayType(element.dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role])
+
+    def _vector_type(self, node: ast.expr) -> tuple[VectorType | None, ast.expr | None]:
+        """Return the type that `cuda.float4.out[64]` names, and the shape; (None, None) for anything else."""
+        whole: ast.expr = node.value if isinstance(node, ast.Subscript) else node
+        shape, parts = node.slice if isinstance(node, ast.Subscript) else None, list[str]()
+        while isinstance(whole, ast.Attribute):
+            parts.insert(0, whole.attr)
+            whole = whole.value
+        if not isinstance(whole, ast.Name) or whole.id != "cuda" or not parts:
+            return None, None
+        found = VECTOR_TYPES.get(parts[0])
+        if found is None:
+            fix = here(parts[0]) or near(parts[0], VECTOR_TYPES, "cuda.") or "write cuda.float4[...]"
+            self._fail(node, f"cuda.{parts[0]} is not an element type", "f32[128], cuda.float4[32] or its like", fix)
+        for role in parts[1:]:
+            if role not in ROLES or role == "in" or len(parts) > 2:
+                self._fail(
+                    node, f"{found!r} has no role `{'.'.join(parts[1:])}`", "const, out or inout",
+                    f"write {found!r}.out for an output",
+                )  # fmt: skip
+            found = getattr(found, role)
+        return found, shape
 
     def _below(self, element: ElementType, node: ast.expr, call: ast.expr) -> Any:
         """Evaluate `i32.below(64)[130]`, the type of index data."""
