@@ -135,9 +135,10 @@ class Xforms(Struct, frozen=True):
         for pair, excluded in apart.items():
             for place in pair:
                 if place not in values:
-                    i, modulus = of.index[place], of.modulus[shapes[shape]].astype(np.int64)
-                    amount = of.start[i][shapes[shape]] + of.turn[of.shift[place]][self.rates[rate]] + offset
-                    values[place] = of.base[i][shapes[shape]] + amount % modulus
+                    i, how = of.index[place], shapes[shape]
+                    of_offset_0 = of.start[i][how] + of.turn[of.shift[place]][self.rates[rate]]
+                    amount = (of_offset_0.astype(np.int64) + offset) % of.modulus[how].astype(np.int64)
+                    values[place] = of.base[i][how].astype(np.int64) + amount
             fits = np.flatnonzero(~excluded[values[pair[0]], values[pair[1]]])
             if len(fits) < len(shape):
                 shape, rate, offset = shape[fits], rate[fits], offset[fits]

@@ -109,6 +109,21 @@ def test_what_is_done_in_parts_is_the_same(at_once: int, seed: int, monkeypatch:
     assert looked_at() == at_a_time
 
 
+@pytest.mark.parametrize(("template", "points"), [*TEMPLATES[:2], *TEMPLATES[3:5], WIDE[0]])
+def test_functions_that_agree_have_no_two_values_that_exclude_each_other(
+    template: Template, points: list[Point]
+) -> None:
+    """Of sets of 32 and of 64 bits alike."""
+    random, size, known = Random(3), size_of(template), vectors(template, points)
+    for _ in range(3):
+        pairs = random.sample(list(itertools.combinations(range(len(points)), 2)), 1 + (len(points) > 2))
+        apart = {pair: np.array([[random.random() < 0.4 for _ in range(size)] for _ in range(size)]) for pair in pairs}
+        left = every(template, points)
+        assert isinstance(left, Xforms)
+        agree = {c for v, c in known if not any(out[v[a], v[b]] for (a, b), out in apart.items())}
+        assert set(left.agreeing(apart).choices()) == agree
+
+
 @pytest.mark.parametrize(("template", "points"), TEMPLATES)
 def test_the_choices_left_are_those_that_fit(template: Template, points: list[Point]) -> None:
     """Of one function, all choices that are it are found, and no others."""
