@@ -16,7 +16,7 @@ from msgspec import Struct
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in, infinite_summands, stand_in, sums_infinities
+from swizzle.operators.types import computed_in, infinite_summands, result_types, stand_in, sums_infinities
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import ONE, Expression, subexpressions, terms
 from symbolic.ir.program import DType
@@ -69,8 +69,7 @@ def cub(carrier: Carrier, head: Sequence[str]) -> str:
     if carrier.identity is not None:
         empty = {members[word]: lift.text(carrier.identity[word], words[word]) for word in words}
         lines += [f"{MARK} Words identity() {{", *_filled(empty, "    "), "}", ""]
-    for place, each in enumerate(carrier.result):
-        dtype = result.type_of(each)
+    for place, (each, dtype) in enumerate(zip(carrier.result, result_types(carrier), strict=True)):
         lines += [f"struct Result{'' if len(carrier.result) == 1 else place} {{"]
         lines += [f"    {MARK} {C_TYPES[dtype]} operator()(const Words &w) const {{"]
         lines += [] if each.names else ["        (void)w;"]
@@ -96,12 +95,17 @@ def check_printable(carrier: Carrier) -> None:
         if dtype not in C_TYPES:
             known = ", ".join(each.value for each in C_TYPES)
             raise SwizzleError(f"{name} is {dtype.value}", place=loop.place, expected=f"one of {known}")
-    for some, infinite in ((carrier.combine.values(), whole_infinities(carrier, "ab")),
-                           (carrier.result, whole_infinities(carrier))):  # fmt: skip
-        if not all(sums_infinities(each, infinite) for each in some):
-            word = next(iter(infinite)).rpartition(".")[2]
+    made: list[tuple[Expression, DType, str, Mapping[str, int]]] = []
+    made += [(each, words[word], word, {}) for word, each in carrier.lift.items()]
+    made += [(each, words[word], word, whole_infinities(carrier, "ab")) for word, each in carrier.combine.items()]
+    made += [
+        (each, dtype, "the result", whole_infinities(carrier))
+        for each, dtype in zip(carrier.result, result_types(carrier), strict=True)
+    ]
+    for each, dtype, word, infinite in made:
+        if not dtype.is_float and not sums_infinities(each, infinite):
             raise SwizzleError(
-                f"{word} of {loop.name} may be an infinity, which {words[word].value} has not, and more than sums and "
+                f"{word} of {loop.name} may be an infinity, which {dtype.value} has not, and more than sums and "
                 "comparisons is made of it",
                 place=loop.place,
                 expected="words that are numbers of their types",
@@ -176,7 +180,7 @@ class Printer(Struct, frozen=True):
                     for coefficient, what in terms(node)
                 ]  # fmt: skip
                 found = _wrapped([_product(part, dtype) for part in parts], "+", dtype)
-                for what, sign in reversed(infinite_summands(node, self.infinite)):
+                for what, sign in () if dtype.is_float else reversed(infinite_summands(node, self.infinite)):
                     limit = _constant(stand_in(sign, dtype), dtype)
                     found = f"({inner(what)} == {limit} ? {limit} : {found})"
                 return found

@@ -24,7 +24,7 @@ from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import too_deep
 from swizzle.operators.update import ITSELF, updated
 from symbolic.errors import SwizzleError
-from symbolic.expressions.expression import FALSE, TRUE, subexpressions
+from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
 from symbolic.expressions.formulas import Verdict, decide
 from symbolic.expressions.text import compiled, text_of
 
@@ -35,6 +35,7 @@ SECONDS = 0.5
 MANY: Final = 4
 """With more words than that, the step itself is the shorter text, and says what the identity is."""
 
+COMPARISONS: Final = ("<", "<=", "==")
 GIVEN: Final = "a function of two values"
 """How an operator was found that somebody wrote down."""
 
@@ -272,15 +273,23 @@ def _judged(loop: Loop, domain: Domain, carrier: Carrier) -> Found:
 
 
 def _ordered(carrier: Carrier) -> bool:
-    """Tell whether integers of parts are compared, or meet real numbers: sums and products wrap as they should."""
+    """Tell whether integers of parts are compared, or meet real numbers: sums and products wrap as they should.
+
+    So do comparisons of what is computed of integers alone, of elements too.
+    """
     types = dict(carrier.loop.state)
     types |= {f"{side}.{word}": dtype for side in "ab" for word, dtype in carrier.words.items()}
     whole = {name for name, dtype in types.items() if dtype is not BOOL and not dtype.is_float}
-    real = {name for name, dtype in types.items() if dtype.is_float}
+    real = {name for name, dtype in {**types, **carrier.loop.elements}.items() if dtype.is_float}
     some = (*carrier.combine.values(), *(carrier.loop.step[name] for name in carrier.state))
-    return any(
-        node.names & whole
-        and (node.operator in ("<", "<=", "==", "max", "min", "/", "exp", "log")
-             or (node.operator in ("+", "*") and node.names & real))
-        for each in some for node in subexpressions(each)
-    )  # fmt: skip
+
+    def wraps(node: Expression) -> bool:
+        if node.names & whole:
+            return node.operator in (*COMPARISONS, "max", "min", "/", "exp", "log") or (
+                node.operator in ("+", "*") and bool(node.names & real)
+            )
+        return node.operator in COMPARISONS and any(
+            each.arguments and not each.truth and not each.names & real for each in node.arguments
+        )
+
+    return any(wraps(node) for each in some for node in subexpressions(each))

@@ -50,7 +50,7 @@ def on_arrays(
                     for number, what in terms(node)
                 ]
                 found = reduce(np.add, parts)
-                for what, sign in infinite_summands(node, infinite or {}):
+                for what, sign in () if kind.is_float else infinite_summands(node, infinite or {}):
                     limit = _constant(stand_in(sign, kind), kind)
                     found = np.where(value(what, kind) == limit, limit, found)
                 return found

@@ -37,7 +37,7 @@ from symbolic.expressions.expression import (
     constant,
     substituted,
 )
-from symbolic.expressions.formulas import Sort, Verdict
+from symbolic.expressions.formulas import Meaningless, Sort, Verdict
 from symbolic.expressions.numbers import value_of
 
 QUICK: Final = 0.3
@@ -211,7 +211,14 @@ class Prover:
             ", ".join(f"{name} = {values[name if count == 1 else f'{name}[{place}]']}" for name in self.loop.elements)
             for place in range(count)
         ]
-        sides = [[value_of(each, values, sorts) for each in some] for some in zip(*claims, strict=True)]
+
+        def number(each: Expression) -> Any:
+            try:
+                return value_of(each, values, sorts)
+            except Meaningless:  # the same both ways, so that it was not asked
+                return "..."
+
+        sides = [[number(each) for each in some] for some in zip(*claims, strict=True)]
         shown = [f"({', '.join(map(str, side))})" for side in sides]
         return f"of the elements {'; '.join(names)}: {shown[0]} one way and {shown[1]} the other"
 

@@ -15,7 +15,7 @@ from cuda_out.c.identifiers import c_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import check_printable, whole_infinities
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in, infinite_summands, stand_in
+from swizzle.operators.types import computed_in, infinite_summands, result_types, stand_in
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.expressions.expression import ONE, Expression, terms
@@ -101,7 +101,7 @@ def python_text(carrier: Carrier, name: str, head: Sequence[str]) -> str:
     else:
         opened = [f"{_targets(some)} = {side}" for some, side in zip(both, "ab", strict=True) if some]
         lines += _function(dialect, "combine", ["a", "b"], opened, combine.words(carrier.combine, words))
-    results = [result.of(each, computed_in(words, each)) for each in carrier.result]
+    results = [result.of(each, dtype) for each, dtype in zip(carrier.result, result_types(carrier), strict=True)]
     if dialect.flat:
         lines += _function(dialect, "result", list(members.values()), [], results, single=True)
     else:
@@ -200,7 +200,7 @@ class _ArrayPrinter(Struct, frozen=True):
                 return f"({self.text(node.arguments[0], kind)} {node.operator} {self.text(node.arguments[1], kind)})"
             case "+":
                 found = self._wrapped(self._sum(node, dtype), dtype)
-                for what, sign in reversed(infinite_summands(node, self.infinite)):
+                for what, sign in () if dtype.is_float else reversed(infinite_summands(node, self.infinite)):
                     limit = self._constant(stand_in(sign, dtype), dtype)
                     found = d.select.format(f"({inner(what)} == {limit})", limit, found)
                 return found

@@ -10,7 +10,7 @@ none of them may be.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.invariants import inductive
 from swizzle.operators.loop import BOOL
 from swizzle.operators.samples import random_parts, random_rows
+from swizzle.operators.types import computed_in, result_types
 from symbolic.algebra.operator_laws import limits
 from symbolic.expressions.expression import (
     GREATEST,
@@ -73,11 +74,17 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
     computed += [
         (name, substituted(carrier.loop.step[name], state), carrier.loop.state[name]) for name in carrier.state
     ]
+    types = {f"{side}.{word}": dtype for side in "ab" for word, dtype in carrier.words.items()}
+    types |= carrier.loop.elements
+    computed += [
+        ("the result", substituted(each, carrier.part("a")), dtype)
+        for each, dtype in zip(carrier.result, result_types(carrier), strict=True)
+    ]
     claims: dict[Expression, str] = {}
     reserved = bool(carrier.infinite) or any(each.infinite for each in (carrier.identity or {}).values())
     for word, each, dtype in computed:
-        for node in _arithmetic(each, dtype):
-            claims.setdefault(_fits(node, dtype, infinite=reserved), word)
+        for node, kind in _arithmetic(each, dtype, types):
+            claims.setdefault(_fits(node, kind, infinite=reserved), word)
     found = decide(
         [(claim, TRUE) for claim in claims], sorts, given, infinite=carrier.infinities("ab"), timeout=SECONDS
     )  # fmt: skip
@@ -184,15 +191,36 @@ def _sharpest(kept: Sequence[Expression], whole: Sequence[str]) -> list[Expressi
     return list(found.values())
 
 
-def _arithmetic(node: Expression, dtype: DType) -> Iterator[Expression]:
-    """Yield the whole numbers that are computed for an expression of a type."""
-    if node.truth or dtype is BOOL or dtype.is_float:
-        return
-    for each in subexpressions(node):
-        if not each.truth and each.operator not in ("name", "constant"):
-            yield each
-    if node.constant:
-        yield node
+def _arithmetic(expression: Expression, dtype: DType, types: Mapping[str, DType]) -> list[tuple[Expression, DType]]:
+    """Return the whole numbers that are computed for an expression of a type, and what its conditions compare.
+
+    Each comes with the type that it is computed in: a comparison has its own, which may be a narrower one. A word is
+    among them where that type has not all of its own numbers.
+    """
+    seen: dict[tuple[Expression, DType], None] = {}
+
+    def walk(node: Expression, dtype: DType) -> None:
+        if (node, dtype) in seen:
+            return
+        seen[node, dtype] = None
+        if node.operator in ("<", "<=", "=="):
+            dtype = computed_in(types, *node.arguments)
+        for each in node.arguments:
+            if not (each.constant and node.operator in ("+", "*")):  # a coefficient is any number that wraps
+                walk(each, dtype)
+
+    walk(expression, dtype)
+    return [
+        (node, kind) for node, kind in seen
+        if not node.truth and not kind.is_float and kind is not BOOL
+        and not (node.operator == "name" and _holds(kind, types[node.value]))
+    ]  # fmt: skip
+
+
+def _holds(dtype: DType, other: DType) -> bool:
+    """Tell whether a type has all numbers of another one."""
+    (low, high), (least, greatest) = limits(dtype), limits(other)
+    return low <= least and greatest <= high
 
 
 def _fits(node: Expression, dtype: DType, *, infinite: bool) -> Expression:

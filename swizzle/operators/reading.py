@@ -147,7 +147,7 @@ class _Reader:
         stopped = step.pop(STOPPED)
         result = self._behind(types, fixed)
         self._check_whole({"the result": result}, types)
-        self._check_compared([*step.values(), stopped, *result], {**self.elements, **types})
+        self._check_compared([*step.values(), stopped, *result], {**self.elements, **types}, initial)
         if any(isinstance(each, ast.Break) for each in own_statements(parts.body)):
             types[STOPPED], initial[STOPPED] = BOOL, constant(False)
             gone = name_of(STOPPED, BOOL)
@@ -211,7 +211,9 @@ class _Reader:
                 )
                 self._fail(self.parts.node, said, "whole numbers, or an array of floating-point ones", "x: f32")
 
-    def _check_compared(self, some: Iterable[Expression], types: Mapping[str, DType]) -> None:
+    def _check_compared(
+        self, some: Iterable[Expression], types: Mapping[str, DType], initial: Mapping[str, Expression]
+    ) -> None:
         """Refuse comparisons that words of a type have otherwise than numbers, although nothing in them overflows."""
         for node in dict.fromkeys(each for one in some for each in subexpressions(one)):
             if node.operator not in ("<", "<=", "==", "max", "min"):
@@ -229,6 +231,12 @@ class _Reader:
                 )
                 self._fail(self.parts.node, said, "numbers of one type", "arrays of one type, or of a wider one: i64")
             least, greatest = limits(widest)
+            for name, each in initial.items():
+                if name in node.names and isinstance(each.value, int) and not each.truth:
+                    low, high = limits(types[name])
+                    if not low <= each.value <= high:
+                        said = f"{name} begins with {each.value}, is compared, and is {types[name].value}"
+                        self._fail(self.parts.node, said, f"a number from {low} to {high}", "arrays of a wider type")
             wraps = node.operator != "==" or node.names <= self.elements.keys()
             for each in node.arguments if wraps else ():
                 if each.constant and isinstance(each.value, int) and not least <= each.value <= greatest:

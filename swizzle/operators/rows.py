@@ -12,7 +12,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import Printer, check_printable, whole_infinities
 from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
-from swizzle.operators.types import as_data, computed_in
+from swizzle.operators.types import as_data, result_types
 from symbolic.algebra.functions import Joined
 from symbolic.algebra.operator_laws import Law
 from symbolic.algebra.word_functions import WordFunction
@@ -40,7 +40,7 @@ def scan_operator_of(carrier: Carrier) -> ScanOperator:
             name,
             "result",
             words,
-            {each: computed_in(words, made) for each, made in results.items()},
+            dict(zip(results, result_types(carrier), strict=True)),
             results,
             whole_infinities(carrier),
         ),

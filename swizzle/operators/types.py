@@ -6,8 +6,9 @@ what is proved of ranges. Sums with it are said to be it; everything else is as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
 from symbolic.algebra.operator_laws import limits
 from symbolic.expressions.expression import Expression, terms
@@ -18,8 +19,25 @@ def computed_in(types: Mapping[str, DType], *some: Expression) -> DType:
     """Return the type that numbers are computed in: the widest of their names, floating-point before all."""
     if some[0].truth:
         return BOOL
-    found = [types[name] for each in some for name in each.names if types[name] is not BOOL]
-    return max(found, key=lambda dtype: (dtype.is_float, dtype.value[1:]), default=DType.I32)
+    return widest(types[name] for each in some for name in each.names) or DType.I32
+
+
+def widest(types: Iterable[DType]) -> DType | None:
+    """Return the type of numbers of several types: a floating-point one before all, then the one of most bits."""
+    found = [dtype for dtype in types if dtype is not BOOL]
+    return max(found, key=lambda dtype: (dtype.is_float, dtype.value[1:]), default=None)
+
+
+def result_types(carrier: Carrier) -> list[DType]:
+    """Return the type of each result: wide enough for the loop's own, of which less may be left."""
+    loop = carrier.loop
+    own = loop.result if len(loop.result) == len(carrier.result) else carrier.result
+    found = []
+    for each, said in zip(carrier.result, own, strict=True):
+        kinds = [carrier.words[name] for name in each.names if name in carrier.words]
+        kinds += [loop.state[name] for name in said.names if name in loop.state]
+        found.append(BOOL if each.truth else widest(kinds) or widest(loop.state.values()) or DType.I32)
+    return found
 
 
 def as_data(dtype: DType) -> DType:
@@ -36,24 +54,30 @@ def stand_in(sign: float, dtype: DType) -> int:
     return limits(dtype)[sign > 0]
 
 
+def infinity_signs(node: Expression, infinite: Mapping[str, int]) -> set[int]:
+    """Return the signs of the infinities that a number may be, or be made of; `infinite` are names that may be one."""
+    if node.infinite:
+        return {1 if node.value > 0 else -1}
+    if node.operator == "name":
+        return {infinite[node.value]} if node.value in infinite else set()
+    values = node.arguments[1:] if node.operator == "select" else node.arguments
+    return {sign for each in values if not each.truth for sign in infinity_signs(each, infinite)}
+
+
 def infinite_summands(node: Expression, infinite: Mapping[str, int]) -> list[tuple[Expression, int]]:
     """Return what of a sum may be an infinity, each with its sign; `infinite` are the names that may be one."""
-    found = []
-    for _, what in terms(node):
-        signs = {infinite[name] for name in what.names if name in infinite}
-        found += [(what, sign) for sign in signs]
-    return found
+    return [(what, sign) for _, what in terms(node) for sign in sorted(infinity_signs(what, infinite))]
 
 
 def sums_infinities(node: Expression, infinite: Mapping[str, int]) -> bool:
-    """Say whether infinities among these names are in sums only, each once and all of one sign."""
+    """Say whether infinities are in sums only, each once and all of one sign: constants, and those of these names."""
     if node.operator in ("max", "min", "select", "and", "or", "not", "<", "<=", "==", "name", "constant"):
         return all(sums_infinities(each, infinite) for each in node.arguments)
     if node.operator != "+":
-        return node.names.isdisjoint(infinite)
+        return not infinity_signs(node, infinite)
     if len({sign for _, sign in infinite_summands(node, infinite)}) > 1:
         return False
     return all(
-        what.names.isdisjoint(infinite) or (number == 1 and sums_infinities(what, infinite))
+        not infinity_signs(what, infinite) or (number == 1 and sums_infinities(what, infinite))
         for number, what in terms(node)
     )
