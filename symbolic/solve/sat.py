@@ -45,7 +45,8 @@ class SatSolver:
     def attempt(self, assumptions: Sequence[int], conflicts: int) -> bool | None:
         """Search for at most `conflicts` conflicts, however long that takes; None means no answer yet."""
         self.sat.conf_budget(conflicts)
-        found: bool | None = self.sat.solve_limited(assumptions)
+        # Glucose lets other threads run then; one that draws or reads files would else wait for a slice at each step
+        found: bool | None = self.sat.solve_limited(assumptions, expect_interrupt=True)
         return found
 
     def _search(self, assumptions: Sequence[int], most: int | None) -> bool | None:
