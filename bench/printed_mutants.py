@@ -91,7 +91,7 @@ def try_case(name: str, at_most: int | None = None) -> tuple[str, list[str]]:
     ragged = most_ragged(sizes, source)
     tally = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged), at_most)
     lines = [f"unseen: {mutant} ({why})" for mutant, why in tally.unseen]
-    validator = SizesValidator(sizes, source.tiling)
+    validator = SizesValidator(sizes, source)
     ptx, of_ptx = compile_to_ptx(source.text), 0
     for what, mutant in changed(ptx, PTX):
         of_ptx += 1

@@ -60,8 +60,9 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("division_of_indices", "index_division_by_zero", "shift_by_data", "shift_negative", "shift_too_far"),
     ),
     "Arrays": (
-        *("array_in_loop", "shape_not_static", "local_too_large", "shared_too_large", "wrong_number_of_indices"),
-        *("negative_index", "data_dependent_index", "out_of_bounds", "out_of_bounds_store", "unwritten_read"),
+        *("array_in_loop", "shape_not_static", "local_too_large", "shared_too_large", "shared_of_no_size"),
+        *("wrong_number_of_indices", "negative_index", "data_dependent_index", "out_of_bounds"),
+        *("out_of_bounds_store", "unwritten_read"),
         *("store_to_input", "read_of_out", "wrong_store_dtype"),
     ),
     "Scalars": (

@@ -152,7 +152,7 @@ def test_the_ptx_is_the_specification(target: str, parameters: dict[str, int]) -
     source = cuda_source(filled.program, filled.head, filled.sizes)
     ptx = compile_cuda(source.text, "sm_80").ptx
     assert not uses_local(ptx)
-    found = SizesValidator(sizes_to_try(filled, source), source.tiling).validate(ptx, source.entry)
+    found = SizesValidator(sizes_to_try(filled, source), source).validate(ptx, source.entry)
     assert (found.verdict, found.findings) == ("equal", ())
 
 

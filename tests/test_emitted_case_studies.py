@@ -77,7 +77,7 @@ def test_the_ptx_is_the_specification(target: str, parameters: tuple[tuple[str, 
     assert (taken.stack_bytes, taken.spill_store, taken.spill_load) == (0, 0, 0)
     opaque = with_opaque_calls(source.text)
     ptx = compiled.ptx if opaque == source.text else compile_to_ptx(opaque)
-    found = SizesValidator(sizes, source.tiling).validate(ptx, source.entry)
+    found = SizesValidator(sizes, source).validate(ptx, source.entry)
     assert (found.verdict, found.findings, found.everywhere) == ("equal", (), True)
     assert source.tiling is not None and most_ragged(sizes, source) is not None
 
@@ -91,7 +91,7 @@ def test_long_sums_are_validated(name: str) -> None:
     filled = FilledKernel(sketch.program, spec, (), sizes_of(sketch.program, sketch, spec))
     source = cuda_source(filled.program, filled.head, filled.sizes)
     sizes = sizes_to_try(filled, source)
-    found = SizesValidator(sizes, source.tiling).validate(compile_to_ptx(source.text), source.entry)
+    found = SizesValidator(sizes, source).validate(compile_to_ptx(source.text), source.entry)
     assert (found.verdict, found.findings, found.outputs) == ("equal", (), 128)
 
 

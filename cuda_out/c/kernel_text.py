@@ -75,7 +75,7 @@ def closing(text: str, at: int) -> int:
 def as_source(header: str, entry: str) -> str:
     """Return a printed header in the form of the `.cu`: not a template, so that its kernel has a name of its own."""
     plain = _HEADER_FORM.sub(lambda found: "" if "once" in found[0] else 'extern "C" ', header)
-    return plain.replace(f"{entry}<><<<", f"{entry}<<<")
+    return plain.replace(f"{entry}<>", entry)
 
 
 def instantiated(header: str, entry: str, namespace: str) -> str:

@@ -45,6 +45,7 @@ class CudaSource(Struct, frozen=True):
     A kernel with a `tiling` takes its lengths after the pointers, one `long long` for each tiled axis, and its grid
     follows from them; `length_names` are their names. `alignment` holds, for each array, the number of bytes of which
     its address must be a multiple. `origins` has, for each line, the place in the sketch that it comes from.
+    `shared_bytes` is the size of its dynamic shared memory, which the launch gives.
     """
 
     text: str
@@ -60,6 +61,7 @@ class CudaSource(Struct, frozen=True):
     alignment: tuple[int, ...] = ()
     origins: tuple[Place | None, ...] = ()
     scalars: Mapping[str, DType] = {}
+    shared_bytes: int = 0
 
     def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
         """Return the arguments after the pointers: the given lengths, or else those of the sketch."""
@@ -166,6 +168,7 @@ class _File:
             tuple(map(self.statements.alignment, arguments)),
             tuple(out.origins),
             {parameter.name: parameter.dtype for parameter in program.parameters if parameter.is_scalar},
+            self.statements.dynamic.bytes,
         )
 
     def _uses(self, dtype: DType) -> bool:
@@ -266,7 +269,12 @@ class _File:
                     out.line(f"if ({address} % {bytes_} != 0) return cudaErrorMisalignedAddress;")
             grid = self._grid(out)
             template = "<>" if self.form == "header" else ""
-            out.line(f"{entry}{template}<<<dim3({grid}), dim3({block}), 0, stream>>>({names});")
+            if shared := self.statements.dynamic.bytes:
+                attribute = "cudaFuncAttributeMaxDynamicSharedMemorySize"
+                kernel = f"reinterpret_cast<const void*>(&{entry}{template})"
+                out.line(f"const cudaError_t allowed = cudaFuncSetAttribute({kernel}, {attribute}, {shared});")
+                out.line("if (allowed != cudaSuccess) return allowed;")
+            out.line(f"{entry}{template}<<<dim3({grid}), dim3({block}), {shared}, stream>>>({names});")
             out.line("return cudaGetLastError();")
         out.line("#endif")
 

@@ -9,6 +9,7 @@ from typing_extensions import assert_never
 
 from cuda_out.analysis.facts import Facts, after, decide, facts_where, launch_facts, loop_facts, range_of
 from cuda_out.analysis.placement import DeclarationPoint, Path, Scalar, declarations, placements
+from cuda_out.analysis.shared_memory import ALIGNMENT, dynamic_shared
 from cuda_out.analysis.unroll import loops_to_unroll
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import (
@@ -74,6 +75,10 @@ class StatementPrinter:
         self.out = out
         self.within: Place | None = None
         self.shared = Emitter(depth=1)
+        self.dynamic = dynamic_shared(program)
+        self.memory = "shared_memory"
+        while self.memory in {*self.names.values(), *self.taken}:
+            self.memory += "_"
         self.expressions = ExpressionPrinter(
             names=self.names,
             shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
@@ -87,6 +92,9 @@ class StatementPrinter:
 
     def kernel_body(self) -> None:
         """Print the whole kernel, without its braces."""
+        if self.dynamic.bytes:
+            out = self.shared if self.expressions.whole else self.out
+            out.line(f"extern __shared__ __align__({ALIGNMENT}) unsigned char {self.memory}[];")
         self._coordinates()
         self._body(self.program.body, (), launch_facts(self.program))
 
@@ -188,6 +196,11 @@ class StatementPrinter:
         extents = "".join(f"[{extent}]" for extent in stmt.shape)
         unread = "" if self._is_read(stmt.name) else "[[maybe_unused]] "
         out = self.shared if shared and self.expressions.whole else self.out
+        if stmt.name in self.dynamic.offsets:
+            place, dtype = f"{self.memory} + {self.dynamic.offsets[stmt.name]}", C_TYPE[stmt.dtype]
+            found = f"*reinterpret_cast<{dtype} (*){extents}>({place})"
+            out.line(f"{unread}{dtype} (&{self.names[stmt.name]}){extents} = {found};")
+            return
         out.line(f"{unread}{shared}{C_TYPE[stmt.dtype]} {self.names[stmt.name]}{extents}{start};")
 
     def _is_read(self, name: str) -> bool:

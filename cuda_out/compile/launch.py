@@ -83,6 +83,8 @@ def launch(
             values.append(copies[position].__cuda_array_interface__["data"][0])
         else:
             values.append(value.pointer if isinstance(value, DeviceArray) else value)
+    if shared_bytes:
+        _allow_shared(compiled.handle, cuda.get_current_device().id, shared_bytes)
     config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
     launch_kernel(Stream.from_handle(handle), config, compiled, *values)
     if copies or stream is None:
@@ -90,6 +92,20 @@ def launch(
     for position, copy in copies.items():
         if arguments[position].flags.writeable:
             copy.copy_to_host(arguments[position])
+
+
+def _allow_shared(kernel: Any, device: int, shared_bytes: int) -> None:
+    """Let a kernel have so much dynamic shared memory: by itself it has at most 48 KiB."""
+    from cuda.bindings import driver
+
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    (status,) = driver.cuKernelSetAttribute(attribute, shared_bytes, kernel, device)
+    if status:
+        raise SwizzleError(
+            f"{shared_bytes} bytes of shared memory in a block",
+            expected="as many as a block of this GPU may have: 64 KiB before sm_80, from 99 to 227 KiB since",
+            fix="use smaller tiles, or another GPU",
+        )
 
 
 def gpu_available() -> tuple[bool, str]:

@@ -14,6 +14,10 @@ enum cudaError_t {
     cudaErrorNotSupported = 801,
     cudaErrorUnknown = 999
 };
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+};
 struct CUstream_st;
 typedef CUstream_st* cudaStream_t;
 
@@ -22,6 +26,7 @@ using Word = unsigned long long;
 
 inline cudaError_t last = cudaSuccess, of_launch = cudaSuccess;
 inline int launches = 0;
+inline size_t allowed = 48 << 10;  // bytes of shared memory that a launch may ask for
 
 template <class Own> struct Scalar {  // becomes a number of its own type, and of no other
     Word word;
@@ -47,8 +52,8 @@ template <class T> Word word(const T& value) {
 }
 
 inline void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr) {
-    printf(" launch %u %u %u %u %u %u %llu %llu", grid.x, grid.y, grid.z, block.x, block.y, block.z, Word(shared),
-           word(stream));
+    printf(" launch %u %u %u %u %u %u %llu %llu", grid.x, grid.y, grid.z, block.x, block.y, block.z,
+           Word(shared > allowed ? 0 : shared), word(stream));
     ++launches;
 }
 inline void launched(std::initializer_list<Word> arguments) {
@@ -56,7 +61,7 @@ inline void launched(std::initializer_list<Word> arguments) {
     last = of_launch;
 }
 template <class Call> void call(cudaError_t result, Call&& function) {
-    last = cudaSuccess, of_launch = result;
+    last = cudaSuccess, of_launch = result, allowed = 48 << 10;
     const int status = int(function());
     printf(" status %d\n", status);
 }
@@ -66,5 +71,9 @@ inline cudaError_t cudaGetLastError() {
     const cudaError_t found = swizzle_host::last;
     swizzle_host::last = cudaSuccess;
     return found;
+}
+inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) swizzle_host::allowed = size_t(value);
+    return cudaSuccess;
 }
 inline cudaError_t cudaPeekAtLastError() { return swizzle_host::last; }

@@ -226,7 +226,14 @@ def _difference(source: CudaSource, call: HostCall, said: str) -> str:
     if len(launches) != 1:
         return f"it launches {len(launches)} times and returns {status}, and must launch once"
     numbers = [int(word) for word in launches[0]]
-    wanted = [*call.blocks, *source.block, 0, call.stream or 0, *call.addresses, *map(_word, call.lengths)]
+    wanted = [
+        *call.blocks,
+        *source.block,
+        source.shared_bytes,
+        call.stream or 0,
+        *call.addresses,
+        *map(_word, call.lengths),
+    ]
     names = ["grid x", "grid y", "grid z", "block x", "block y", "block z", "the shared memory", "the stream"]
     names += [*source.arguments, *source.length_names]
     for name, number, want in zip(names, numbers, wanted, strict=True):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from cuda_out.analysis.shared_memory import MOST_STATIC, dynamic_shared
 from cuda_out.c.expressions import CText
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
@@ -68,6 +69,13 @@ class _Module:
     """One module: what stands around the kernel's statements."""
 
     def __init__(self, program: Program, tiling: Tiling | None) -> None:
+        if shared := dynamic_shared(program).bytes:
+            raise SwizzleError(
+                f"{shared} bytes of shared memory in a module for numba.cuda",
+                place=program.place,
+                expected=f"at most {MOST_STATIC}: what is larger needs an attribute that numba does not set",
+                fix="take the .cu file or the header: --emit cuda, --emit header",
+            )
         self.program, self.tiling = program, tiling
         self.kernel = python_name(program.name)
         self.launcher = f"launch_{self.kernel}"

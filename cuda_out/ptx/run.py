@@ -37,9 +37,12 @@ def launch_shape(grid: Shape3, block: Shape3) -> LaunchShape:
 
 
 def interpret(
-    ptx: str, kernel: str, grid: Shape3, block: Shape3, arguments: Sequence[np.ndarray[Any, Any] | np.generic]
-) -> None:
+    ptx: str, kernel: str, grid: Shape3, block: Shape3, arguments: Sequence[np.ndarray[Any, Any] | np.generic],
+    shared_bytes: int = 0,
+) -> None:  # fmt: skip
     """Run `kernel` of a PTX module on the CPU; arrays are changed in place, as device memory would be.
+
+    `shared_bytes` is the size of its dynamic shared memory.
 
     Raises Broken for accesses out of bounds, races, absent lanes and the like, NotInterpreted for PTX that is not
     known here.
@@ -53,7 +56,8 @@ def interpret(
             given.append(LaunchArray(f"argument {number}", kind, bits, terms, True, argument.flags.writeable))
         else:
             given.append(argument)
-    machine = PtxMachine(kernel_of(ptx, kernel), launch_shape(grid, block), given, Notes(Normal(Terms(), {})))
+    notes = Notes(Normal(Terms(), {}))
+    machine = PtxMachine(kernel_of(ptx, kernel), launch_shape(grid, block), given, notes, dynamic=shared_bytes)
     machine.run()
     for race in machine.races():
         raise Broken(race)

@@ -309,11 +309,11 @@ class TileMachine(PtxMachine):
     """One run of a block for each remainder."""
 
     def __init__(
-        self, kernel: Kernel, tiles: TileValidator, deferred: Notes, operators: Mapping[str, Operation]
+        self, kernel: Kernel, tiles: TileValidator, deferred: Notes, operators: Mapping[str, Operation], dynamic: int
     ) -> None:  # fmt: skip
         self.tiles = tiles
         lengths = [0 for _ in tiles.tiling.axes]
-        super().__init__(kernel, tiles.shape, [*tiles.arguments, *lengths], deferred, operators)
+        super().__init__(kernel, tiles.shape, [*tiles.arguments, *lengths], deferred, operators, dynamic)
         symbols = self.registers.symbols
         registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices = symbols, tiles.indices
@@ -382,13 +382,14 @@ class TileValidator:
         bits, writable = np.zeros(window.cells, np.uint64), parameter.role in ("out", "inout")
         return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable)
 
-    def validate(self, ptx: str, entry: str) -> Validation:
-        """Compare the kernel `entry` of a PTX module, which takes the program's parameters, then its lengths."""
+    def validate(self, ptx: str, entry: str, shared_bytes: int = 0) -> Validation:
+        """Compare the kernel `entry` of a PTX module, which takes the program's parameters, then its lengths, and so
+        many bytes of dynamic shared memory."""
         outputs = sum(p.role in ("out", "inout") for p in self.program.parameters)
         try:
             kernel = kernel_of(ptx, entry)
             known = recognised(kernel, self.program)
-            machine = TileMachine(kernel, self, self.written.deferred, known)
+            machine = TileMachine(kernel, self, self.written.deferred, known, shared_bytes)
             machine.run()
         except NotInterpreted as error:
             return Validation("unknown", outputs, (f"not interpreted: {error}",))

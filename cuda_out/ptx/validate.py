@@ -81,13 +81,14 @@ class Validator:
             bits = np.zeros(size, np.uint64)
             self.arguments.append(LaunchArray(parameter.name, kinds[parameter.name], bits, atoms, given, writable))
 
-    def validate(self, ptx: str, entry: str, scalars: Sequence[int] = ()) -> Validation:
-        """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`."""
+    def validate(self, ptx: str, entry: str, scalars: Sequence[int] = (), shared_bytes: int = 0) -> Validation:
+        """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`, and
+        so many bytes of dynamic shared memory."""
         shape = launch_shape(self.program.grid, self.program.block)
         try:
             kernel = kernel_of(ptx, entry)
             known = recognised(kernel, self.program)
-            machine = PtxMachine(kernel, shape, [*self.arguments, *scalars], self.written.deferred, known)
+            machine = PtxMachine(kernel, shape, [*self.arguments, *scalars], self.written.deferred, known, shared_bytes)
             machine.run()
         except NotInterpreted as error:
             return Validation("unknown", self.outputs, (f"not interpreted: {error}",))
@@ -102,10 +103,10 @@ class Validator:
 
 def validate(
     program: Program, ptx: str, entry: str, wanted: Mapping[str, Sequence[Term]], terms: Terms,
-    scalars: Sequence[int] = (),
+    scalars: Sequence[int] = (), shared_bytes: int = 0,
 ) -> Validation:  # fmt: skip
     """Validate one kernel."""
-    return Validator(program, wanted, WrittenOut(terms, program.parameters)).validate(ptx, entry, scalars)
+    return Validator(program, wanted, WrittenOut(terms, program.parameters)).validate(ptx, entry, scalars, shared_bytes)
 
 
 def _compare(

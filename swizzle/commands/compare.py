@@ -56,7 +56,10 @@ def on_cpu(source: CudaSource) -> Runner:
         grid = size.filled.program.grid
         alike = not rounds_in_any_order(size.filled.program)
         given = arguments(size, arrays)
-        emulate_checked(source.text, source.entry, grid, source.block, given, orders=ORDERS, alike=alike)
+        emulate_checked(
+            source.text, source.entry, grid, source.block, given,
+            orders=ORDERS, alike=alike, shared_bytes=source.shared_bytes,
+        )  # fmt: skip
 
     return Runner(run, f"emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds")
 
@@ -66,7 +69,10 @@ def on_gpu(source: CudaSource) -> Runner:
 
     def run(size: LaunchSize, arrays: list[Array]) -> None:
         grid, given = size.filled.program.grid, arguments(size, arrays)
-        launch(source.text, source.entry, grid, source.block, given, alignment=source.alignment)
+        launch(
+            source.text, source.entry, grid, source.block, given,
+            alignment=source.alignment, shared_bytes=source.shared_bytes,
+        )  # fmt: skip
 
     return Runner(run)
 
@@ -76,7 +82,8 @@ def on_ptx(source: CudaSource, ptx: str) -> Runner:
 
     def run(size: LaunchSize, arrays: list[Array]) -> None:
         try:
-            interpret(ptx, source.entry, size.filled.program.grid, source.block, arguments(size, arrays))
+            given, shared = arguments(size, arrays), source.shared_bytes
+            interpret(ptx, source.entry, size.filled.program.grid, source.block, given, shared)
         except Broken as error:
             raise EmulationError(str(error)) from None
 

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from cuda_out.analysis.shared_memory import MOST_SHARED
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.compile.children import confined, refused
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
@@ -72,7 +73,7 @@ def _checked(filled: FilledKernel, text: KernelText, *, mutate: bool) -> Emitted
         "any_length": bool(source.tiling),
     }
     sizes = sizes_to_try(filled, source)
-    validator = SizesValidator(sizes, source.tiling)
+    validator = SizesValidator(sizes, source)
     reports: tuple[Report, ...] = ()
     if available_tools():
         reports = _compile(found, text)
@@ -117,6 +118,10 @@ def _compile(found: Emitted, text: KernelText) -> tuple[Report, ...]:
             fix="fix the file, or print it again with `swizzle solve -o`",
         ) from None  # fmt: skip
     found.lines += [str(each) for each in reports] + missing
+    if reports and (shared := source.shared_bytes):
+        small = ", ".join(arch for arch, most in MOST_SHARED.items() if shared > most)
+        less = f"; a block of {small} has less" if small else ""
+        found.lines.append(f"{shared} bytes of dynamic shared memory{less}")
     if reports:
         found.lines.append("header form: compiles without warnings")
         if "nvcc" in available_tools():

@@ -164,7 +164,8 @@ def _emitted(filled: FilledHost) -> tuple[list[str], int]:
         meaning = Meaning.of(program, kernel.spec)
         validator = Validator(program, meaning.wanted, WrittenOut(meaning.terms, program.parameters))
         for arch in ARCHITECTURES:
-            found = validator.validate(compile_to_ptx(with_opaque_calls(source.text), arch), source.entry)
+            ptx = compile_to_ptx(with_opaque_calls(source.text), arch)
+            found = validator.validate(ptx, source.entry, shared_bytes=source.shared_bytes)
             lines.append(f"{kernel.name}: PTX for {arch}: {found.verdict}")
             lines += [f"  {finding}" for finding in found.findings]
             status = max(status, {"equal": DONE, "different": NO}.get(found.verdict, UNDECIDED))
@@ -197,7 +198,14 @@ def _run(filled: FilledHost, seed: int) -> tuple[list[str], int]:
             try:
                 alike = not rounds_in_any_order(program)
                 emulate_checked(
-                    source.text, source.entry, program.grid, source.block, given, orders=ORDERS, alike=alike
+                    source.text,
+                    source.entry,
+                    program.grid,
+                    source.block,
+                    given,
+                    orders=ORDERS,
+                    alike=alike,
+                    shared_bytes=source.shared_bytes,
                 )
             except EmulationError as error:
                 raise EmulationError(f"{launch.kernel.name}: {with_names(str(error), program.parameters)}") from None

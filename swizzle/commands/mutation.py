@@ -71,7 +71,7 @@ def try_mutants(source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | 
     killed, same, unseen = 0, [], []
     rounds = any(not name.row.array for name, _ in functions_of(sizes[0].filled.program))  # then no numbers are exact
     text, names = together(source.text, source.entry, variants, dispatch=False)
-    ptx, validator = compile_to_ptx(with_opaque_calls(text)), SizesValidator(sizes, source.tiling)
+    ptx, validator = compile_to_ptx(with_opaque_calls(text)), SizesValidator(sizes, source)
     differences = _differences(source, sizes, variants, (ptx, names))
     for mutant, name, difference in zip(variants, names, differences, strict=True):
         validation, told = validator.validate(ptx, name), bool(difference) or (mutant.slight and rounds)
@@ -119,7 +119,7 @@ def _differences(
 
     def emulated(number: int, size: LaunchSize, arrays: list[Array]) -> None:
         given = [*arguments(size, arrays), np.int32(number)]
-        emulate(text, source.entry, size.filled.program.grid, source.block, given)
+        emulate(text, source.entry, size.filled.program.grid, source.block, given, shared_bytes=source.shared_bytes)
 
     def interpreted(number: int, size: LaunchSize, arrays: list[Array]) -> None:
         ptx, names = compiled

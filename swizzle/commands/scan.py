@@ -121,7 +121,7 @@ def _validation(checked: Checked, source: CudaSource) -> Validation:
     filled = FilledKernel(checked.kernel.program, checked.spec, (), checked.tiling)
     sizes = sizes_to_try(filled, source)[:1]  # the others are among the lengths that are proved at once
     ptx = compile_to_ptx(with_opaque_calls(source.text), PTX_ARCH)
-    return SizesValidator(sizes, source.tiling).validate(ptx, source.entry)
+    return SizesValidator(sizes, source).validate(ptx, source.entry)
 
 
 # ---- what is said -------------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from cuda_out.c.printer import CudaSource
 from cuda_out.ptx.tiles import NotTiled, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
-from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.sizes import LaunchSize
 
 
@@ -18,10 +18,10 @@ class SizesValidator:
     `why_not` says why the latter is not tried, '' where it is.
     """
 
-    def __init__(self, sizes: Sequence[LaunchSize], tiling: Tiling | None) -> None:
-        self.sizes, self.tiling = sizes, tiling
+    def __init__(self, sizes: Sequence[LaunchSize], source: CudaSource) -> None:
+        self.sizes, self.tiling, self.shared_bytes = sizes, source.tiling, source.shared_bytes
         self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
-        self.why_not = "" if tiling else "it takes no length"
+        self.why_not = "" if source.tiling else "it takes no length"
         self._tiles: TileValidator | None = None
 
     def _written_out(self, size: LaunchSize) -> WrittenOut:
@@ -40,7 +40,7 @@ class SizesValidator:
         for number, size in enumerate(self.sizes):
             if number == len(self.validators):
                 self.validators.append(Validator(size.filled.program, size.meaning.wanted, self._written_out(size)))
-            found = self.validators[number].validate(ptx, entry, size.lengths)
+            found = self.validators[number].validate(ptx, entry, size.lengths, self.shared_bytes)
             if found.verdict != "equal":
                 where = f"at length {size}, " if number else ""
                 return replace(found, findings=tuple(f"{where}{finding}" for finding in found.findings))
@@ -48,7 +48,7 @@ class SizesValidator:
         tiles = self._for_every_length()
         if tiles is None:
             return verdicts[0]
-        everywhere = tiles.validate(ptx, entry)
+        everywhere = tiles.validate(ptx, entry, self.shared_bytes)
         if everywhere.verdict == "equal":
             return replace(verdicts[0], everywhere=True)
         where = "not shown for every length: " if everywhere.verdict == "unknown" else "at some length, "

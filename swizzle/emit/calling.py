@@ -64,7 +64,7 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
     given = [scalars.get(p.name, _given(p, array)) for p, array in zip(program.parameters, arrays, strict=True)]
     given += map(np.int64, lengths)
     if not on_device and not gpu_available()[0]:
-        emulate(source.text, source.entry, grid, program.block, given)
+        emulate(source.text, source.entry, grid, program.block, given, shared_bytes=source.shared_bytes)
         return
     for parameter, bytes_ in zip(program.parameters, source.alignment, strict=True):
         if on_device and parameter in views and views[parameter].address % bytes_:
@@ -74,7 +74,8 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
                 "an aligned array, as this kernel loads or stores vectors",
                 "copy the slice or view into an array of its own",
             )
-    launch(source.text, source.entry, grid, program.block, given, stream=stream)
+    shared = source.shared_bytes
+    launch(source.text, source.entry, grid, program.block, given, stream=stream, shared_bytes=shared)
 
 
 # ---- the arrays ------------------------------------------------------------------------------------------------

@@ -216,6 +216,11 @@ class StatementReader:
                 node, f"{what}(...) inside a loop or an `if`", "one array for the whole kernel", "declare it at the top"
             )
         memory: Literal["local", "shared"] = "local" if what == "cuda.local.array" else "shared"
+        if memory == "shared" and reader.statics(arguments["shape"], "the shape of a shared array") == (0,):
+            self._mistake(
+                node, "a shared array of 0 elements", "its size: cuda.shared.array(4096, f32)",
+                "write the size; more than 48 KiB become dynamic shared memory, whose size the printed launch gives",
+            )  # fmt: skip
         shape = reader.shape(arguments["shape"], f"a {memory} array")
         vector = reader.resolve(arguments["dtype"])
         if isinstance(vector, VectorType):

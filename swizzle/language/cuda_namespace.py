@@ -57,9 +57,10 @@ def _local_array(shape: int | tuple[int, ...], dtype: ElementType | VectorType) 
 def _shared_array(shape: int | tuple[int, ...], dtype: ElementType | VectorType) -> Any:
     """Declare an array that the threads of a block share: `tile = cuda.shared.array((32, 33), f32)`.
 
-    `shape` is an int or up to three, known before the kernel runs. All arrays of a block together have at most 48 KiB.
-    Only at the top of a kernel. If two threads use an element without a barrier between them, and one of them writes
-    it, that is a race, which is an error.
+    `shape` is an int or up to three, known before the kernel runs. All arrays of a block together have at most 227 KiB;
+    more than 48 KiB are printed as dynamic shared memory, of which older GPUs have less. Only at the top of a kernel.
+    If two threads use an element without a barrier between them, and one of them writes it, that is a race, which is an
+    error.
     """
     kernel_only("cuda.shared.array")
 

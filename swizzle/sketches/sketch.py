@@ -40,7 +40,8 @@ MAX_THREADS: Final = 1024
 MAX_BLOCK: Final = (1024, 1024, 64)
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 MAX_GRID_THREADS: Final = 1 << 22
-MAX_SHARED: Final = 48 * 1024
+MAX_SHARED: Final = 227 * 1024
+"""What a block of sm_90 and sm_100 may have; more than 48 KiB are dynamic, and blocks of other GPUs have less."""
 WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
 OPTIONS: Final = ("spec", "block", "grid", "warp_size", "ieee_division", "filled_from")
 
@@ -356,7 +357,7 @@ def _check_local(program: Program) -> None:
 
 
 def _check_shared(program: Program) -> None:
-    """Refuse more static shared memory than a block can have, where it is declared."""
+    """Refuse more shared memory than a block of any GPU can have, where it is declared."""
     total = 0
     for array in program.body:  # an array is declared at the top of a kernel
         if not isinstance(array, DeclareArray) or array.memory != "shared":

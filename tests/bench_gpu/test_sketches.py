@@ -94,5 +94,5 @@ def test_the_ptx_is_the_specification(target: str, parameters: dict[str, int]) -
     filled = FilledKernel(best.program, posed.spec, (), solution_sizes(best))
     source = cuda_source(filled.program, (), filled.sizes)
     made = compile_cuda(source.text, "sm_90")
-    found = SizesValidator(sizes_to_try(filled, source), source.tiling).validate(made.ptx, source.entry)
+    found = SizesValidator(sizes_to_try(filled, source), source).validate(made.ptx, source.entry)
     assert (found.verdict, found.findings) == ("equal", ())

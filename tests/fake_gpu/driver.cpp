@@ -16,6 +16,7 @@ std::map<CUdeviceptr, size_t> sizes;
 unsigned launches = 0, events = 0;
 CUcontext current = nullptr;
 CUstream last_stream = nullptr;
+unsigned most_shared = 0;  // bytes, which only a kernel that asks for more than 48 KiB may have
 struct Module {
   std::string image;
 };
@@ -130,7 +131,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, u
     unsigned bz, unsigned shared_bytes, CUstream stream, void** arguments, void** extra) {
   ++launches;
   last_stream = stream;
-  if (shared_bytes || extra || !gx || !gy || !gz || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
+  if (shared_bytes > most_shared || extra || !gx || !gy || !gz || bx * by * bz > 1024) return CUDA_ERROR_INVALID_VALUE;
   const unsigned grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
   const auto& entry = reinterpret_cast<Function*>(function)->entry;
   return CUresult(on_launch(entry.c_str(), grid, block, arguments));
@@ -188,6 +189,11 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel* kernel, CUlibrary, const char* nam
 }
 CUresult CUDAAPI cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   return *function = reinterpret_cast<CUfunction>(kernel), CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel, CUdevice) {
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 100 << 10)
+    return CUDA_ERROR_INVALID_VALUE;
+  return most_shared = unsigned(value), CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** arguments, void** extra) {
   return cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from cuda_out.compile import launch as launching  # noqa: E402
+from symbolic.errors import SwizzleError  # noqa: E402
 from tests.fake_gpu.library import ON_LAUNCH, opened, run_on_cpu  # noqa: E402
 
 COMPILE = """
@@ -34,17 +36,30 @@ extern "C" __global__ void rotate(const float* x, float* y, int n)
   const float v = __shfl_sync(0xffffffffu, x[i], (threadIdx.x + 3) & 31);
   if (i < n) y[i] = v;
 }
+extern "C" __global__ void reverse(const float* x, float* y)
+{
+  extern __shared__ __align__(16) unsigned char shared_memory[];
+  float (&tile)[16384] = *reinterpret_cast<float (*)[16384]>(shared_memory + 0);
+  tile[16383 - threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = tile[16320 + threadIdx.x];
+}
 """
 seen: list[tuple[str, str]] = []
 
 
 def compile_for(text: str, kernel: str, arch: str) -> Any:
+    seen.append((text, kernel))
+    return compiled(text, "rotate" if text is TEXT else kernel, arch)
+
+
+@cache
+def compiled(text: str, kernel: str, arch: str) -> Any:
     from cuda.core import ObjectCode
 
     environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     command = [sys.executable, "-c", COMPILE, text, kernel, arch]
     done = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, env=environment)
-    seen.append((text, kernel))
     code, names = json.loads(done.stdout)
     return ObjectCode.from_cubin(bytes.fromhex(code), symbol_mapping={k: v.encode() for k, v in names.items()})
 
@@ -54,7 +69,8 @@ def main() -> None:
 
     def launched(entry: bytes, grid: Any, block: Any, arguments: Any) -> int:
         text, _ = seen[-1]
-        return run_on_cpu(library, text, entry.decode(), grid, block, arguments)
+        shared = 65536 if entry == b"reverse" else 0
+        return run_on_cpu(library, text, entry.decode(), grid, block, arguments, shared=shared)
 
     callback = ON_LAUNCH(launched)
     library.fake_on_launch(callback)
@@ -66,6 +82,16 @@ def main() -> None:
     launching.launch(TEXT, "rotate", (2, 1, 1), (64, 1, 1), [x, y, np.int32(100)])
     np.testing.assert_array_equal(y, expected)
     assert not library.fake_last_stream(), "without a stream it is the default one"
+
+    z = np.zeros(64, np.float32)
+    launching.launch(TEXT, "reverse", (1, 1, 1), (64, 1, 1), [x[:64].copy(), z], shared_bytes=65536)
+    np.testing.assert_array_equal(z, x[63::-1])
+    try:
+        launching.launch(TEXT, "reverse", (1, 1, 1), (64, 1, 1), [z, z], shared_bytes=200_000)
+    except SwizzleError as error:
+        assert "200000 bytes of shared memory" in error.found
+    else:
+        raise AssertionError("more shared memory than the driver allows")
 
     from numba import cuda
 

@@ -46,8 +46,9 @@ def element(declaration: str) -> np.dtype[Any]:
 
 
 def run_on_cpu(
-    library: ctypes.CDLL, text: str, entry: str, grid: Any, block: Any, arguments: Any, cache: Path | None = None
-) -> int:
+    library: ctypes.CDLL, text: str, entry: str, grid: Any, block: Any, arguments: Any,
+    cache: Path | None = None, shared: int = 0,
+) -> int:  # fmt: skip
     """Run a launch on the emulation, as its text declares its arguments; return what CUDA's status would be."""
     given: list[Any] = []
     for position, declaration in enumerate(parameters(text, entry)):
@@ -60,7 +61,7 @@ def run_on_cpu(
         assert size, f"{entry}: {declaration} is no allocation"
         given.append(np.frombuffer((ctypes.c_char * size).from_address(address), dtype, size // dtype.itemsize))
     try:
-        emulate(text, entry, tuple(grid[:3]), tuple(block[:3]), given, cache_dir=cache)
+        emulate(text, entry, tuple(grid[:3]), tuple(block[:3]), given, cache_dir=cache, shared_bytes=shared)
     except EmulationError as error:
         print(f"{entry}: {error}")
         return ILLEGAL_ADDRESS

@@ -251,7 +251,7 @@ def test_printed_kernels_are_validated_and_mutants_refused() -> None:
     sizes = sizes_to_try(filled, source)[:1]
 
     def verdict(text: str) -> str:
-        found = SizesValidator(sizes, source.tiling).validate(compile_to_ptx(with_opaque_calls(text)), source.entry)
+        found = SizesValidator(sizes, source).validate(compile_to_ptx(with_opaque_calls(text)), source.entry)
         assert found.everywhere or found.verdict != "equal"
         return found.verdict
 

@@ -301,10 +301,10 @@ def test_the_amounts_of_shifts(tmp_path: Path, statement: str, ok: bool) -> None
 
 
 def test_the_largest_shared_arrays_and_grids(tmp_path: Path) -> None:
-    """Exactly 48 KiB of shared memory and exactly 2**22 threads are accepted."""
+    """Exactly 227 KiB of shared memory and exactly 2**22 threads are accepted."""
     path = tmp_path / "large.py"
     kernel = KERNEL.replace("block=32, grid=2", "block=1024, grid=4096")
-    path.write_text(HEAD + kernel + "    a = cuda.shared.array(6144, f64)\n")
+    path.write_text(HEAD + kernel + "    a = cuda.shared.array(29056, f64)\n")
     assert load(path)[0].program.grid == (4096, 1, 1)
 
 
