@@ -31,7 +31,7 @@ from swizzle.specs.function import SequentialFunction
 from symbolic.algebra.functions import FUNCTIONS as FUNCTION_ROWS
 from symbolic.algebra.operator_laws import LAWS, Law
 from symbolic.errors import Place
-from symbolic.ir.program import Binary, Const, Coordinate, CoordinateName, Expr, Hole, HoleCall, Shuffle
+from symbolic.ir.program import Binary, Cast, Const, Coordinate, CoordinateName, DType, Expr, Hole, HoleCall, Shuffle
 from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 from templates.holes import BY_SPELLING, HoleKind
@@ -83,6 +83,8 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         return read_where(reader, positional(reader, node, name, 3, 3), place)
     if name == "gather":
         return read_gather(reader, positional(reader, node, name, 2, 4), node)
+    if name == "cuda.dp4a":
+        return _dot(reader, node)
     if name in BY_SPELLING:
         return _hole(reader, BY_SPELLING[name], bind(reader, name, function, node), node)
     if name in SHUFFLES:
@@ -116,6 +118,34 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     if name in DECLARATIONS:
         reader.mistake(node, f"{name}(...) inside an expression", f"a declaration: a_name = {name}(...)")
     reader.mistake(node, f"{name} is not a function", "a call of a function of the language")
+
+
+def _dot(reader: ExpressionReader, node: ast.Call) -> Expr:
+    """Read `cuda.dp4a(a, b, c)`: c and the products of four pairs of bytes."""
+    first, second, start = positional(reader, node, "cuda.dp4a", 3, 3)
+    place, vectors = reader.kernel.source.place(node), list[VectorValue]()
+    for argument in (first, second):
+        vector = reader.vector(argument)
+        if vector is None or vector.type.name not in ("char4", "uchar4"):
+            reader.mistake(
+                argument, f"cuda.dp4a of {vector.type.noun if vector else ast.unparse(argument)}",
+                "two vectors of four bytes, cuda.char4 or cuda.uchar4: variables, or elements of an array of them",
+                "declare the array as cuda.char4[...], or take a view of bytes: x4 = x.view(cuda.char4)",
+            )  # fmt: skip
+        if not isinstance(argument, ast.Name):
+            assert reader.devices is not None
+            name, _ = reader.devices.held(vector, argument)
+            vector = reader.held(name, vector.type, place)
+        vectors.append(vector)
+    a, b = vectors
+    if a.type != b.type:
+        reader.mistake(node, f"cuda.dp4a of {a.type.noun} and {b.type.noun}", "two of one type", "convert the bytes")
+    dtype = DType.I32 if a.type.dtype is DType.I8 else DType.U32
+    found = reader.data(start, dtype, "the third argument of cuda.dp4a")
+    for lane in range(4):
+        left, right = (Cast(vector.number(lane), dtype, place) for vector in vectors)
+        found = Binary("+", found, Binary("*", left, right, dtype, place), dtype, place)
+    return found
 
 
 def _words(reader: ExpressionReader, node: ast.Call, function: WordsFunction) -> Sequence[Value]:

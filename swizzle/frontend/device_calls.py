@@ -19,7 +19,7 @@ from swizzle.frontend.assignments import learn
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import FloatLiteral, Value, VectorValue, settled
 from swizzle.frontend.scope import AccumulatorName, ArrayName, ScalarName, Scope, VectorArrayName, VectorName
-from swizzle.frontend.vectors import declare, fill, of_variable, read_vector
+from swizzle.frontend.vectors import declare, fill, read_vector
 from swizzle.language.device_function import DeviceFunction
 from symbolic.ir.program import (
     Accumulate,
@@ -191,11 +191,14 @@ class DeviceCalls(Struct):
                 at = reader.accumulator_indices(node)
                 return reader.scope.named(node.value.id), replace(meaning, shape=(), at=at)
         value = read_vector(reader, node)
-        if not isinstance(value, VectorValue):
-            return value
+        return self.held(value, node) if isinstance(value, VectorValue) else value
+
+    def held(self, value: VectorValue, node: ast.expr) -> tuple[str, VectorName]:
+        """Put a vector into a variable of its own, before the statement that is being read; return its name."""
+        reader = self.statements.expressions
         if isinstance(reader.before, str):
             self._mistake(
-                node, f"{value.type.noun} given to a device function {reader.before}", "a variable that holds it",
+                node, f"{value.type.noun} given to a function {reader.before}", "a variable that holds it",
                 f"write v = {ast.unparse(node)} on a line before, and give v",
             )  # fmt: skip
         name = reader.scope.fresh("given")
@@ -211,7 +214,7 @@ class DeviceCalls(Struct):
             if isinstance(argument, tuple) and isinstance(argument[1], VectorName) and scope.changes(name):
                 given, place = argument[1].type, self.statements.expressions.kernel.place
                 declare(self.statements, scope.named(name), given, place)
-                copied = of_variable(argument[0], given, place)
+                copied = self.statements.expressions.held(argument[0], given, place)
                 opening += fill(self.statements.expressions, scope.named(name), copied, place)
                 scope.declare(name, argument[1])
             elif isinstance(argument, tuple):

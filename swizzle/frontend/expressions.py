@@ -17,7 +17,7 @@ from swizzle.frontend.resolve import MISSING, NameReader, element, spell
 from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, VectorArrayName, VectorName
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.element_types import checked_shape
-from swizzle.language.vector_types import COMPONENTS
+from swizzle.language.vector_types import COMPONENTS, VectorType
 from swizzle.source.outside import EXPRESSIONS, NOT_EXPRESSIONS
 from symbolic.errors import Place
 from symbolic.ir.program import (
@@ -50,6 +50,7 @@ class Devices(Protocol):
     def value(self, node: ast.Call, function: DeviceFunction) -> Value: ...
     def any_value(self, node: ast.Call, function: DeviceFunction) -> Value | VectorValue: ...
     def call(self, node: ast.Call, function: DeviceFunction) -> Sequence[Value | VectorValue]: ...
+    def held(self, value: VectorValue, node: ast.expr) -> tuple[str, VectorName]: ...
     def gives_several(self, function: DeviceFunction) -> bool: ...
 
 
@@ -362,6 +363,26 @@ class ExpressionReader(NameReader, kw_only=True):
             return Load(meaning.array, (*rows, at), numbers.dtype, place)
 
         return number
+
+    def held(self, name: str, kind: VectorType, place: Place) -> VectorValue:
+        """Return what a variable holds, by the program's name for it."""
+        return VectorValue(kind, place, at=lambda lane: Load(name, (lane,), kind.dtype, place))
+
+    def vector(self, node: ast.expr) -> VectorValue | None:
+        """Read a vector variable, or an element of an array of vectors; None for anything else."""
+        place = self.kernel.source.place(node)
+        match node:
+            case ast.Name(id=name) if name not in self.bound and isinstance(
+                held := self.scope.meanings.get(name), VectorName
+            ):
+                if name not in self.scope.assigned:
+                    self.local(node)
+                return self.held(self.scope.named(name), held.type, place)
+            case ast.Subscript(value=ast.Name(id=name)) if (number := self.vector_element(node)) is not None:
+                meaning = self.scope.meanings[name]
+                assert isinstance(meaning, VectorArrayName)
+                return VectorValue(meaning.type, place, at=number)
+        return None
 
     def component(self, node: ast.Attribute, *, stored: bool = False) -> Load | None:
         """Read `v.x` of a vector, or `p[i].x` of an array of vectors; None when the base is neither."""

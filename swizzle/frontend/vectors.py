@@ -32,18 +32,10 @@ class Scratch(Protocol):
 
 def read_vector(reader: ExpressionReader, node: ast.expr) -> Value | VectorValue:
     """Read an expression that may be a vector."""
-    place = reader.kernel.source.place(node)
+    found, place = reader.vector(node), reader.kernel.source.place(node)
+    if found is not None:
+        return found
     match node:
-        case ast.Name(id=name) if name not in reader.bound and isinstance(
-            meaning := reader.scope.meanings.get(name), VectorName
-        ):
-            if name not in reader.scope.assigned:
-                reader.local(node)
-            return of_variable(reader.scope.named(name), meaning.type, place)
-        case ast.Subscript(value=ast.Name(id=name)) if (number := reader.vector_element(node)) is not None:
-            array = reader.scope.meanings[name]
-            assert isinstance(array, VectorArrayName)
-            return VectorValue(array.type, place, at=number)
         case ast.Call() if isinstance(made := reader.resolve(node.func), VectorType):
             return _made(reader, made, node)
         case ast.Call() if (device := device_called(reader, node)) is not None:
@@ -60,11 +52,6 @@ def read_vector(reader: ExpressionReader, node: ast.expr) -> Value | VectorValue
             return _chosen(reader, condition, then, otherwise, node)
         case _:
             return reader.value(node)
-
-
-def of_variable(name: str, kind: VectorType, place: Place) -> VectorValue:
-    """Return what a variable holds, by the program's name for it."""
-    return VectorValue(kind, place, at=lambda lane: Load(name, (lane,), kind.dtype, place))
 
 
 def _made(reader: ExpressionReader, made: VectorType, node: ast.Call) -> VectorValue:
@@ -150,7 +137,7 @@ def assign_vector(into: Scratch, target: ast.expr, vector: VectorValue, node: as
                 made = scope.fresh("made")
                 declare(into, made, given, place)
                 statements += fill(reader, made, vector, place)
-                at = of_variable(made, given, place).at
+                at = reader.held(made, given, place).at
                 assert at is not None
             return [*statements, _each(reader, given, number, at, place)]
         case _:

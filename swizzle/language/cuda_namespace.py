@@ -74,6 +74,15 @@ def _atomic_add(array: Any, index: int | tuple[int, ...], value: Any) -> None:
     kernel_only("cuda.atomic.add")
 
 
+def _dp4a(a: Any, b: Any, c: int) -> Any:
+    """Return c and the products of four pairs of bytes: `c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w`.
+
+    `a` and `b` are of `cuda.char4`, with `c` of i32, or of `cuda.uchar4`, with `c` of u32. Compilers make one
+    instruction of it.
+    """
+    kernel_only("cuda.dp4a")
+
+
 class _Atomic:
     add = staticmethod(_atomic_add)
 
@@ -193,6 +202,7 @@ class Cuda:
     jit = staticmethod(_jit)
     external = staticmethod(external)
     device_array = staticmethod(device_array)
+    dp4a = staticmethod(_dp4a)
     syncthreads = staticmethod(_syncthreads)
     syncwarp = staticmethod(_syncwarp)
     shfl_sync = staticmethod(_shfl_sync)

@@ -40,6 +40,7 @@ _NAMES: Final = {
     "selp": "write where(a < b, x, y)",
     "reinterpret_cast": "write x4 = x.view(cuda.float4) on a line of its own, and x4[i]",
     "fma": "write math.fma(a, b, c)",
+    **dict.fromkeys(("__dp4a", "dp4a"), "write cuda.dp4a(a, b, c), of two cuda.char4 and an i32"),
     "const": "a parameter for read-only data is declared in @sketch: w=f32.const[3]",
     **dict.fromkeys(
         ("threadfence", "threadfence_block", "threadfence_system", "__threadfence", "cg"),

@@ -37,7 +37,7 @@ class VectorType(Struct, frozen=True):
     @property
     def noun(self) -> str:
         """The name with its article."""
-        return f"{'an' if self.name[0] in 'iu' else 'a'} {self.name}"
+        return f"{'an' if self.name.startswith('int') else 'a'} {self.name}"
 
     @property
     def const(self) -> VectorType:

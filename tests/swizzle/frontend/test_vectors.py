@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 import textwrap
 from types import SimpleNamespace
 from typing import Any
@@ -293,6 +294,23 @@ def test_every_type_is_moved_by_one_access(name: str) -> None:
     assert f"reinterpret_cast<{printed}*>(&y[" in text
 
 
+@pytest.mark.parametrize(("bytes_", "sums"), [("char4", "i32"), ("uchar4", "u32")])
+def test_dp4a(bytes_: str, sums: str) -> None:
+    """Four products of bytes and a sum, of variables and of elements, which are loaded whole; it wraps."""
+    body = f"i = cuda.laneid\nv = a[i]\ny[i] = cuda.dp4a(v, b[7 - i], {sums}({2**31 - 1}) * 2) * 3"
+    arrays = f"a=cuda.{bytes_}[{THREADS}]; b=cuda.{bytes_}[{THREADS}]; y={sums}.out[{THREADS}]"
+    program = read(body, arrays, launch=f"block={THREADS}, warp_size={THREADS}").program
+    byte = np.int8 if sums == "i32" else np.uint8
+    a, b = (np.random.default_rng(2).integers(0, 256, (2, THREADS, 4))).astype(np.uint8).view(byte)
+    exact = ((a.astype(np.int64) * b[::-1]).sum(axis=1) + 2 * (2**31 - 1)) * 3
+    for each in (program, optimize(program)):
+        run = Machine(each, Numbers(), {"a": a.ravel(), "b": b.ravel()}).run()
+        assert (run.memories["y"].data == exact.astype(np.int32 if sums == "i32" else np.uint32)).all()
+    text = print_cuda(optimize(program)).text
+    assert len(re.findall(rf"const {bytes_} \w+ = ", text)) == 2
+
+
+BYTES = "c = cuda.local.array(2, cuda.char4)\nd = cuda.local.array(2, cuda.uchar4)\n"
 MISTAKES = {
     "y[0] = p[0].v": "a float4 has no `v`",
     "v = p[0]\nv.xy = 1": "a float4 has no `xy`",
@@ -320,6 +338,10 @@ MISTAKES = {
     "m = cuda.local.array(6, f32)\nm4 = m.view(cuda.float4)": "a view of m as cuda.float4, of 6 numbers in a row",
     "m = cuda.local.array((2, 2, 2), cuda.float4)": "(2, 2, 2) is not a shape for cuda.float4",
     "a, b = p[0], p[1]": "a float4 where one number is needed",
+    "s = cuda.dp4a(p[0], p[1], i32(0))": "cuda.dp4a of a float4",
+    "s = cuda.dp4a(x[0], x[1], i32(0))": "cuda.dp4a of x[0]",
+    f"{BYTES}s = cuda.dp4a(c[0], c[1], x[0])": "the third argument of cuda.dp4a is f32 data",
+    f"{BYTES}s = cuda.dp4a(c[0], d[1], 0)": "cuda.dp4a of a char4 and a uchar4",
     "v = cuda.float3(1, 2, 3)": "cuda has no `float3`",
 }  # fmt: skip
 
