@@ -142,6 +142,11 @@ _COND: Final = HoleKind(
 HOLE_KINDS: Final[Mapping[str, HoleKind]] = {each.kind: each for each in (_XFORM, _INDEX, _PART, _COND)}
 BY_SPELLING: Final[Mapping[str, HoleKind]] = {each.spelling: each for each in HOLE_KINDS.values()}
 
+HOMES: Final = ("shuffle", "shared", "vector")
+"""What a `?sw_home` of an `exchange` may name: where elements are on their way from one thread to another."""
+HOME: Final = "home"
+"""The kind of hole that an `exchange` is. It has no templates: `swizzle/homes` makes a program of it."""
+
 
 def kind_of(hole: Hole) -> HoleKind:
     """Return the kind of a hole."""

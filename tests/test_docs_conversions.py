@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import doctest
+from pathlib import Path
 
-from tests.pages import blocks_of, text_of
+import pytest
+
+from tests.pages import blocks_of, files_of, run_again, text_of, untimed
 
 
 def test_the_sessions() -> None:
@@ -15,3 +18,13 @@ def test_the_sessions() -> None:
     printed: list[str] = []
     results = doctest.DocTestRunner(verbose=False).run(parsed, out=printed.append)
     assert results.failed == 0, "".join(printed)
+
+
+def test_the_exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sketch has the answers that are shown."""
+    page = text_of("conversions.md")
+    for name, text in files_of(page).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (console,) = blocks_of(page, "console")
+    assert untimed(run_again(console)) == untimed(console)

@@ -222,6 +222,7 @@ def test_every_key_of_the_json_object_is_explained() -> None:
         "reason",
         "mismatch",
         "sizes",
+        "homes",
         "pads",
         "front",
     )

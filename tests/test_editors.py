@@ -72,7 +72,7 @@ def test_the_names_are_the_language_s() -> None:
     """Every hole, element type and helper is coloured, and Python follows."""
     for name, scope in [*((f"?{h}", "keyword") for h in HOLES), *((t, "storage") for t in ELEMENT_TYPES)]:
         assert coloured(name) == [(name, scope)]
-    for name in (*LOAD_STORE, "permute_local", "accumulator", "parameter"):
+    for name in (*LOAD_STORE, "permute_local", "exchange", "accumulator", "parameter"):
         assert coloured(f"{name}(") == [(name, "support")]
     assert GRAMMAR["scopeName"] == "source.swizzle"
     assert GRAMMAR["patterns"][-1] == {"include": "source.python"}

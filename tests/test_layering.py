@@ -50,7 +50,8 @@ ROOMS: dict[str, str] = {
     "swizzle.sketches": "swizzle.source swizzle.language swizzle.specs swizzle.frontend swizzle.operators",
     "swizzle.problem": "swizzle.specs",
     "swizzle.costs": "swizzle.problem",
-    "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",
+    "swizzle.homes": "swizzle.specs swizzle.layouts swizzle.layouts.conversions",
+    "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches swizzle.homes",
     "swizzle.layouts": "swizzle.layouts.conversions",
     "swizzle.layouts.conversions": "swizzle.layouts",
     "swizzle.scans": "swizzle.source swizzle.language swizzle.sketches swizzle.layouts",
@@ -88,6 +89,8 @@ PRINTING = {"cuda_out.passes", "cuda_out.c", "cuda_out.numba", "cuda_out.compile
 """Rooms of ours that are heavy together (fifty files): what only solves does not load them."""
 LIFTING = "symbolic.lifting"
 """The interpreter of `.swz` files and lifted functions is heavy, too: what only has `.py` files does not load it."""
+LAYOUTS = {"swizzle.layouts", "swizzle.layouts.conversions"}
+"""The search of layouts and conversions is heavy together, too: a sketch without exchanges does not load it."""
 FIRST_PARTY = {*PACKAGES, "tests", "bench"}
 
 
@@ -182,6 +185,7 @@ class House:
         for module, heavy in found.items():
             heavy |= {"printing"} if self.rooms[module] in PRINTING else set()
             heavy |= {"lifting"} if self.rooms[module] == LIFTING else set()
+            heavy |= {"layouts"} if self.rooms[module] in LAYOUTS else set()
         changed = True
         while changed:
             changed = False

@@ -11,11 +11,25 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.vectors import VectorAccess, arrays_in_memory, vector_accesses
 from symbolic.errors import Place
-from symbolic.ir.program import DeclareArray, DType, For, FunctionName, Load, Parameter, Program, Shuffle, Stmt, Store
+from symbolic.ir.program import (
+    DeclareArray,
+    DType,
+    Expr,
+    For,
+    FunctionName,
+    Load,
+    Parameter,
+    Program,
+    Select,
+    Shuffle,
+    Stmt,
+    Store,
+)
 from symbolic.machine.accesses import WORD, WarpAccess, bytes_of
 from symbolic.machine.machine import Machine
 from symbolic.values.data import DataVector
@@ -25,8 +39,17 @@ from symbolic.values.vector import Vector as Steering
 Spot: TypeAlias = tuple[str, bool, Place]  # an array, whether it is written, and where in the sketch
 
 
-def printed_accesses(program: Program) -> list[WarpAccess]:
-    """Return every access of every warp to global and shared memory, for a program without holes, as it is printed."""
+class PrintedMoves(Struct, frozen=True):
+    """What all warps of a kernel do as it is printed: accesses to memory, and how many words they shuffle, and choose
+    by a condition; 8 bytes are two words."""
+
+    accesses: list[WarpAccess]
+    shuffles: int
+    selects: int
+
+
+def printed_moves(program: Program) -> PrintedMoves:
+    """Return what a program without holes moves, as it is printed."""
     listener = _run(program)
     size, threads = program.warp_size, listener.shape.block_threads
     warps = [slice(a, min(a + size, b + threads)) for b in range(0, listener.shape.count, threads)
@@ -42,12 +65,12 @@ def printed_accesses(program: Program) -> list[WarpAccess]:
                 found.append(
                     WarpAccess(array, memory, writes, declared.shape, bytes_of(declared.dtype), own, width)  # type: ignore[arg-type]
                 )
-    return found
+    return PrintedMoves(found, listener.shuffled, listener.selected)
 
 
-def printed_shuffles(program: Program) -> int:
-    """Return how many words all warps shuffle, as a program without holes is printed; 8 bytes are two words."""
-    return _run(program).shuffled
+def printed_accesses(program: Program) -> list[WarpAccess]:
+    """Return every access of every warp to global and shared memory, for a program without holes, as it is printed."""
+    return printed_moves(program).accesses
 
 
 def printed_widths(program: Program) -> dict[Spot, int]:
@@ -102,7 +125,7 @@ class _Listener(Machine):
         super().__init__(program, _NoData(), inputs)
         self.far: dict[str, Parameter | DeclareArray] = arrays_in_memory(program)
         self.heard: list[tuple[Spot, int, Lanes]] = []
-        self.shuffled = 0
+        self.shuffled = self.selected = 0
         self._vectors = vector_accesses(program)
         self._vector: VectorAccess | None = None
 
@@ -125,6 +148,12 @@ class _Listener(Machine):
             width = self._vector.width if self._vector is not None else 1
             self.heard.append(((node.array, isinstance(node, Store), node.place), width, cells))
         return address
+
+    def value(self, node: Expr, mask: Steering) -> Any:
+        if isinstance(node, Select) and node.dtype.is_data:
+            assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
+            self.selected += len(np.unique(self.shape.warp_base[mask])) * max(1, bytes_of(node.dtype) // WORD)
+        return super().value(node, mask)
 
     def _shuffle(self, node: Shuffle, mask: Steering) -> DataVector:
         assert isinstance(mask, np.ndarray), "a filling leaves nothing open"

@@ -52,6 +52,10 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
         return solve_padded(sketch, limits, progress, solve)
     if sketch.filled_from:
         return solve_filled(sketch, limits, progress, solve)
+    if sketch.exchanges:
+        from swizzle.solution.homes import solve_homes
+
+        return solve_homes(sketch, limits, progress, solve)
     started = time.monotonic()
     until = None if limits.timeout is None else started + limits.timeout
     try:

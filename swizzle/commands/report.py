@@ -75,6 +75,7 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             lines += [f"  assumes {each}" for each in result.certificate.get("assumed", ())]
             for title, line in zip_longest(["cost"], optimality(result, every_space), fillvalue=""):
                 lines.append(f"  {title:<7} {line}")
+            lines += _home_lines(result.certificate.get("homes", ()))
             for space in result.certificate.get("left_open", ()):
                 lines.append(
                     f"  open    whether Space {space} has one of the same cost: --space {space} finds out, in time"
@@ -124,6 +125,21 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
     lines.append(f"  time    {seconds_text(result.seconds)}")
     lines += [f"  wrote   {file}" for file in files]
     return "\n".join(lines) + "\n"
+
+
+def _home_lines(homes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each home of an exchange, or for each choice of several: what it costs, or at least."""
+    lines, names = list[str](), [", ".join(each["homes"]) for each in homes]
+    for name, each in zip(names, homes, strict=True):
+        if "clocks" in each:
+            least = each["clocks"] if each["clocks"] == each["least"] else count(each["least"], "clock")
+            text = f"{count(each['clocks'], 'clock')}: {each['how']}; at least {least}, as {each['because']}"
+        elif each["least"] is None:
+            text = f"none: {each['why']}"
+        else:
+            text = f"{each['why']}: at least {count(each['least'], 'clock')}, as {each['because']}"
+        lines.append(f"  {'' if lines else 'homes':<7} {name:<{max(map(len, names))}}  {text}")
+    return lines
 
 
 def _confirmation_lines(certificate: Mapping[str, Any]) -> list[str]:

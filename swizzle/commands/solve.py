@@ -107,7 +107,7 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             posed = result.posed or sketch
             # `explain` knows no other form of a template, and solves the sources of a sketch, whatever a file says
             as_posed = arguments.template == "paper" and not (arguments.no_canonical or arguments.fill)
-            explainable = posed.program.holes and as_posed
+            explainable = posed.program.holes and as_posed and not posed.exchanges  # `reason` says it of an exchange
             if explainable and not arguments.json_object:
                 command = _explaining(arguments, sketch.name if len(sketches) > 1 else None)
                 if result.status == "unsat":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from swizzle.problem.problem import Problem
 from symbolic.errors import SwizzleError
@@ -20,6 +20,9 @@ from symbolic.machine.run import Run
 from symbolic.user_places import definition_place, is_ours, users_code
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.vector import Encoding
+
+if TYPE_CHECKING:
+    from cuda_out.passes.accesses import PrintedMoves
 
 
 class Filled:
@@ -43,19 +46,26 @@ class Filled:
         """The run of the whole grid, on canonical terms."""
         return self._run(self.program)
 
-    @cached_property
+    @property
     def accesses(self) -> Sequence[WarpAccess]:
         """Every access of every warp to global and shared memory, with the widths that are printed."""
-        from cuda_out.passes.accesses import printed_accesses
+        return self._moves.accesses
 
-        return printed_accesses(self.program)
+    @property
+    def shuffles(self) -> int:
+        """How many words all warps of the grid shuffle, as they are printed."""
+        return self._moves.shuffles
+
+    @property
+    def selects(self) -> int:
+        """How many words all warps of the grid choose by a condition, as they are printed."""
+        return self._moves.selects
 
     @cached_property
-    def shuffles(self) -> int:
-        """How many shuffles all warps of the grid execute, as they are printed."""
-        from cuda_out.passes.accesses import printed_shuffles
+    def _moves(self) -> PrintedMoves:
+        from cuda_out.passes.accesses import printed_moves
 
-        return printed_shuffles(self.program)
+        return printed_moves(self.program)
 
 
 class Cost:

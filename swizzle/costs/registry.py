@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.costs.bytes import Bytes
+from swizzle.costs.clocks import Clocks
 from swizzle.costs.conflicts import Conflicts
 from swizzle.costs.cost import Cost
 from swizzle.costs.sectors import Sectors
@@ -17,7 +18,9 @@ from symbolic.extensions import extension, extension_names
 from symbolic.suggest import near
 from symbolic.user_places import users_code
 
-OURS: Final = {cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors(), Shuffles(), Bytes(), FormulaTerms())}
+OURS: Final = {
+    cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors(), Shuffles(), Clocks(), Bytes(), FormulaTerms())
+}
 
 
 def cost_named(name: str) -> Cost:

@@ -36,7 +36,9 @@ from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 from templates.holes import BY_SPELLING, HoleKind
 
-STATEMENTS: Final = frozenset({*LOAD_STORE, "permute_local", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"})
+STATEMENTS: Final = frozenset(
+    {*LOAD_STORE, "permute_local", "exchange", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"}
+)
 DECLARATIONS: Final[dict[str, Any]] = {
     "accumulator": accumulator,
     "cuda.local.array": cuda.local.array,
@@ -110,6 +112,10 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         reader.mistake(node, f"`{name}` outside a `for`", "a loop", f"write `for ... in {name}(...):`")
     if name in STATEMENTS:
         reader.mistake(node, f"{name}(...) gives no value", "a statement of its own", "put it on a line of its own")
+    if name == "sw_home":
+        reader.mistake(
+            node, "sw_home(...) by itself", "the home of an exchange", "write exchange(mine, theirs, home=sw_home(...))"
+        )
     if name == "cuda.device_array":
         reader.mistake(
             node, "cuda.device_array(...) in a kernel", "cuda.local.array or cuda.shared.array",

@@ -167,10 +167,10 @@ class NameReader(Struct):
         source = self.kernel.source
         if source.is_marked(node):
             name = node.id[1:]
-            if name not in HOLES:
+            if name not in HOLES and name != "sw_home":
                 self.mistake(node, f"?{name} is not a hole", spellings("or"), near(name, HOLES, "?"))
             return name
-        if source.marks is not None and node.id in HOLES:
+        if source.marks is not None and (node.id in HOLES or node.id == "sw_home"):
             self.mistake(node, f"the hole {node.id} without its question mark", f"?{node.id}(...)", "write the `?`")
         return node.id
 

@@ -12,6 +12,7 @@ from swizzle.frontend.assignments import assign_tuple, atomic_addition, augmente
 from swizzle.frontend.calls import DECLARATIONS, bind, called, device_called, read_mask
 from swizzle.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
 from swizzle.frontend.device_calls import DeviceCalls
+from swizzle.frontend.exchange import lower_exchange
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.operators import INDEX, VectorValue
@@ -152,6 +153,10 @@ class StatementReader:
         if name == "permute_local":
             scratch, statements = lower_permute_local(reader, bind(reader, name, found, node), node)
             self.scratch.append(scratch)
+            return statements
+        if name == "exchange":
+            kept, statements = lower_exchange(reader, bind(reader, name, found, node), node)
+            self.scratch.append(kept)
             return statements
         if name == "cuda.atomic.add":
             return (atomic_addition(reader, node),)

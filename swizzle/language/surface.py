@@ -213,6 +213,25 @@ def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
     kernel_only("permute_local")
 
 
+def exchange(mine: Any, theirs: Any, home: Any = None) -> None:
+    """Fill each thread's local array `theirs` with elements that threads of its block have in `mine`.
+
+    Which element goes where is not said: it is what the specification needs. `home=sw_home(...)` says in which ways the
+    elements may get there, or a name does, `home="shared"`; all ways are allowed unless it is given. Both arrays have
+    one dimension and one type; they may be the same. All threads of the block take part.
+    """
+    kernel_only("exchange")
+
+
+def sw_home(*homes: str) -> Any:
+    """A hole for the way of an `exchange`: the one of those named that takes the fewest clocks.
+
+    "shuffle" stays in registers, "shared" goes through shared memory word by word, "vector" in vectors of up to 16
+    bytes. None named means all of them.
+    """
+    kernel_only("sw_home")
+
+
 # ---- the sequential part ---------------------------------------------------------------------------------------
 
 
@@ -278,6 +297,8 @@ KERNEL_NAMES: Final[dict[str, Any]] = {
     **HOLES,
     **LOAD_STORE,
     "permute_local": permute_local,
+    "exchange": exchange,
+    "sw_home": sw_home,
     "accumulator": accumulator,
     "cuda": cuda,
     "math": math,

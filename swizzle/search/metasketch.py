@@ -403,6 +403,10 @@ def solve(
     if sketch.filled_from:
         costs_of(limits.cost)  # a mistake in it is found before the sources are solved
         return solve_filled(sketch, limits, progress, solve)
+    if sketch.exchanges:
+        from swizzle.solution.homes import solve_homes
+
+        return solve_homes(sketch, limits, progress, solve)
     if limits.pareto:
         return solve_front(sketch, limits, progress, solve)
     search = _Search(sketch, limits, progress, meaning)

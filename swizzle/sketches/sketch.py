@@ -32,9 +32,10 @@ from swizzle.source.python_source import kernel_source
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.own_meaning import OwnMeaning
 from symbolic.errors import Place, SwizzleError
-from symbolic.ir.program import DeclareArray, Program
+from symbolic.ir.program import DeclareArray, Hole, Program
 from symbolic.suggest import near
 from symbolic.user_places import definition_place
+from templates.holes import HOME
 
 MAX_THREADS: Final = 1024
 MAX_BLOCK: Final = (1024, 1024, 64)
@@ -93,6 +94,11 @@ class Sketch(Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         count = len(self.program.holes)
         return f"<sketch {self.name} at {self.place}: {count} {'hole' if count == 1 else 'holes'}>"
+
+    @property
+    def exchanges(self) -> list[Hole]:
+        """Its open holes that are homes of an `exchange`, for each of which a program is made (`swizzle/homes`)."""
+        return [hole for hole in self.program.holes if hole.kind == HOME]
 
     @property
     def is_specified(self) -> bool:

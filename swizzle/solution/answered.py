@@ -15,7 +15,7 @@ from symbolic.algebra.terms import Terms
 from symbolic.ir.program import DType
 from symbolic.values.vector import Vector
 from templates.formula import values_of
-from templates.holes import kind_of
+from templates.holes import HOME, kind_of
 from templates.registry import FilledHole
 
 
@@ -23,7 +23,8 @@ def fillings_of(solution: Solution) -> list[FilledHole]:
     """Return what each hole of a solved sketch became, ready to be applied."""
     if solution.sketch is None:
         return []
-    holes = zip(solution.sketch.holes, solution.holes, strict=True)
+    functions = [hole for hole in solution.holes if hole.kind != HOME]
+    holes = zip(solution.sketch.holes, functions, strict=True)
     return [FilledHole(hole, chosen.constants) for hole, chosen in holes]
 
 

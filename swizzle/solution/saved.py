@@ -19,11 +19,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from swizzle.language.operators import HandedIn, find_operator, handed_in, handing_in
-from swizzle.sketches.hole_formula import holes_as_json
+from swizzle.sketches.hole_formula import HoleFormula, holes_as_json
 from swizzle.sketches.loading import SketchFile, operators_called
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.answered import misprinted
-from swizzle.solution.refill import plain_formula, refill
+from swizzle.solution.refill import formula_again, plain_formula, refill
 from swizzle.solution.seal import digest, is_sealed, seal
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
@@ -32,7 +32,8 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension
 from symbolic.ir.program import Program
 from symbolic.ir.walk import operators_of
-from templates.formula import formula_text
+from templates.formula import fill_some, formula_text
+from templates.holes import HOME
 from templates.registry import register, users_family
 
 FORMAT = "swizzle solution 1"
@@ -44,7 +45,7 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
     best = result.best
     holes = []
     for shown, hole in zip(holes_as_json(best.holes), best.holes, strict=True):
-        users = users_family(hole.kind, hole.constants)
+        users = None if hole.kind == HOME else users_family(hole.kind, hole.constants)
         family = {} if users is None else {"family": users}
         holes.append({**shown, "kind": hole.kind, **family, "constants": dict(hole.constants)})
     content = {
@@ -96,6 +97,8 @@ def load_saved(
             expected="the sketch that was solved",
             fix=f"solve it again: swizzle solve {sketch_file}",
         )
+    if sketch.exchanges:
+        return _with_homes(path, sketch, content)
     try:
         constants = [entry["constants"] for entry in saved]
         own = [formula_text(h, plain_formula(h, some)) for h, some in zip(open_holes, constants, strict=True)]
@@ -111,6 +114,25 @@ def load_saved(
     sources = [str(entry.get("found_in", "")) for entry in saved]
     holes = [replace(hole, found_in=source) for hole, source in zip(solution.holes, sources, strict=True)]
     return sketch, replace(solution, holes=tuple(holes))
+
+
+def _with_homes(path: Path, sketch: Sketch, content: Mapping[str, Any]) -> tuple[Sketch, Solution]:
+    """Return a sketch with exchanges as its solution has them, which are worked out again, and that solution."""
+    from swizzle.solution.homes import refilled
+
+    chosen, became, homes = {}, list[HoleFormula](), list[str]()
+    try:
+        for number, (hole, entry) in enumerate(zip(sketch.program.holes, content["holes"], strict=True)):
+            constants, text, source = entry["constants"], entry["formula"], str(entry.get("found_in", ""))
+            if hole.kind == HOME:
+                homes.append(text)
+            else:
+                chosen[number] = formula_again(hole, constants, text)
+            became.append(HoleFormula(hole.name, hole.kind, hole.place, text, constants, source))
+        posed = refilled(replace(sketch, program=fill_some(sketch.program, chosen), filled_from=()), homes)
+    except ValueError as error:
+        raise _no_solution(path, str(error)) from None
+    return posed, Solution(posed.program, tuple(became), content["cost"])
 
 
 def _named_operators(program: Program, folder: Path) -> dict[str, list[dict[str, str]]]:

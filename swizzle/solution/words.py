@@ -55,6 +55,7 @@ def proved_by_name(result: Result) -> dict[str, bool]:
 def optimality(result: Result, every_space: bool) -> list[str]:
     """Return '3 accumulates, proved minimal in Space 1', or what else is known, for each cost of the best solution."""
     where = "over all spaces" if every_space else f"in Space {result.space}"
+    where = "of these homes" if "homes" in result.certificate else where
     given = f", {given_text(result.best.sources)}" if result.best.sources else ""
     partly = "cancelling" in result.certificate and not result.reason
     found: list[str] = []

@@ -36,11 +36,15 @@ def bound_of(source: npt.NDArray[np.int64], target: npt.NDArray[np.int64], per: 
         return ShuffleBound(0, "each lane has what it wants")
     by = "" if per == 1 else f", {per} to a word"
     bounds = [
-        ShuffleBound(-(-into // per), f"a lane wants {into} elements of other lanes{by}"),
-        ShuffleBound(-(-out // per), f"{out} elements leave a lane{by}"),
+        ShuffleBound(-(-into // per), f"a lane wants {_elements(into)} of other lanes{by}"),
+        ShuffleBound(-(-out // per), f"{_elements(out)} {'leaves' if out == 1 else 'leave'} a lane{by}"),
     ]
     plain = [want for want in wants if all(len(homes[e]) == 1 for e in want)]
     lanes = max((len({min(homes[e]) for e in want}) for want in plain), default=0)
     reach = f"a lane wants elements of {lanes} other lanes, and n shuffles reach 2^n - 1"
     bounds.append(ShuffleBound(lanes.bit_length(), reach))
     return max(bounds, key=lambda b: b.shuffles)
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"

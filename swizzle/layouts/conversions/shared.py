@@ -6,7 +6,7 @@ The tile is stored as the source holds it and loaded as the target wants it, in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
@@ -18,7 +18,7 @@ from swizzle.layouts.access import Access, Asked
 from swizzle.layouts.answer import FoundLayout
 from swizzle.layouts.distribution import LANES, Cells, Distribution
 from swizzle.layouts.layout import Layout
-from swizzle.layouts.search import best
+from swizzle.layouts.search import FAMILIES, Family, best
 
 _ENOUGH = 24
 
@@ -98,21 +98,26 @@ def _flat(each: Distribution) -> Cells:
     return found
 
 
-def through_shared(source: Distribution, target: Distribution, bits: int) -> SharedPlan:
-    """Return the plan with the fewest turns: wide vectors first, narrower ones where no layout keeps them whole."""
+def through_shared(
+    source: Distribution, target: Distribution, bits: int, widest: int = 128, families: Sequence[Family] = FAMILIES
+) -> SharedPlan:
+    """Return the plan with the fewest turns: wide vectors first, narrower ones where no layout keeps them whole.
+
+    Vectors have up to `widest` bits, and at least one element. `families` are those of the tile's layout.
+    """
     shape = source.shape
     if len(shape) > 4:
         shape = (prod(shape),)
         source, target = (Distribution(shape, each.cells, each.name) for each in (source, target))
     best_plan: SharedPlan | None = None
-    stores, loads = (list(_vectors(each, bits)) for each in (source, target))
+    stores, loads = (list(_vectors(each, bits, widest)) for each in (source, target))
     pairs = sorted(product(stores, loads), key=lambda pair: -(pair[0][1] + pair[1][1]))[:_ENOUGH]
     narrow = product([min(stores, key=lambda v: v[1])], [min(loads, key=lambda v: v[1])])
     for one, two in [*pairs, *narrow]:
         on = _first_holders(source, one[2])
         accesses = [_access("stores", source, *one, on), _access("loads", target, *two, None)]
         lower = sum(-(-each.warps * LANES * each.slots * bits // (32 * LANES)) for each in (source, target))
-        found = best(shape, accesses, bits=bits)
+        found = best(shape, accesses, bits=bits, families=families)
         if found.layout is None or (best_plan is not None and (found.passes or 0) >= best_plan.passes):
             continue
         plan = SharedPlan(
@@ -135,14 +140,14 @@ Vectors = tuple[int, int, tuple[tuple[int, ...], ...]]
 """The axis that vectors run along, their width, and the slots of each."""
 
 
-def _vectors(each: Distribution, bits: int) -> Iterator[Vectors]:
-    """Yield the ways to group slots into vectors along an axis, of 16 bytes and less, that registers hold in order."""
+def _vectors(each: Distribution, bits: int, widest: int) -> Iterator[Vectors]:
+    """Yield the ways to group slots into vectors along an axis, of `widest` bits or less, as registers hold them."""
     flat = _flat(each)
     per = max(1, 32 // bits)
     by_cells = {flat[:, slot].tobytes(): slot for slot in reversed(range(each.slots))}
     for axis, length in enumerate(each.shape):
         stride = prod(each.shape[axis + 1 :])
-        width = 128 // bits
+        width = max(1, widest // bits)
         while width > 1 or axis == len(each.shape) - 1:
             groups = []
             left = set(range(each.slots))

@@ -141,7 +141,7 @@ def call(*words: str) -> tuple[int, str, str]:
 
 def test_every_cost_is_known_by_its_name() -> None:
     """The registry's names are the costs' own, and plural nouns."""
-    assert list(OURS) == ["accumulates", "conflicts", "sectors", "shuffles", "bytes", "terms"]
+    assert list(OURS) == ["accumulates", "conflicts", "sectors", "shuffles", "clocks", "bytes", "terms"]
     assert all(cost_named(name).name == name and name.endswith("s") for name in OURS)
 
 
@@ -200,7 +200,7 @@ def test_an_unknown_name_on_the_command_line(file: str) -> None:
     assert (status, out) == (2, "")
     assert err == (
         "error: there is no cost 'banks'\n"
-        "  expected: one of accumulates, conflicts, sectors, shuffles, bytes, terms\n"
+        "  expected: one of accumulates, conflicts, sectors, shuffles, clocks, bytes, terms\n"
         "  fix: several are separated by commas, the most important first\n"
     )
 
@@ -223,7 +223,7 @@ def test_a_cost_of_a_package(file: str, installed: None) -> None:
         assert (status, answer["cost"], answer["cached"]) == (0, {"words": 32, "conflicts": 2}, False)
         assert answer["proved"] == {"words": True, "conflicts": True}
     status, _, err = call("solve", file, "--cost", "banks", "-q")
-    assert status == 2 and "one of accumulates, conflicts, sectors, shuffles, bytes, terms, words" in err
+    assert status == 2 and "one of accumulates, conflicts, sectors, shuffles, clocks, bytes, terms, words" in err
 
 
 def test_costs_are_kept(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""`exchange`: which element goes where, and the programs that take it there."""

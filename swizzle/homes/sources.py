@@ -1,0 +1,362 @@
+"""Which element an `exchange` has to bring where: worked out from the specification, before any way is chosen.
+
+The kernel runs once on canonical terms. What the exchange gives are fresh variables; in the end each output is a term
+over these, and comparing it with the specification's term says what they must be. Whoever has that among `mine`, in
+every run of the exchange and in every block, is where the element comes from. Where a reduction takes several elements
+in any order, they are matched in the order of the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
+from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.operator_laws import find_law
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.ir.layout import cell_name
+from symbolic.ir.program import DeclareArray, HoleCall, Load, Program, Store
+from symbolic.ir.walk import own_expressions, statements, subexpressions
+from symbolic.machine.machine import Machine
+from symbolic.values.data import DataVector
+from symbolic.values.vector import Vector
+from templates.holes import HOME
+
+WARP = 32
+STEPS = 20_000
+"""How many pairs of terms are compared for one output at most."""
+Places: TypeAlias = npt.NDArray[np.int64]
+
+
+class Exchange(Struct, frozen=True):
+    """An exchange of a program: its hole, and the array under it that takes `mine` and gives `theirs`."""
+
+    hole: int
+    declared: DeclareArray
+
+    @property
+    def array(self) -> str:
+        return self.declared.name
+
+
+class Sources(Struct, frozen=True):
+    """Where each element comes from: `mine[warp, lane, slot]` and `theirs` have one number for what is the same.
+
+    -1 is what nobody has, or asks for. There is one warp where all warps exchange alike. `times` is how often a warp
+    does it, over all warps of the grid; elements have `bits` bits. It is not `decided` where elements of several
+    threads may be in any order.
+    """
+
+    mine: Places
+    theirs: Places
+    times: int
+    bits: int
+    decided: bool = True
+
+
+class NoSources(Struct, frozen=True):
+    """Why an exchange cannot be worked out. `proved`: no exchange gives what the specification says."""
+
+    why: str
+    proved: bool
+
+
+def exchanges_of(program: Program) -> list[Exchange]:
+    """Return the exchanges of a program, in the order of its holes."""
+    arrays = {each.name: each for each in program.body if isinstance(each, DeclareArray)}
+    found = {}
+    for statement in statements(program.body):
+        for expr in (part for own in own_expressions(statement) for part in subexpressions(own)):
+            at = expr.indices[0] if isinstance(expr, Load) and expr.indices else None
+            if isinstance(expr, Load) and isinstance(at, HoleCall) and program.holes[at.hole].kind == HOME:
+                found[at.hole] = arrays[expr.array]
+    return [Exchange(hole, found[hole]) for hole in sorted(found)]
+
+
+def sources_of(program: Program, meaning: Meaning) -> list[Sources] | NoSources:
+    """Return what each exchange brings where, for a program whose only open holes are exchanges."""
+    exchanges, terms = exchanges_of(program), meaning.terms
+    machine = _Recorder(program, terms, [each.array for each in exchanges])
+    run = machine.run()
+    matching = _Matching(terms, machine)
+    pairs = []
+    for parameter in outputs(program):
+        memory = run.memories[parameter.name]
+        got = np.where(memory.written, memory.data, UNWRITTEN).tolist()
+        wanted = meaning.wanted[parameter.name]
+        pairs += [(one, other, parameter, n) for n, (one, other) in enumerate(zip(got, wanted, strict=True))]
+    for one, other, parameter, address in sorted(pairs, key=lambda pair: pair[0] not in machine.variables):
+        if not matching.equal(one, other):
+            cell = cell_name(parameter.name, parameter.shape, address)
+            return NoSources(f"{cell} is {matching.why(one, other)}", matching.is_decided(one))
+    threads, block = machine.shape.count, machine.shape.block_threads
+    found = []
+    for each in exchanges:
+        slots = [np.array(some, np.int64) for some in (machine.given[each.array], matching.bound_of(each.array))]
+        mine, theirs = (
+            some.reshape(-1, sizes, threads).transpose(0, 2, 1)
+            for some, sizes in zip(slots, machine.sizes(each.array), strict=True)
+        )
+        placed = _by_place(mine, theirs, WARP) or _by_place(mine, theirs, block)
+        if placed is None:
+            return _nowhere(mine, theirs, block, terms)
+        found.append(Sources(*placed, len(mine) * threads // WARP, each.declared.dtype.bits, matching.decided))
+    return found
+
+
+class _Recorder(Machine):
+    """The machine, with variables for what exchanges give; it keeps what they are given."""
+
+    def __init__(self, program: Program, terms: Terms, arrays: Sequence[str]) -> None:
+        super().__init__(program, Canonical(terms), symbolic_inputs(program, terms))
+        self.terms = terms
+        self.given: dict[str, list[list[Term]]] = {array: [] for array in arrays}
+        self.asked: dict[str, int] = dict.fromkeys(arrays, 0)
+        self.variables: dict[Term, tuple[str, int, int]] = {}
+        """Of each variable the array, the number of the read, and the thread."""
+        self._threads: dict[Term, frozenset[int]] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}
+        self._order: dict[str, list[bool]] = {array: [] for array in arrays}
+
+    def _store(self, node: Store, mask: Vector) -> None:
+        if node.array not in self.given:
+            super()._store(node, mask)
+            return
+        value = self.data(node.value, mask)
+        assert isinstance(value, np.ndarray) and isinstance(mask, np.ndarray), "exchanges stand beside no open hole"
+        value = np.where(mask, value, UNWRITTEN)
+        self.given[node.array].append(value.tolist())
+        self._order[node.array].append(True)
+
+    def _load(self, node: Load, mask: Vector) -> DataVector:
+        if node.array not in self.given:
+            return super()._load(node, mask)
+        number, threads = self.asked[node.array], self.shape.count
+        self.asked[node.array] += 1
+        self._order[node.array].append(False)
+        made = [self.terms.atom(node.array, number * threads + t) for t in range(threads)]
+        self.variables |= {term: (node.array, number, t) for t, term in enumerate(made)}
+        return np.array(made, np.int64)
+
+    def sizes(self, array: str) -> tuple[int, int]:
+        """Return how many elements an exchange takes, and how many it gives, each time."""
+        if array not in self._sizes:
+            order = [*self._order[array], False]
+            takes = order.index(False)
+            self._sizes[array] = takes, [*order[takes:-1], True].index(True)
+        return self._sizes[array]
+
+    def is_open(self, term: Term) -> bool:
+        """Say whether a term has such a variable in it."""
+        return bool(self.threads_of(term))
+
+    def threads_of(self, term: Term) -> frozenset[int]:
+        """Return the threads whose variables a term has in it."""
+        found = self._threads.get(term)
+        if found is None:
+            op, args = self.terms.nodes[term]
+            found = frozenset({self.variables[term][2]}) if term in self.variables else frozenset()
+            if not found and op not in ("atom", "const", "unwritten"):
+                found = found.union(*(self.threads_of(arg) for arg in args if isinstance(arg, int)))
+            self._threads[term] = found
+        return found
+
+
+class _Matching:
+    """Finds out what variables must be, so that terms are equal."""
+
+    def __init__(self, terms: Terms, machine: _Recorder) -> None:
+        self.terms, self.machine = terms, machine
+        self.bound: dict[Term, Term] = {}
+        self.steps, self.decided = 0, True
+        block = machine.shape.block_threads
+        self._there: dict[tuple[str, int, int], set[Term]] = {}
+        self._block = block
+
+    def bound_of(self, array: str) -> list[list[Term]]:
+        """Return what each read of an exchange must give to each thread, -1 where that is of no matter."""
+        found = [[-1] * self.machine.shape.count for _ in range(self.machine.asked[array])]
+        for term, (name, number, thread) in self.machine.variables.items():
+            if name == array:
+                found[number][thread] = self.bound.get(term, -1)
+        return found
+
+    def equal(self, got: Term, wanted: Term) -> bool:
+        """Make a term equal to another one, which has no variables; return False, and change nothing, if it fails."""
+        self.steps = 0
+        return self._equal([(got, wanted)])
+
+    def _equal(self, left: list[tuple[Term, Term]]) -> bool:
+        """Make all pairs equal, the last first."""
+        trail: list[Term] = []
+        pairs = list(left)
+        while pairs:
+            got, wanted = pairs.pop()
+            if got == wanted:
+                continue
+            self.steps += 1
+            fits, more = self._step(got, wanted, trail)
+            if fits and more is None:
+                if self._any_order(got, wanted, pairs):
+                    return True
+                fits = False
+            if not fits or self.steps > STEPS:
+                for term in trail:
+                    del self.bound[term]
+                return False
+            pairs += more or ()
+        return True
+
+    def _step(self, got: Term, wanted: Term, trail: list[Term]) -> tuple[bool, list[tuple[Term, Term]] | None]:
+        """Say whether two terms may be equal, and what must be equal then; None where that is to be tried."""
+        nodes = self.terms.nodes
+        if got in self.machine.variables:
+            if got in self.bound:
+                return self.bound[got] == wanted, []
+            if wanted not in self._among_mine(got):
+                return False, []
+            self.bound[got] = wanted
+            trail.append(got)
+            return True, []
+        (op, args), (other, others) = nodes[got], nodes[wanted]
+        if op != other or not self.machine.is_open(got) or len(args) != len(others):
+            return False, []
+        law = find_law(op)
+        if law is not None and law.commutes:
+            return True, None
+        pairs = [(a, b) for a, b in zip(args, others, strict=True) if isinstance(a, int) and isinstance(b, int)]
+        fits = len(pairs) == len(args) or all(
+            a == b for a, b in zip(args, others, strict=True) if not isinstance(a, int)
+        )
+        return fits, pairs[::-1]
+
+    def _any_order(self, got: Term, wanted: Term, then: list[tuple[Term, Term]]) -> bool:
+        """Make two reductions equal in some order of their items, and then the other pairs."""
+        items, others = list(self.terms.nodes[got][1]), list(self.terms.nodes[wanted][1])
+        for item in list(items):
+            if not self.machine.is_open(item):
+                if item not in others:
+                    return False
+                items.remove(item)
+                others.remove(item)
+        if len(items) > 1 and len(frozenset[int]().union(*map(self.machine.threads_of, items))) > 1:
+            self.decided = False
+        items.sort(key=self._complexity)
+        others.sort(key=self.terms.reading_order)
+        return self._in_some_order(items, others, then)
+
+    def _in_some_order(self, items: list[Term], others: list[Term], then: list[tuple[Term, Term]]) -> bool:
+        if not items:
+            return self._equal(then)
+        first, *rest = items
+        for other in dict.fromkeys(others):
+            if self.steps > STEPS:
+                return False
+            left = list(others)
+            left.remove(other)
+            if self._is_like(first, other) and self._then(first, other, rest, left, then):
+                return True
+        return False
+
+    def _then(
+        self, first: Term, other: Term, rest: list[Term], left: list[Term], then: list[tuple[Term, Term]]
+    ) -> bool:
+        known = dict(self.bound)
+        if self._equal([(first, other)]) and self._in_some_order(rest, left, then):
+            return True
+        self.bound = known
+        return False
+
+    def _is_like(self, got: Term, wanted: Term) -> bool:
+        return got in self.machine.variables or self.terms.nodes[got][0] == self.terms.nodes[wanted][0]
+
+    def _complexity(self, term: Term) -> tuple[bool, object]:
+        """Sort what has parts before what is a variable, which anything may be; those by their order in the kernel."""
+        return (term in self.machine.variables, self.machine.variables.get(term, ("", 0, term)))
+
+    def _among_mine(self, variable: Term) -> set[Term]:
+        """Return what some thread of the block has, when a variable's exchange runs."""
+        array, number, thread = self.machine.variables[variable]
+        takes, gives = self.machine.sizes(array)
+        time, block = number // gives, thread // self._block
+        found = self._there.get((array, time, block))
+        if found is None:
+            own = slice(block * self._block, (block + 1) * self._block)
+            lists = self.machine.given[array][time * takes : (time + 1) * takes]
+            found = self._there[array, time, block] = {term for some in lists for term in some[own]} - {UNWRITTEN}
+        return found
+
+    def is_decided(self, got: Term) -> bool:
+        """Say whether an output is just what an exchange gives, or nothing of it: no other exchange makes it right.
+
+        Such outputs are compared before all others.
+        """
+        return not self.machine.is_open(got) or got in self.machine.variables
+
+    def why(self, got: Term, wanted: Term) -> str:
+        """Say why an output cannot be what the specification says."""
+        says = f"the specification says {self.terms.show(wanted)}"
+        if not self.machine.is_open(got):
+            return f"{self.terms.show(got)}, whatever is exchanged; {says}"
+        if got in self.machine.variables and got in self.bound:
+            return f"what has to be {self.terms.show(self.bound[got])} somewhere else; {says}"
+        if got in self.machine.variables:
+            return f"what the exchange gives; {says}, which no thread of its block has in `mine`"
+        return f"not comparable term by term with what {says}"
+
+
+def _by_place(mine: Places, theirs: Places, team: int) -> tuple[Places, Places] | None:
+    """Return numbers for what is held and wanted, if all teams of so many threads exchange alike, at all times.
+
+    Both arrays have the shape (times, threads, slots).
+    """
+
+    def columns(some: Places) -> Places:
+        times, threads, slots = some.shape
+        return some.reshape(times * (threads // team), team * slots)
+
+    have, want = columns(mine), columns(theirs)
+    numbers: dict[bytes, int] = {}
+    held = np.full(have.shape[1], -1, np.int64)
+    for place in range(have.shape[1]):
+        if (have[:, place] != UNWRITTEN).any():
+            held[place] = numbers.setdefault(have[:, place].tobytes(), len(numbers))
+    wanted = np.full(want.shape[1], -1, np.int64)
+    for place in range(want.shape[1]):
+        column = want[:, place]
+        asked = column >= 0
+        if not asked.any():
+            continue
+        if asked.all():
+            number = numbers.get(np.ascontiguousarray(column).tobytes())
+        else:
+            fits = np.flatnonzero((have[asked] == column[asked, None]).all(axis=0))
+            number = int(held[fits[0]]) if len(fits) else None
+        if number is None:
+            return None
+        wanted[place] = number
+    warps = team // WARP
+    return held.reshape(warps, WARP, -1), wanted.reshape(warps, WARP, -1)
+
+
+def _nowhere(mine: Places, theirs: Places, block: int, terms: Terms) -> NoSources:
+    """Say which element does not come from one place: it is there each time, and each time at another."""
+    times, threads, _ = mine.shape
+    have = mine.reshape(times * (threads // block), -1)
+    want = theirs.reshape(times * (threads // block), block, -1)
+    for thread in range(block):
+        for slot in range(want.shape[2]):
+            column = want[:, thread, slot]
+            asked = column >= 0
+            if not (have[asked] == column[asked, None]).all(axis=0).any():
+                some = ", ".join(terms.show(int(term)) for term in column[asked][:3])
+                return NoSources(
+                    f"theirs[{slot}] of thread {thread} is {some}, ..., which no one place of `mine` holds each time",
+                    False,
+                )
+    raise AssertionError("what is somewhere each time is found")

@@ -1,0 +1,152 @@
+"""The ways of an exchange: by shuffles, through shared memory by words, or by vectors; and what each takes at least.
+
+Clocks are those of the pipes (docs/conversions.md): a shuffle takes one clock of a warp, a turn of shared memory one, a
+select half a clock. What a way takes at least is worked out before the way is, so that one that cannot win is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from msgspec import Struct
+
+from swizzle.homes.sources import WARP, Places, Sources
+from swizzle.layouts.conversions.bounds import bound_of
+from swizzle.layouts.conversions.convert import convert
+from swizzle.layouts.conversions.network import ExchangeNetwork
+from swizzle.layouts.conversions.shared import SharedPlan, through_shared
+from swizzle.layouts.distribution import MOST_SLOTS, Distribution
+from swizzle.layouts.search import FAMILIES
+from symbolic.errors import SwizzleError
+
+Home: TypeAlias = Literal["shuffle", "shared", "vector"]
+FORMULAS: Final = tuple(family for family in FAMILIES if family != "table")
+
+
+class Floor(Struct, frozen=True):
+    """The clocks that every program of a home takes for a warp, at least, and why; None: there is none at all."""
+
+    clocks: float | None
+    why: str
+
+
+class Way(Struct, frozen=True):
+    """A program for an exchange: a network of shuffles, or stores and loads of shared memory."""
+
+    home: Home
+    network: ExchangeNetwork | None
+    plan: SharedPlan | None
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions of a warp move or choose elements."""
+        if self.network is not None:
+            return self.network.shuffles + self.network.selects
+        assert self.plan is not None
+        return len(self.plan.stores.slots) + len(self.plan.loads.slots)
+
+    @property
+    def words(self) -> str:
+        """Its instructions for a warp, in words."""
+        if self.network is not None:
+            return f"{_plural(self.network.shuffles, 'shuffle')}, {_plural(self.network.selects, 'select')}"
+        assert self.plan is not None
+        turns = self.plan.passes / self.plan.warps
+        moved = len(self.plan.stores.slots), len(self.plan.loads.slots)
+        said = " and ".join(
+            f"{_plural(n, what)} of {side.width * side.bits} bits"
+            for n, what, side in zip(moved, ("store", "load"), (self.plan.stores, self.plan.loads), strict=True)
+        )
+        return f"{said}, {turns:g} turns"
+
+
+def floor_of(home: Home, sources: Sources) -> Floor:
+    """Return what a home takes at least."""
+    bits = sources.bits
+    if home == "shuffle":
+        if len(sources.mine) > 1:
+            return Floor(None, "elements go from warp to warp")
+        least = bound_of(sources.mine[0], sources.theirs[0], 1)
+        words = max(1, bits // 32)
+        return Floor(least.shuffles * words, least.reason)
+    warps = len(sources.mine)
+    stored, loaded = len(np.unique(sources.theirs[sources.theirs >= 0])), int((sources.theirs >= 0).sum())
+    size = bits if home == "vector" else max(bits, 32)
+    turns = sum(-(-count * size // (32 * WARP)) for count in (stored, loaded)) / warps
+    what = "128 bytes" if home == "vector" or bits >= 32 else "32 elements"
+    return Floor(turns, f"a turn stores or loads {what}")
+
+
+def way_of(home: Home, sources: Sources) -> Way | None:
+    """Return the best program of a home that is found; None where there is none."""
+    if home == "shuffle":
+        return _in_registers(sources)
+    bits = sources.bits
+    widest = 128 if home == "vector" else bits
+    lowest = (floor_of(home, sources).clocks or 0) * len(sources.mine)
+    plans: list[SharedPlan] = []
+    for families in (FORMULAS, FAMILIES):  # a table only where no formula is as good
+        for mine, theirs in _numberings(sources):
+            plans.append(through_shared(mine, theirs, bits, widest, families))
+            sides = plans[-1].stores, plans[-1].loads
+            if plans[-1].passes <= lowest and all(side.width * bits >= widest for side in sides):
+                return Way(home, None, plans[-1])
+        if min(plan.passes for plan in plans) <= lowest:
+            break
+    return Way(home, None, min(plans, key=_rank))
+
+
+def _rank(plan: SharedPlan) -> tuple[int, int, int]:
+    return plan.passes, len(plan.stores.slots) + len(plan.loads.slots), plan.layout.instructions
+
+
+def _in_registers(sources: Sources) -> Way | None:
+    """Return the network of shuffles, on elements as words."""
+    if len(sources.mine) > 1 or max(sources.mine.shape[2], sources.theirs.shape[2]) > MOST_SLOTS:
+        return None
+    mine, theirs = (_distribution(each) for each in (sources.mine, sources.theirs))
+    try:
+        found = convert(mine, theirs, bits=32, via="shuffles")
+    except SwizzleError:  # too many elements, without any pattern
+        return None
+    return Way("shuffle", found.network, None)
+
+
+def _numberings(sources: Sources) -> Iterator[tuple[Distribution, Distribution]]:
+    """Yield the two sides with their cells numbered in the orders in which vectors may lie: by lanes and by slots."""
+    theirs = _settled(sources.theirs)
+    wanted = np.isin(sources.mine, theirs).any(axis=(0, 1))
+    mine = np.where(wanted, sources.mine, -1)
+    seen = set()
+    for side in (theirs, mine):
+        for order in (side, side.transpose(2, 0, 1)):
+            first = dict.fromkeys(order[order >= 0].tolist())
+            numbers = np.full(int(sources.mine.max()) + 2, -1, np.int64)
+            for new, old in enumerate([*first, *(set(mine[mine >= 0].tolist()) - first.keys())]):
+                numbers[old] = new
+            some = tuple(_distribution(numbers[each]) for each in (mine, theirs))
+            key = some[0].cells.tobytes()
+            if key not in seen:
+                seen.add(key)
+                yield some[0], some[1]
+
+
+def _settled(theirs: Places) -> Places:
+    """Let threads that want nothing load what another one of their warp loads at once; that takes no turn."""
+    found = theirs.copy()
+    for warp in range(theirs.shape[0]):
+        for slot in range(theirs.shape[2]):
+            some = theirs[warp, :, slot]
+            if (some >= 0).any():
+                found[warp, some < 0, slot] = some[some >= 0][0]
+    return found
+
+
+def _distribution(cells: Places) -> Distribution:
+    return Distribution((int(cells.max()) + 1,), cells, "")
+
+
+def _plural(number: float, noun: str) -> str:
+    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"

@@ -1,0 +1,225 @@
+"""Sketches with an `exchange`: each of its homes makes a program of its own, and the cheapest is the answer.
+
+What goes where is worked out first (`swizzle/homes`). Homes are tried in the order of what they take at least, and one
+that takes at least as much as the best costs is not tried.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from swizzle.homes.programs import lowered
+from swizzle.homes.sources import NoSources, Sources, sources_of
+from swizzle.homes.ways import Floor, Home, Way, floor_of, way_of
+from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.front import on_front
+from swizzle.solution.solution import Limits, Progress, Result, Solution, Status
+from swizzle.specs.specification import Meaning
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import Accumulate, Hole
+from symbolic.ir.walk import statements
+from symbolic.limits import Interruption, limited
+from templates.holes import HOME, kind_of
+
+Listener: TypeAlias = Callable[[Progress], None]
+SolveSketch: TypeAlias = Callable[[Sketch, Limits, Listener | None], Result]
+CLOCKS: Final = "clocks"
+ALIKE: Final = frozenset({"accumulates", "sectors", "terms"})
+"""Costs that no home changes."""
+PREFERRED: Final[tuple[Home, ...]] = ("shuffle", "vector", "shared")
+"""The order of homes that take the same at least: registers need no barrier, vectors fewer instructions."""
+
+
+class _Choice(Struct, frozen=True):
+    """A home for each exchange, and what they take at least together; None: there is none."""
+
+    homes: tuple[Home, ...]
+    floors: tuple[Floor, ...]
+    least: int | None
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.homes)
+
+
+def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SolveSketch) -> Result:
+    """Solve a sketch for its exchanges' homes; return the answer with the lowest costs, the last of them clocks.
+
+    `limits.timeout` bounds the whole. Raises SwizzleError for a sketch with other open holes.
+    """
+    holes, started = sketch.exchanges, time.monotonic()
+    _refuse_others(sketch)
+    until = None if limits.timeout is None else started + limits.timeout
+    if limits.cost == Limits().cost and not any(isinstance(s, Accumulate) for s in statements(sketch.program.body)):
+        limits = replace(limits, cost=(CLOCKS,))
+    names = [each if isinstance(each, str) else each.name for each in limits.cost]
+    limits = limits if CLOCKS in names else replace(limits, cost=(*limits.cost, CLOCKS))
+    names = names if CLOCKS in names else [*names, CLOCKS]
+    every = limits.all_solutions or limits.pareto
+    search = _Homes(sketch, holes, ALIKE.issuperset(names[: names.index(CLOCKS)]) and not every, names[-1] == CLOCKS)
+    reason = ""
+    try:
+        with limited(until, limits.memory):
+            found = sources_of(sketch.program, Meaning.of(sketch.program, sketch.spec))
+            if isinstance(found, NoSources):
+                return _answer_without(sketch, started, found)
+            for choice in search.choices(found):
+                here = replace(limits, pareto=False, all_solutions=False)
+                if until is not None:
+                    here = replace(here, timeout=max(0.001, until - time.monotonic()))
+                search.take(choice, found, partial(_solved, solve, here, progress))
+    except (KeyboardInterrupt, Interruption) as stopped:
+        late = f"timeout after {limits.timeout:g} s" if limits.timeout is not None else "interrupted"
+        reason = str(stopped) or late
+    return search.answer(limits, names, reason, started)
+
+
+def _solved(solve: SolveSketch, limits: Limits, progress: Listener | None, posed: Sketch) -> Result:
+    return solve(posed, limits, progress)
+
+
+def _refuse_others(sketch: Sketch) -> None:
+    for hole in sketch.program.holes:
+        if hole.kind != HOME:
+            raise SwizzleError(
+                f"{hole.name} is open beside an exchange",
+                place=hole.place,
+                expected="no other holes: what is exchanged is worked out from the specification, with all else known",
+                fix=f"write out what {kind_of(hole).call(hole)} is, or solve it in a sketch of its own (filled_from=)",
+            )
+
+
+def _answer_without(sketch: Sketch, started: float, found: NoSources) -> Result:
+    """Return 'none' where no exchange gives what is asked for, and 'unknown' where that is not clear."""
+    spent = {"total": time.monotonic() - started}
+    status: Status = "unsat" if found.proved else "unknown"
+    size = sketch.program.warp_size
+    return Result(sketch.name, status, None, False, (), size, spent, reason=found.why, posed=sketch)
+
+
+class _Homes:
+    """What is known of the homes: which was tried, and what it costs."""
+
+    def __init__(self, sketch: Sketch, holes: Sequence[Hole], prunes: bool, last: bool) -> None:
+        self.sketch, self.holes, self.prunes, self.last = sketch, holes, prunes, last
+        self.ways: dict[tuple[int, Home], Way | None] = {}
+        self.said: list[dict[str, Any]] = []
+        self.results: list[tuple[tuple[int, ...], Result]] = []
+        self.least: int | None = None
+
+    def choices(self, sources: Sequence[Sources]) -> Iterator[_Choice]:
+        """Yield a home for each exchange, those that take the least first."""
+        floors = [
+            {home: floor_of(home, each) for home in PREFERRED if home in hole.families}
+            for hole, each in zip(self.holes, sources, strict=True)
+        ]
+        found = []
+        for homes in itertools.product(*floors):
+            some = tuple(floor[home] for floor, home in zip(floors, homes, strict=True))
+            clocks = [each.clocks for each in some]
+            whole = sum(c * each.times for c, each in zip(clocks, sources, strict=True) if c is not None)
+            found.append(_Choice(homes, some, None if None in clocks else round(whole)))
+        found.sort(key=lambda each: (each.least is None, each.least or 0))
+        self.least = found[0].least if all(each.decided for each in sources) else None
+        yield from found
+
+    def take(self, choice: _Choice, sources: Sequence[Sources], solve: Callable[[Sketch], Result]) -> None:
+        """Try a choice, unless it cannot be the best."""
+        about: dict[str, Any] = {"homes": list(choice.homes), "least": choice.least}
+        self.said.append(about)
+        if choice.least is None:
+            about["why"] = next(floor.why for floor in choice.floors if floor.clocks is None)
+            return
+        about["because"] = "; ".join(floor.why for floor in choice.floors)
+        best = min((result.best.cost[CLOCKS] for _, result in self.results), default=None)
+        if self.prunes and best is not None and choice.least + self.last > best:
+            about["why"] = "not tried"
+            return
+        ways = []
+        for number, (home, each) in enumerate(zip(choice.homes, sources, strict=True)):
+            if (number, home) not in self.ways:
+                self.ways[number, home] = way_of(home, each)
+            way = self.ways[number, home]
+            if way is None:
+                about["why"] = f"no program of it is found for {self.holes[number].name}"
+                return
+            ways.append(way)
+        about["how"] = "; ".join(way.words for way in ways)
+        posed = _posed(self.sketch, ways)
+        result = solve(posed)
+        if not result.solutions:
+            about["why"] = result.reason or "its program is not the specification's"
+            return
+        about[CLOCKS] = result.best.cost[CLOCKS]
+        solutions = tuple(replace(each, holes=self._became(choice, each.holes)) for each in result.solutions)
+        rank = (*result.best.cost.values(), sum(way.instructions for way in ways))
+        self.results.append((rank, replace(result, solutions=solutions)))
+
+    def _became(self, choice: _Choice, others: Sequence[HoleFormula]) -> tuple[HoleFormula, ...]:
+        became = {hole.name: hole for hole in others}
+        for hole, home in zip(self.holes, choice.homes, strict=True):
+            became[hole.name] = HoleFormula(hole.name, hole.kind, hole.place, home, {})
+        return tuple(became[hole.name] for hole in (self.sketch.opened or self.sketch.program).holes)
+
+    def answer(self, limits: Limits, names: Sequence[str], reason: str, started: float) -> Result:
+        """Return the best, with what is known of the others."""
+        spent = time.monotonic() - started
+        if not self.results:
+            size = self.sketch.program.warp_size
+            why = reason or "; ".join(f"{', '.join(each['homes'])}: {each['why']}" for each in self.said)
+            impossible = bool(self.said) and all(each["least"] is None for each in self.said) and not reason
+            status: Status = "unsat" if impossible else "unknown"
+            return Result(
+                self.sketch.name, status, None, False, (), size, {"total": spent}, reason=why, posed=self.sketch
+            )
+        ranked = [result for _, result in sorted(self.results, key=lambda each: each[0])]
+        best = ranked[0]
+        certificate = {**best.certificate, "homes": self.said}
+        seconds = {**best.seconds, "total": spent}
+        proved = self._proved(best, names, reason)
+        found = replace(
+            best, reason=reason or best.reason, certificate=certificate, seconds=seconds, proved=proved,
+            optimal=all(proved.values()),
+        )  # fmt: skip
+        if not (limits.all_solutions or limits.pareto):
+            return found
+        solutions: list[Solution] = [solution for result in ranked for solution in result.solutions]
+        if limits.pareto:
+            return on_front(found, solutions, len(solutions), not reason)
+        return replace(found, solutions=tuple(solutions))
+
+    def _proved(self, best: Result, names: Sequence[str], reason: str) -> Mapping[str, bool]:
+        """Say of each cost whether no program of these homes costs less: clocks are at the least that any takes."""
+        at_least = self.least is not None and best.best.cost[CLOCKS] <= self.least
+        before = names[: names.index(CLOCKS)]
+        found = {name: best.proved.get(name, best.optimal) and ALIKE.issuperset(before) for name in before}
+        found[CLOCKS] = at_least and ALIKE.issuperset(before)
+        return found | {name: best.best.cost[name] == 0 for name in names[len(before) + 1 :]}
+
+
+def refilled(sketch: Sketch, homes: Sequence[str]) -> Sketch:
+    """Return a sketch whose exchanges have these homes; ValueError where that is not possible."""
+    found = sources_of(sketch.program, Meaning.of(sketch.program, sketch.spec))
+    if isinstance(found, NoSources):
+        raise ValueError(found.why)
+    ways = []
+    for hole, text, each in zip(sketch.exchanges, homes, found, strict=True):
+        home = next((home for home in PREFERRED if home == text and home in hole.families), None)
+        way = None if home is None or floor_of(home, each).clocks is None else way_of(home, each)
+        if way is None:
+            raise ValueError(f"{hole.name} cannot be {text}")
+        ways.append(way)
+    return _posed(sketch, ways)
+
+
+def _posed(sketch: Sketch, ways: Sequence[Way]) -> Sketch:
+    opened = None if sketch.opened is None else lowered(sketch.opened, ways)
+    return replace(sketch, program=lowered(sketch.program, ways), opened=opened)

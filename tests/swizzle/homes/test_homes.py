@@ -1,0 +1,293 @@
+"""Exchanges: what goes where is read off the specification, each home is a program, and the cheapest is the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from cuda_out.compile.toolchain import available_tools
+from cuda_out.ptx.validate import validate
+from swizzle import load_solution, solve
+from swizzle.homes.programs import lowered
+from swizzle.homes.sources import NoSources, Sources, sources_of
+from swizzle.homes.ways import floor_of, way_of
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.swz_file import read_swz
+from swizzle.solution.homes import PREFERRED
+from swizzle.solution.solution import Limits
+from swizzle.specs.specification import Meaning
+from swizzle.specs.verify import verify
+from symbolic.errors import SwizzleError
+from tests.cuda_out.ptx.kernels import compiled
+
+ALL = '?sw_home("shuffle", "shared", "vector")'
+MOVE = """
+TABLE = ({table})
+@spec
+def wanted(x):
+    return [x[TABLE[i]] for i in range({size})]
+
+@sketch(spec=wanted, block={block}, x={type}[{size}], y={type}.out[{size}])
+def moved(x, y):
+    t = cuda.threadIdx.x
+    mine = cuda.local.array({slots}, {type})
+    theirs = cuda.local.array({slots}, {type})
+    for i in range({slots}):
+        mine[i] = x[{block} * i + t]
+    exchange(mine, theirs, home={home})
+    for i in range({slots}):
+        y[{block} * i + t] = theirs[i]
+"""
+
+
+def sketch_of(text: str) -> Sketch:
+    (sketch,) = read_swz(text, "k.swz", Parameters())
+    return sketch
+
+
+def moving(table: list[int], block: int, home: str = ALL, dtype: str = "f32") -> Sketch:
+    """Return the sketch in which element i, `block` threads by slots, becomes what element `table[i]` was."""
+    listed = ", ".join(map(str, table))
+    values = {"table": listed, "size": len(table), "block": block, "slots": len(table) // block}
+    return sketch_of(MOVE.format(home=home, type=dtype, **values))
+
+
+def structures(slots: int, block: int = 32) -> list[int]:
+    """Return the table of structures of some words, each warp's for itself."""
+    return [
+        t // 32 * 32 + (slots * (t % 32) + i) % 32 + (slots * (t % 32) + i) // 32 * block
+        for i in range(slots)
+        for t in range(block)
+    ]
+
+
+def shuffled(slots: int, block: int, seed: int) -> list[int]:
+    table = list(range(slots * block))
+    Random(seed).shuffle(table)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("table", "block", "dtype"),
+    [
+        (structures(3), 32, "f32"),
+        (structures(4, 64), 64, "f64"),
+        (structures(8), 32, "f32"),
+        (structures(2), 32, "u8"),
+        (shuffled(2, 32, 1), 32, "f32"),
+        (shuffled(1, 64, 2), 64, "f16"),
+    ],
+)
+def test_each_home_alone(table: list[int], block: int, dtype: str) -> None:
+    """The answer is the cheapest of the homes' answers, and no home is below what it takes at least."""
+    together = solve(moving(table, block, dtype=dtype))
+    costs = {}
+    for home in PREFERRED:
+        alone = solve(moving(table, block, f'"{home}"', dtype))
+        (said,) = alone.certificate["homes"] if alone.solutions else [{"least": None}]
+        if alone.solutions:
+            costs[home] = alone.best.cost["clocks"]
+            assert costs[home] >= said["least"] and alone.best.holes[0].formula == home
+        else:
+            assert home == "shuffle" and block > 32 and alone.status == "unsat" and "warp to warp" in alone.reason
+    assert together.best.cost["clocks"] == min(costs.values()) == costs[together.best.holes[0].formula]
+    for said in together.certificate["homes"]:
+        (home,) = said["homes"]
+        if "clocks" in said:
+            assert said["clocks"] == costs[home]
+        elif said["least"] is not None:
+            assert said["why"] == "not tried" and said["least"] >= together.best.cost["clocks"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_permutation_and_its_mutants(seed: int) -> None:
+    """Sources are the table, the programs of all homes are verified, and with two elements exchanged they are wrong."""
+    random = Random(seed)
+    block, slots = [(32, 3), (96, 1), (64, 2), (32, 1)][seed]
+    table = shuffled(slots, block, seed) if slots == 1 else structures(slots, block)
+    sketch = moving(table, block)
+    meaning = Meaning.of(sketch.program, sketch.spec)
+    found = sources_of(sketch.program, meaning)
+    assert not isinstance(found, NoSources)
+    (sources,) = found
+    mine, theirs = (side.reshape(-1, slots) for side in (sources.mine, sources.theirs))
+    for i, t in np.ndindex(slots, len(theirs)):
+        j, other = divmod(table[block * i + t], block)
+        assert theirs[t, i] == mine[other, j]
+    a, b = random.sample(range(theirs.size), 2)
+    wrong = theirs.reshape(-1).copy()
+    wrong[[a, b]] = wrong[[b, a]]
+    mutant = Sources(sources.mine, wrong.reshape(sources.theirs.shape), sources.times, sources.bits)
+    for home in PREFERRED:
+        if floor_of(home, sources).clocks is None:
+            continue
+        for some, right in ((sources, True), (mutant, False)):
+            way = way_of(home, some)
+            if way is not None:
+                done = verify(lowered(sketch.program, [way]), sketch.spec, meaning)
+                assert not done.violations and done.equal == right
+
+
+SUMS = """
+@spec
+def wanted(x, w):
+    return [max(w[0] * x[3 * i] + w[1] * x[3 * i + 1] + w[2] * x[3 * i + 2] + 1, 0) for i in range(64)]
+
+@sketch(spec=wanted, block=32, grid=2, x=f32[192], w=f32.const[3], y=f32.out[64])
+def sums(x, w, y):
+    mine = cuda.local.array(3, f32)
+    warp_load(x, mine, offset=96 * cuda.blockIdx.x)
+    exchange(mine, mine)
+    total = accumulator(f32, outer="+", inner="*", init=1, final=lambda v: max(v, 0))
+    for i in range(3):
+        total.accumulate({factor}mine[i])
+    y[cuda.grid(1)] = total.value
+"""
+
+
+def test_sums_are_compared_term_by_term() -> None:
+    """An element's place follows from its factor; without factors, from the order of the inputs."""
+    text = SUMS.replace("max(w", "maximum(w")
+    weighted = solve(sketch_of(text.format(factor="w[i], ")))
+    assert weighted.best.cost == {"accumulates": 1, "clocks": 6} and weighted.optimal
+    text = text.replace("w[0] * ", "").replace("w[1] * ", "").replace("w[2] * ", "")
+    plain = sketch_of(text.format(factor="").replace(', inner="*"', ""))
+    assert solve(plain).best.cost == weighted.best.cost
+
+
+def test_elements_in_any_order_over_several_threads() -> None:
+    """There it is open whether others would be cheaper: nothing is called minimal."""
+    text = """
+@spec
+def wanted(x):
+    return [x[i] + x[i + 32] + x[63 - i] + x[31 - i] for i in range(32)]
+
+@sketch(spec=wanted, block=32, x=f32[64], y=f32.out[32])
+def pairs(x, y):
+    mine = cuda.local.array(2, f32)
+    warp_load(x, mine)
+    exchange(mine, mine)
+    v = mine[0] + mine[1]
+    y[cuda.laneid] = v + cuda.shfl_xor_sync(cuda.FULL_MASK, v, 31)
+"""
+    found = solve(sketch_of(text))
+    assert found.status == "sat" and not found.optimal and not found.proved.get("clocks")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status", "reason"),
+    [
+        ("x[3 * i + 2] for", "x[3 * i + 3] for", "unsat", "y[95] is what the exchange gives; the specification says x"),
+        ("x[3 * i + 2] for", "2 * x[3 * i] for", "unsat", "which no thread of its block has"),
+        ("= mine[2]", "= x[t]", "unsat", "y[64] is x[0], whatever is exchanged; the specification says x[2]"),
+        ("= mine[2]", "= mine[0]", "unsat", "y[64] is what has to be x[0] somewhere else"),
+        ("= mine[2]", "= mine[2] + mine[1]", "unknown", "not comparable term by term"),
+    ],
+)  # fmt: skip
+def test_no_exchange(before: str, after: str, status: str, reason: str) -> None:
+    text = """
+@spec
+def wanted(x):
+    return ([x[3 * i] for i in range(32)] + [x[3 * i + 1] for i in range(32)] + [x[3 * i + 2] for i in range(32)])
+
+@sketch(spec=wanted, block=32, x=f32[128], y=f32.out[96])
+def none(x, y):
+    t = cuda.laneid
+    mine = cuda.local.array(3, f32)
+    warp_load(x, mine)
+    exchange(mine, mine)
+    y[t] = mine[0]
+    y[t + 32] = mine[1]
+    y[t + 64] = mine[2]
+"""
+    assert solve(sketch_of(text)).status == "sat" and before in text
+    found = solve(sketch_of(text.replace(before, after)))
+    assert (found.status, reason in found.reason) == (status, True), found.reason
+
+
+@pytest.mark.parametrize(
+    ("home", "theirs", "message"),
+    [
+        ('"shraed"', "theirs", "'shraed' is no home of an exchange"),
+        ('?sw_home("shared", "shared")', "theirs", "'shared' is named twice"),
+        ('sw_home("shared")', "theirs", "the hole sw_home without its question mark"),
+        (ALL, "x", "`theirs` of exchange is a parameter array"),
+    ],
+)
+def test_mistakes(home: str, theirs: str, message: str) -> None:
+    text = MOVE.format(table="0, 1", size=32, block=32, slots=1, type="f32", home=home)
+    with pytest.raises(SwizzleError, match=r"exchange|sw_home|named") as raised:
+        sketch_of(text.replace("exchange(mine, theirs", f"exchange(mine, {theirs}"))
+    assert raised.value.found == message and raised.value.place is not None
+
+
+def test_other_open_holes_are_refused() -> None:
+    text = MOVE.format(table=", ".join(map(str, range(32))), size=32, block=32, slots=1, type="f32", home=ALL)
+    with pytest.raises(SwizzleError, match="xform1 is open beside an exchange"):
+        solve(sketch_of(text.replace("i + t] = theirs", "i + ?sw_xform(t, 32)] = theirs")))
+
+
+LOOPS = """
+@spec
+def wanted(x):
+    return [[x[k, 2 * i] for i in range(64)] + [x[k, 2 * i + 1] for i in range(64)] for k in range(3)]
+
+@cuda.jit(device=True)
+def parted(some):
+    exchange(some, some, home=?sw_home("shared", "vector"))
+
+@sketch(spec=wanted, block=64, x=f32[3, 128], y=f32.out[3, 128])
+def loops(x, y):
+    t = cuda.threadIdx.x
+    mine = cuda.local.array(2, f32)
+    for k in range(3):
+        for i in range(2):
+            mine[i] = x[k, 64 * i + t]
+        parted(mine)
+        for i in range(2):
+            y[k, 64 * i + t] = mine[i]
+"""
+
+
+def test_an_exchange_in_a_loop_waits_for_the_round_before() -> None:
+    """The machine's rule against races would say otherwise. `--pareto` looks at all homes."""
+    found = solve(sketch_of(LOOPS))
+    assert found.optimal and found.best.cost == {"clocks": 24}
+    front = solve(sketch_of(LOOPS.replace('"shared", "vector"', "")), Limits(cost=("clocks", "bytes"), pareto=True))
+    assert [each.cost for each in front.solutions] == [{"clocks": 24, "bytes": 512}]
+    inside = MOVE.format(table=", ".join(map(str, structures(2))), size=64, block=32, slots=2, type="f32", home=ALL)
+    both = solve(sketch_of(inside), Limits(cost=("bytes", "clocks"), pareto=True))
+    assert [each.cost["bytes"] for each in both.solutions] == [0]
+
+
+def test_a_solution_is_kept_and_read(tmp_path: Path) -> None:
+    """What goes where is worked out again when it is read."""
+    file = tmp_path / "k.swz"
+    file.write_text(
+        MOVE.format(table=", ".join(map(str, structures(3))), size=96, block=32, slots=3, type="f32", home=ALL)
+    )
+    (sketch,) = read_swz(file.read_text(), str(file), Parameters())
+    found = solve(sketch)
+    again = load_solution(found.save(tmp_path / "k.json"))
+    assert again.program == found.best.program and again.holes == found.best.holes
+
+
+@pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+@pytest.mark.parametrize(
+    ("home", "has"), [("shuffle", "shfl.sync"), ("shared", "bar.warp"), ("vector", "st.shared.v4")]
+)
+def test_what_is_printed(home: str, has: str) -> None:
+    """The compiler's PTX computes the specification's terms, and has what the home says."""
+    sketch = moving([(32 * i + t) // 4 % 32 + (32 * i + t) % 4 * 32 for i in range(4) for t in range(32)], 32)
+    sketch = replace(
+        sketch, program=replace(sketch.program, holes=(replace(sketch.program.holes[0], families=(home,)),))
+    )
+    program, meaning = solve(sketch).best.program, Meaning.of(sketch.program, sketch.spec)
+    source, ptx = compiled(program)
+    assert has in ptx
+    assert validate(program, ptx, source.entry, meaning.wanted, meaning.terms).verdict == "equal"
