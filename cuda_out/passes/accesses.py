@@ -123,6 +123,7 @@ class _Listener(Machine):
     def __init__(self, program: Program) -> None:
         inputs = {p.name: np.zeros(int(np.prod(p.shape, dtype=np.int64)), np.bool_) for p in program.parameters}
         super().__init__(program, _NoData(), inputs)
+        self.arrays.on_access = self._hear
         self.far: dict[str, Parameter | DeclareArray] = arrays_in_memory(program)
         self.heard: list[tuple[Spot, int, Lanes]] = []
         self.shuffled = self.selected = 0
@@ -140,14 +141,12 @@ class _Listener(Machine):
         self._vector = None
         del self.heard[before + 1 :]  # one access moves what the loop moves word by word
 
-    def _address(self, node: Load | Store, mask: Steering) -> Steering:
-        address = super()._address(node, mask)
+    def _hear(self, node: Load | Store, mask: Steering, address: Steering) -> None:
         if node.array in self.far:
             assert isinstance(address, np.ndarray) and isinstance(mask, np.ndarray), "a filling leaves nothing open"
             cells = np.where(mask & (address >= 0), address - self.memories[node.array].base, -1)
             width = self._vector.width if self._vector is not None else 1
             self.heard.append(((node.array, isinstance(node, Store), node.place), width, cells))
-        return address
 
     def value(self, node: Expr, mask: Steering) -> Any:
         if isinstance(node, Select) and node.dtype.is_data:

@@ -13,10 +13,10 @@ that a counterexample found concretely can be ruled out symbolically.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import prod
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
@@ -26,7 +26,6 @@ from symbolic.algebra.functions import defined_with, gathered
 from symbolic.algebra.numbers import Algebra, conversion
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
-from symbolic.ir.layout import cell_name, extend, extend_lanes
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -60,13 +59,13 @@ from symbolic.ir.sites import Sites
 from symbolic.ir.walk import never_read_back
 from symbolic.limits import look
 from symbolic.machine.accumulators import Reduced
+from symbolic.machine.arrays import LaunchArrays, steers
 from symbolic.machine.contributions import Entry
 from symbolic.machine.launch_shape import LaunchShape
-from symbolic.machine.memory import Memory, Read
+from symbolic.machine.memory import Memory
 from symbolic.machine.rules import Rules
 from symbolic.machine.run import Accumulated, Run
 from symbolic.values.data import Data, DataVector
-from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.mapped import CastIndex, Mapped
 from symbolic.values.moved import Gathered, Selected, Shuffled
 from symbolic.values.union import Union, merge
@@ -106,24 +105,9 @@ class Machine:
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
         self.result = Run(self.shape, self.memories, [], [], {})
         self.rules = Rules(Sites.in_program(program), self.shape, self.result, violation_limit)
+        self.arrays = LaunchArrays(algebra, self.rules)
         for parameter in program.parameters:
-            size = int(np.prod(parameter.shape, dtype=np.int64))
-            given = parameter.role != "out"
-            data = np.array(inputs[parameter.name]) if given else algebra.blank(size, parameter.dtype)
-            assert data.shape == (size,), f"{parameter.name} needs {size} elements, flat"
-            memory = Memory(
-                parameter.name,
-                parameter.dtype,
-                parameter.shape,
-                self.shape.copy_of * size,
-                np.tile(data, copies),
-                given,
-                self._sharers(size, self.shape.count // copies),
-                parameter.place,
-            )
-            self.memories[parameter.name] = memory
-            if parameter.role in ("out", "inout"):
-                self.rules.watch(parameter.name, between_blocks=True)
+            self.arrays.pass_in(parameter, inputs, copies)
 
     def run(self) -> Run:
         """Run the whole grid."""
@@ -143,9 +127,10 @@ class Machine:
                 old = self.scalars.get(name)
                 self.scalars[name] = new if old is None or mask is self.all else self._select(mask, new, old, value)
             case Store():
-                self._store(statement, mask)
+                data = self.data(self._said(statement), mask)
+                self.arrays.store(statement, self._indices(statement, mask), data, mask)
             case DeclareArray():
-                self._declare_array(statement)
+                self.arrays.declare(statement)
             case DeclareAccumulator(name):
                 size = int(np.prod(statement.shape, dtype=np.int64))
                 self.accumulators[name] = (statement, [[] for _ in range(size)])
@@ -205,140 +190,6 @@ class Machine:
             statement, mask, groups, "threads of the block" if scope == "block" else "lanes of the warp"
         )
         self.rules.passed(scope, mask)
-
-    # -- arrays ---------------------------------------------------------------------------------------------
-
-    def _declare_array(self, statement: DeclareArray) -> None:
-        cells = int(np.prod(statement.shape, dtype=np.int64))
-        shape = self.shape
-        if statement.memory == "local":
-            owner, count, threads = shape.thread, shape.count, 1
-        else:
-            owner, count, threads = shape.block_of, shape.blocks, shape.block_threads
-            self.rules.watch(statement.name, between_blocks=False)
-        sharers = self._sharers(cells, threads)
-        data = self.algebra.blank(cells * count, statement.dtype)
-        self.memories[statement.name] = Memory(
-            statement.name, statement.dtype, statement.shape, owner * cells, data, False, sharers, statement.place
-        )
-
-    @staticmethod
-    def _sharers(cells: int, threads: int) -> Callable[[int], range]:
-        """Return a function from a cell to the threads that reach it, for arrays of `cells` that so many share."""
-        return lambda address: range(address // cells * threads, (address // cells + 1) * threads)
-
-    def _address(self, node: Load | Store, mask: Vector) -> Vector:
-        """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
-        memory = self.memories[node.array]
-        linear = self._linear(node, memory, [self.index(i, mask) for i in node.indices], mask)
-        return lift(lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), linear, memory.base)
-
-    def _linear(self, node: Load | Store | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector) -> Vector:
-        """Return each thread's place in an array, row-major, -1 where it is out of bounds."""
-        linear: Vector = np.zeros(self.shape.count, np.int64)
-        for extent, index in zip(memory.shape, indices, strict=True):
-            step, steps = partial(extend, extent=extent), partial(extend_lanes, extent=extent)
-            linear = lift(step, steps, linear, index)
-        if isinstance(linear, Deferred) or isinstance(mask, Deferred):
-            inside = linear
-
-            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
-                encoding.guards.add((-when, -guard_at(mask, encoding, t), -at(inside, encoding, t).is_(-1)))
-
-            self.result.obligations[self.rules.key(node, "bounds")] = oblige
-        else:
-            bad = np.flatnonzero(mask & (linear < 0))
-            if len(bad):
-                t = int(bad[0])
-                given = [str(i[t]) for i in indices if isinstance(i, np.ndarray)]
-                for axis, operand in enumerate(node.operands if isinstance(node, Apply) else ()):
-                    given[axis] = given[axis] if _steers(operand) else "..."
-                where = ", ".join(given)
-                self.rules.violate(
-                    node,
-                    "bounds",
-                    t,
-                    f"{memory.name}[{where}] is out of bounds: {memory.name} has shape {memory.shape} "
-                    f"({self.shape.describe(t)})",
-                    "guard the access with `if`, or make the array larger",
-                )
-        return linear
-
-    def _load(self, node: Load, mask: Vector) -> DataVector:
-        memory = self.memories[node.array]
-        address = self._address(node, mask)
-        self.rules.note_access(node, mask, address, writes=False)
-        found = memory.read(address)
-        if isinstance(found, np.ndarray) and isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
-            bad = np.flatnonzero(mask & memory.unwritten(address))
-            if len(bad):
-                t = int(bad[0])
-                cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
-                self.rules.violate(
-                    node,
-                    "unwritten",
-                    t,
-                    f"{cell} is read before it is written ({self.shape.describe(t)})",
-                    "write the cell on every path before this read",
-                )
-        if isinstance(found, Read) or isinstance(mask, Deferred):
-            never = found.unwritten if isinstance(found, Read) else None
-            certain = memory.unwritten(address) if isinstance(address, np.ndarray) else None
-
-            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
-                if never is not None:
-                    unwritten = never(encoding, t)
-                else:
-                    assert certain is not None
-                    unwritten = TRUE if certain[t] else FALSE
-                encoding.guards.add((-when, -guard_at(mask, encoding, t), -unwritten))
-
-            self.result.obligations[self.rules.key(node, "unwritten")] = oblige
-        return found
-
-    def _store(self, node: Store, mask: Vector) -> None:
-        value = self.data(self._said(node), mask)
-        address = self._address(node, mask)
-        self.rules.note_access(node, mask, address, writes=True)
-        keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
-        if node.atomic:
-            value = self._added(node, value, address, keep)
-        self.memories[node.array].write(
-            self.rules.key(node, "access"), keep, address, value, len(self.rules.result.barriers)
-        )
-
-    def _added(self, node: Store, value: Value, address: Vector, mask: Vector) -> Lanes:
-        """Return what an atomic addition leaves in the cell of each thread: the sum of all that name the cell."""
-        memory = self.memories[node.array]
-        if isinstance(mask, Deferred) or isinstance(address, Deferred) or isinstance(value, Data):
-            raise self._open_addition(node)
-        threads = np.flatnonzero(mask)
-        missing = threads[memory.unwritten(address)[threads]]
-        if len(missing):
-            where = cell_name(node.array, memory.shape, int(address[missing[0]] - memory.base[missing[0]]))
-            self.rules.violate(
-                node, "unwritten", int(missing[0]), f"{where} is added to before it is written",
-                "declare the array .inout, and start from what the caller has put there; write a shared array first",
-            )  # fmt: skip
-        if not memory.concrete:
-            raise self._open_addition(node)
-        found, cells = np.array(value), address[threads]
-        order = np.argsort(cells, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1) if len(order) else ():
-            values = found[threads[group]]
-            total = memory.data[cells[group[:1]]]
-            found[threads[group]] = self.algebra.reduce(
-                "+", [np.ones(1, np.bool_)] * (len(group) + 1), [total, *values[:, None]], None, memory.dtype
-            )[0]
-        return found
-
-    def _open_addition(self, node: Store) -> SwizzleError:
-        return SwizzleError(
-            f"an atomic addition to {node.array} depends on a hole",
-            place=node.place,
-            expected="additions whose element, value and condition are known",
-            fix="find the holes in a sketch that stores the values; its functions fill these (filled_from=)",
-        )
 
     def _said(self, node: Store) -> Expr:
         """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32, whoever cuts it off,
@@ -422,6 +273,9 @@ class Machine:
         assert not isinstance(found, Data)
         return found
 
+    def _indices(self, node: Load | Store, mask: Vector) -> list[Vector]:
+        return [self.index(i, mask) for i in node.indices]
+
     def data(self, node: Expr, mask: Vector) -> DataVector:
         """Evaluate an expression of data."""
         found = self.value(node, mask)
@@ -470,7 +324,7 @@ class Machine:
                 convert = conversion(source, dtype)
                 return inner if convert is None else Mapped(terms, convert, (inner,), node.place)
             case Load():
-                return self._load(node, mask)
+                return self.arrays.load(node, self._indices(node, mask), mask)
             case Shuffle():
                 return self._shuffle(node, mask)
             case HoleCall(hole, args):
@@ -531,7 +385,7 @@ class Machine:
         steered: list[Vector] = [np.zeros(self.shape.count, np.int64) for _ in row.shape]
         total: DataVector | None = None
         for axis, operand in enumerate(node.operands):
-            if _steers(operand):
+            if steers(operand):
                 steered[axis] = self.index(operand.operand, mask)
                 continue
             stride = Const(prod(row.shape[axis + 1 :]), operand.dtype, node.place)
@@ -542,7 +396,7 @@ class Machine:
                 value = self._data("*", moved, value, many)
             total = value if total is None else self._data("+", moved, total, value)
         assert total is not None, "without data among the indices it is a load"
-        offset = self._linear(node, memory, steered, mask)
+        offset = self.arrays.offset(node, memory, steered, mask)
         if isinstance(offset, Deferred):
             total = self._data("+", moved, total, CastIndex(offset, self._canonical().terms.const))
         elif offset.any():
@@ -628,8 +482,3 @@ class Machine:
     def _canonical(self) -> Canonical:
         assert isinstance(self.algebra, Canonical), "open holes need canonical data"
         return self.algebra
-
-
-def _steers(operand: Expr) -> TypeGuard[Cast]:
-    """Say whether an operand of a gather is an index that was made data."""
-    return isinstance(operand, Cast) and not operand.operand.dtype.is_data

@@ -1,0 +1,194 @@
+"""The arrays of a run: each thread's place in them, what it reads there, and what it writes or adds.
+
+An index out of bounds and a read of an unwritten cell are violations where they are certain, and obligations where
+they depend on open holes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeGuard
+
+import numpy as np
+
+from symbolic.algebra.numbers import Algebra
+from symbolic.errors import SwizzleError
+from symbolic.ir.layout import cell_name, extend, extend_lanes
+from symbolic.ir.program import Apply, Cast, DeclareArray, Expr, Load, Parameter, Store
+from symbolic.machine.memory import Memory, Read
+from symbolic.machine.rules import Rules
+from symbolic.values.data import Data, DataVector
+from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift
+
+
+class LaunchArrays:
+    """The parameters of a launch, and the arrays that its program declares."""
+
+    def __init__(self, algebra: Algebra, rules: Rules) -> None:
+        self.algebra, self.rules, self.shape, self.result = algebra, rules, rules.shape, rules.result
+        self.memories = rules.result.memories
+        self.on_access: Callable[[Load | Store, Vector, Vector], None] | None = None
+        """Called with each access, the mask of the threads, and their addresses, -1 out of bounds."""
+
+    def pass_in(self, parameter: Parameter, inputs: Mapping[str, Lanes], copies: int) -> None:
+        """Take what the caller gives for a parameter, flat; an output has nothing in it yet."""
+        size = int(np.prod(parameter.shape, dtype=np.int64))
+        given = parameter.role != "out"
+        data = np.array(inputs[parameter.name]) if given else self.algebra.blank(size, parameter.dtype)
+        assert data.shape == (size,), f"{parameter.name} needs {size} elements, flat"
+        self.memories[parameter.name] = Memory(
+            parameter.name,
+            parameter.dtype,
+            parameter.shape,
+            self.shape.copy_of * size,
+            np.tile(data, copies),
+            given,
+            _sharers(size, self.shape.count // copies),
+            parameter.place,
+        )
+        if parameter.role in ("out", "inout"):
+            self.rules.watch(parameter.name, between_blocks=True)
+
+    def declare(self, statement: DeclareArray) -> None:
+        """Make room for a local array of each thread, or for a shared one of each block."""
+        cells = int(np.prod(statement.shape, dtype=np.int64))
+        shape = self.shape
+        if statement.memory == "local":
+            owner, count, threads = shape.thread, shape.count, 1
+        else:
+            owner, count, threads = shape.block_of, shape.blocks, shape.block_threads
+            self.rules.watch(statement.name, between_blocks=False)
+        sharers = _sharers(cells, threads)
+        data = self.algebra.blank(cells * count, statement.dtype)
+        self.memories[statement.name] = Memory(
+            statement.name, statement.dtype, statement.shape, owner * cells, data, False, sharers, statement.place
+        )
+
+    def _address(self, node: Load | Store, indices: Sequence[Vector], mask: Vector) -> Vector:
+        """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
+        memory = self.memories[node.array]
+        linear = self.offset(node, memory, indices, mask)
+        add, add_lanes = lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1)
+        address = lift(add, add_lanes, linear, memory.base)
+        if self.on_access is not None:
+            self.on_access(node, mask, address)
+        return address
+
+    def offset(self, node: Load | Store | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector) -> Vector:
+        """Return each thread's place in an array, row-major, -1 where it is out of bounds."""
+        linear: Vector = np.zeros(self.shape.count, np.int64)
+        for extent, index in zip(memory.shape, indices, strict=True):
+            step, steps = partial(extend, extent=extent), partial(extend_lanes, extent=extent)
+            linear = lift(step, steps, linear, index)
+        if isinstance(linear, Deferred) or isinstance(mask, Deferred):
+            inside = linear
+
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                encoding.guards.add((-when, -guard_at(mask, encoding, t), -at(inside, encoding, t).is_(-1)))
+
+            self.result.obligations[self.rules.key(node, "bounds")] = oblige
+        else:
+            bad = np.flatnonzero(mask & (linear < 0))
+            if len(bad):
+                t = int(bad[0])
+                given = [str(i[t]) for i in indices if isinstance(i, np.ndarray)]
+                for axis, operand in enumerate(node.operands if isinstance(node, Apply) else ()):
+                    given[axis] = given[axis] if steers(operand) else "..."
+                where = ", ".join(given)
+                self.rules.violate(
+                    node,
+                    "bounds",
+                    t,
+                    f"{memory.name}[{where}] is out of bounds: {memory.name} has shape {memory.shape} "
+                    f"({self.shape.describe(t)})",
+                    "guard the access with `if`, or make the array larger",
+                )
+        return linear
+
+    def load(self, node: Load, indices: Sequence[Vector], mask: Vector) -> DataVector:
+        """Return what each thread reads."""
+        memory = self.memories[node.array]
+        address = self._address(node, indices, mask)
+        self.rules.note_access(node, mask, address, writes=False)
+        found = memory.read(address)
+        if isinstance(found, np.ndarray) and isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
+            bad = np.flatnonzero(mask & memory.unwritten(address))
+            if len(bad):
+                t = int(bad[0])
+                cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
+                self.rules.violate(
+                    node,
+                    "unwritten",
+                    t,
+                    f"{cell} is read before it is written ({self.shape.describe(t)})",
+                    "write the cell on every path before this read",
+                )
+        if isinstance(found, Read) or isinstance(mask, Deferred):
+            never = found.unwritten if isinstance(found, Read) else None
+            certain = memory.unwritten(address) if isinstance(address, np.ndarray) else None
+
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                if never is not None:
+                    unwritten = never(encoding, t)
+                else:
+                    assert certain is not None
+                    unwritten = TRUE if certain[t] else FALSE
+                encoding.guards.add((-when, -guard_at(mask, encoding, t), -unwritten))
+
+            self.result.obligations[self.rules.key(node, "unwritten")] = oblige
+        return found
+
+    def store(self, node: Store, indices: Sequence[Vector], value: DataVector, mask: Vector) -> None:
+        """Write what each thread gives, or add it."""
+        address = self._address(node, indices, mask)
+        self.rules.note_access(node, mask, address, writes=True)
+        keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
+        if node.atomic:
+            value = self._added(node, value, address, keep)
+        self.memories[node.array].write(self.rules.key(node, "access"), keep, address, value, len(self.result.barriers))
+
+    def _added(self, node: Store, value: DataVector, address: Vector, mask: Vector) -> Lanes:
+        """Return what an atomic addition leaves in the cell of each thread: the sum of all that name the cell."""
+        memory = self.memories[node.array]
+        if isinstance(mask, Deferred) or isinstance(address, Deferred) or isinstance(value, Data):
+            raise _open_addition(node)
+        threads = np.flatnonzero(mask)
+        missing = threads[memory.unwritten(address)[threads]]
+        if len(missing):
+            where = cell_name(node.array, memory.shape, int(address[missing[0]] - memory.base[missing[0]]))
+            self.rules.violate(
+                node, "unwritten", int(missing[0]), f"{where} is added to before it is written",
+                "declare the array .inout, and start from what the caller has put there; write a shared array first",
+            )  # fmt: skip
+        if not memory.concrete:
+            raise _open_addition(node)
+        found, cells = np.array(value), address[threads]
+        order = np.argsort(cells, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1) if len(order) else ():
+            values = found[threads[group]]
+            total = memory.data[cells[group[:1]]]
+            found[threads[group]] = self.algebra.reduce(
+                "+", [np.ones(1, np.bool_)] * (len(group) + 1), [total, *values[:, None]], None, memory.dtype
+            )[0]
+        return found
+
+
+def steers(operand: Expr) -> TypeGuard[Cast]:
+    """Tell whether an operand of a gather is an index that was made data."""
+    return isinstance(operand, Cast) and not operand.operand.dtype.is_data
+
+
+def _sharers(cells: int, threads: int) -> Callable[[int], range]:
+    """Return a function from a cell to the threads that reach it, for arrays of `cells` that so many share."""
+    return lambda address: range(address // cells * threads, (address // cells + 1) * threads)
+
+
+def _open_addition(node: Store) -> SwizzleError:
+    return SwizzleError(
+        f"an atomic addition to {node.array} depends on a hole",
+        place=node.place,
+        expected="additions whose element, value and condition are known",
+        fix="find the holes in a sketch that stores the values; its functions fill these (filled_from=)",
+    )
