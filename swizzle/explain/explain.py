@@ -13,6 +13,7 @@ from swizzle.explain.attempts import Job
 from swizzle.explain.blame import Blame, find, find_ignoring, find_outputs, with_more_arguments
 from swizzle.explain.doubled_steps import doubled_steps
 from swizzle.explain.explanation import Explanation, Trial
+from swizzle.explain.needs import other_shape
 from swizzle.explain.part_names import PartNames
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import barrier_that_helps, tried_changes, tried_steps
@@ -193,6 +194,8 @@ def _blame(
                     blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, WORDS_SECONDS)))
                     again = about_arguments(extended, PartNames(more), blame, _share(deadline, WORDS_SECONDS))
                     reasons = reasons or again
+            if not reasons and not blame.ignoring and not blame.rules and len(blame.outputs) == 1:
+                reasons = other_shape(problem, problem.outputs[blame.outputs[0]])
         found = replace(found, blamed=blamed(relaxed, names, blame), reasons=reasons)
     return found, blame, False, "" if blame.complete else "what is blamed was not made smallest in time"
 

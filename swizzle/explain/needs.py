@@ -7,9 +7,9 @@ is.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -57,13 +57,28 @@ def reasons(problem: Problem, names: PartNames, output: Output) -> list[str]:
 # ---- what never reaches an output ------------------------------------------------------------------------------
 
 
+def other_shape(problem: Problem, output: Output) -> tuple[str, ...]:
+    """Say that an output is computed otherwise than specified, if its inputs reach it and it is no plain reduction."""
+    terms, known = problem.terms, AtomsOf()
+    sources = problem.run.memories[output.array].sources(problem.finals[output.array], output.address)
+    reached = [reachable_atoms(terms, value, t, known) for value, t in sources]
+    parts = [part for part in terms.nodes[output.term][1] if isinstance(part, int)]
+    if None in reached or all(terms.nodes[part][0] in ("atom", "const") for part in parts):
+        return ()
+    return (
+        "its inputs reach it, but the kernel's statements make no term of this shape of them; if the numbers are "
+        "right, write the specification as the kernel computes it (docs/solving.md)",
+    )
+
+
 def _missing(
     problem: Problem, names: PartNames, output: Output, sources: Sequence[tuple[DataVector, int]]
 ) -> list[str]:
     terms = problem.terms
     reachable: set[Term] = set()
+    known: AtomsOf = {}
     for value, t in sources:
-        some = reachable_atoms(terms, value, t)
+        some = reachable_atoms(terms, value, t, known)
         if some is None:
             return []
         reachable |= some
@@ -80,11 +95,22 @@ def _missing(
     return lines
 
 
-def reachable_atoms(terms: Terms, value: DataVector, t: int) -> frozenset[Term] | None:
+AtomsOf: TypeAlias = dict[tuple[int, int], tuple[DataVector, frozenset[Term] | None]]
+"""What is known of values, by the ids of their vectors (which are kept, so that no id is used again), in threads."""
+
+
+def reachable_atoms(terms: Terms, value: DataVector, t: int, known: AtomsOf) -> frozenset[Term] | None:
     """Return the input elements on which thread t's value may depend; None if that is not known."""
-    known = possible(value, t)
-    if known is not None:
-        return _all_atoms(terms, known)
+    key = id(value), t
+    if key not in known:
+        known[key] = value, _reachable_atoms(terms, value, t, known)
+    return known[key][1]
+
+
+def _reachable_atoms(terms: Terms, value: DataVector, t: int, known: AtomsOf) -> frozenset[Term] | None:
+    some = possible(value, t)
+    if some is not None:
+        return atoms_of(terms, *some)
     match value:
         case Reduced():
             parts: list[tuple[DataVector, int]] = [(o, t) for e in value.entries for o in e.operands]
@@ -104,15 +130,11 @@ def reachable_atoms(terms: Terms, value: DataVector, t: int) -> frozenset[Term] 
             return None
     found: set[Term] = set()
     for part, u in parts:
-        some = reachable_atoms(terms, part, u)
-        if some is None:
+        held = reachable_atoms(terms, part, u, known)
+        if held is None:
             return None
-        found |= some
+        found |= held
     return frozenset(found)
-
-
-def _all_atoms(terms: Terms, some: Iterable[Term]) -> frozenset[Term]:
-    return frozenset(atom for term in some for atom in atoms_of(terms, term))
 
 
 def _holders(problem: Problem, names: PartNames, atom: Term) -> str:

@@ -153,14 +153,12 @@ class PartNames:
         return found
 
 
-def atoms_of(terms: Terms, term: Term) -> frozenset[Term]:
-    """Return the input elements in a term."""
-    found, stack = set(), [term]
+def atoms_of(terms: Terms, *some: Term) -> frozenset[Term]:
+    """Return the input elements in some terms; each part of them is looked at once."""
+    seen, stack = set(some), list(some)
     while stack:
-        node = stack.pop()
-        op, args = terms.nodes[node]
-        if op == "atom":
-            found.add(node)
-        elif op not in ("const", "unwritten"):
-            stack.extend(args)
-    return frozenset(found)
+        op, args = terms.nodes[stack.pop()]
+        if op not in ("atom", "const", "unwritten"):
+            stack += (new := [arg for arg in dict.fromkeys(args) if arg not in seen])
+            seen.update(new)
+    return frozenset(term for term in seen if terms.nodes[term][0] == "atom")

@@ -42,6 +42,7 @@ class Labels:
         self.main = {
             parameter.name for parameter in program.parameters if parameter.role != "const" and parameter.shape
         }
+        self._lines: dict[Term, tuple[str, ...]] = {}
         self.ranks: dict[str, dict[int, float]] = {}
         for name in self.shapes:
             met = sorted({i for t in seen for array, i in self._elements(t) if array == name})
@@ -49,6 +50,11 @@ class Labels:
 
     def lines(self, term: Term) -> tuple[str, ...]:
         """Return the label, at most three lines of at most seven characters."""
+        if term not in self._lines:
+            self._lines[term] = self._spelled(term)
+        return self._lines[term]
+
+    def _spelled(self, term: Term) -> tuple[str, ...]:
         op, args = self.terms.nodes[term]
         match op:
             case "unwritten":
@@ -93,14 +99,18 @@ class Labels:
         return Tone(round(self.ranks.get(array, {}).get(index, 0.0) * ARC + FIRST_HUE, 1), array not in self.main)
 
     def _elements(self, term: Term) -> list[tuple[str, int]]:
-        op, args = self.terms.nodes[term]
-        if op == "atom":
-            return [(args[0], args[1])]
-        if op in ("const", "unwritten"):
-            return []
-        if op in SIGNS and len(args) > STACKED:
-            return [("", n) for n in range(2)]  # many: no tone of its own
-        return [element for arg in args for element in self._elements(arg)]
+        found: list[tuple[str, int]] = []
+        seen, waiting = {term}, [term]
+        while waiting:
+            op, args = self.terms.nodes[waiting.pop()]
+            if op == "atom":
+                found.append((args[0], args[1]))
+            elif op in SIGNS and len(args) > STACKED:
+                found += (("", n) for n in range(2))  # many: no tone of its own
+            elif op not in ("const", "unwritten"):
+                waiting += (new := [arg for arg in dict.fromkeys(args) if isinstance(arg, int) and arg not in seen])
+                seen.update(new)
+        return found
 
     def _element(self, array: str, index: int) -> tuple[str, ...]:
         name, place = self.names[array], self.place(array, index)

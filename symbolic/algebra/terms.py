@@ -47,6 +47,7 @@ class Terms:
         self._constants: set[Term] = set()
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
         self._primitives: dict[Term, tuple[Term, Any]] = {}
+        self._orders: dict[Term, tuple[Any, ...]] = {}
         self.words = JoinedWords(self)
         self.of_sets: dict[Any, Any] = {}  # what was worked out of sets of terms, which many threads have in common
         self.choices = Choices(self)
@@ -251,8 +252,23 @@ class Terms:
             return Counter(dict(map(self.scale, self.items(term, op))))
         return Counter(self.items(term, op))
 
-    def show(self, term: Term) -> str:
-        """Return the term as text: `w[0]*x[3] + w[1]*x[4]`."""
+    def show(self, term: Term, longest: int = 400) -> str:
+        """Return the term as text, `w[0]*x[3] + w[1]*x[4]`; what is longer than that many characters ends in ' ...'.
+
+        It takes time by nodes, not by length: the best value so far of an argmin, which each step uses twice, has few
+        nodes, and a text without end.
+        """
+        text = self._text(term, longest, {})
+        return text if len(text) <= longest else text[: longest - 4] + " ..."
+
+    def _text(self, term: Term, longest: int, texts: dict[Term, str]) -> str:
+        """Return how the term's text begins; `texts` has those that are known."""
+        if term not in texts:
+            # What is cut is as long as all that is shown of any text around it, so that no cut is seen there.
+            texts[term] = self._spelled(term, longest, texts)[: longest + 1]
+        return texts[term]
+
+    def _spelled(self, term: Term, longest: int, texts: dict[Term, str]) -> str:
         op, args = self.nodes[term]
         match op:
             case "atom":
@@ -262,31 +278,34 @@ class Terms:
             case "unwritten":
                 return "an unwritten cell"
         if isinstance(op, FunctionName) and op.row.joined is not None:
-            return str(op.row.text([self.show(part) for part in self.words.parts(op, args[0])]))
+            return str(op.row.text([self._text(part, longest, texts) for part in self.words.parts(op, args[0])]))
         law = find_law(op)
         if law is not None and law.commutes:
             args = tuple(sorted(args, key=self.reading_order))
-        texts = [self.show(arg) for arg in args]
+        parts = [self._text(arg, longest, texts) for arg in args]
         if isinstance(op, FunctionName):
-            return str(op.row.text(texts))
+            return str(op.row.text(parts))
         if op == "~":
-            return f"~{texts[0]}"
+            return f"~{parts[0]}"
         if not infix(op) or not (find_law(op) or len(op) <= 2):
-            return f"{op}({', '.join(texts)})"
+            return f"{op}({', '.join(parts)})"
         if op == "*":
-            return "*".join(f"({t})" if " " in t else t for t in texts)
-        return f" {op} ".join(f"({t})" if " " in t and op != "+" else t for t in texts)
+            return "*".join(f"({t})" if " " in t else t for t in parts)
+        return f" {op} ".join(f"({t})" if " " in t and op != "+" else t for t in parts)
 
     def reading_order(self, term: Term) -> tuple[Any, ...]:
         """Sort constants first, then elements by array and index, then the rest by what they hold."""
-        op, args = self.nodes[term]
-        match op:
-            case "const":
-                return (0, "", args[0])
-            case "atom":
-                return (1, *args)
-            case _:
-                return (2, op, sorted(self.reading_order(arg) for arg in args if isinstance(arg, int)))
+        if term not in self._orders:  # orders that share what they hold are compared by it at once
+            op, args = self.nodes[term]
+            match op:
+                case "const":
+                    self._orders[term] = (0, "", args[0])
+                case "atom":
+                    self._orders[term] = (1, *args)
+                case _:
+                    held = sorted(self.reading_order(arg) for arg in args if isinstance(arg, int))
+                    self._orders[term] = (2, op, held)
+        return self._orders[term]
 
 
 def unary(terms: Terms, op: str, a: Term) -> Term:

@@ -71,6 +71,7 @@ EXPECTED = {
         "",
         "it needs x[15]; whatever the holes are, only x[0] to x[7] can reach it\nx[15] is held by tile[7] of block 1",
     ),
+    "other_shape": expected(1, "", "its inputs reach it, but the kernel's statements make no term of this shape"),
     "out_of_bounds": expected(1, "xform1 bounds", "xform1 would have to be ", "space", "3"),
     "race": expected(0, "race", ""),
     "race_by_hole": expected(

@@ -187,3 +187,16 @@ def test_an_index_is_an_int_whatever_was_read_before() -> None:
     with pytest.raises(IndexError):
         x[2, 0]
     assert [each.term for each in y[1:3]] == [y[1].term, y[2].term]
+
+
+def test_a_term_without_end_is_shown_at_once() -> None:
+    """Each step of an arg-minimum uses the best so far twice: the term is small, its text doubles, and is cut."""
+    terms = Terms()
+    x = [Datum(terms, terms.atom("x", i)) for i in range(100)]
+    best, other = x[0], x[1]
+    for element in x[2:]:
+        best, other = best * other + element, best + other * element
+    text = terms.show(best.term)
+    assert len(text) <= 400 and text.endswith(" ...") and "x[" in text
+    assert terms.show(best.term, 80)[:70] == text[:70]
+    assert terms.show((x[0] + x[1]).term) == "x[0] + x[1]"
