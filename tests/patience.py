@@ -6,6 +6,7 @@ LIMITS = (
     "swizzle.explain.trials.SECONDS",
     "swizzle.explain.explain.SECONDS",
     "swizzle.explain.explain.BLAME_SECONDS",
+    "swizzle.explain.explain.FREE_SECONDS",
     "swizzle.explain.explain.WORDS_SECONDS",
 )
 

@@ -26,8 +26,7 @@ Attempt: TypeAlias = "Callable[[float], tuple[bool | None, str]]"
 class Job(Struct, frozen=True):
     """What is to be changed: the sketch, the space in which it has no solution, and how to make the sketch again.
 
-    `whatever`: there is no solution whatever values its holes have. `family` gives the sketch for other values of its
-    parameters, if it has any.
+    `family` gives the sketch for other values of its parameters, if it has any.
     """
 
     sketch: Sketch
@@ -36,7 +35,6 @@ class Job(Struct, frozen=True):
     limits: Limits
     solver: SolverName
     blame: Blame | None
-    whatever: bool
     family: SketchFamily[Sketch] | None
 
 

@@ -26,8 +26,11 @@ class Blame(Struct, frozen=True):
     """A smallest conflict: these outputs cannot be right while these holes obey and these rules are kept.
 
     A hole obeys if it is a function of its template. `ignoring` are holes that conflict with the outputs even as any
-    functions of their own arguments. `all_needed`: without any one of the outputs, the others can be right.
-    `proved_smallest`: no fewer outputs conflict. `complete`: each hole and rule was shown to be needed.
+    functions of their own arguments; None where that was not looked at, or not decided.
+
+    `all_needed`: without any one of the outputs, the others can be right. `proved_smallest`: no fewer outputs conflict.
+    Without `holes`, both are said of any functions of the holes' arguments. `complete`: each hole and rule was shown to
+    be needed.
     """
 
     outputs: tuple[int, ...]
@@ -36,25 +39,31 @@ class Blame(Struct, frozen=True):
     all_needed: bool
     proved_smallest: bool
     complete: bool
-    ignoring: tuple[int, ...] = ()
+    ignoring: tuple[int, ...] | None = None
 
     @property
     def requirements(self) -> frozenset[Requirement]:
         return frozenset((*map(Right, self.outputs), *map(Obeys, self.holes), *self.rules))
 
+    @property
+    def whatever(self) -> bool:
+        """Whether it is proved that the outputs cannot be right whatever value a hole has at each of its uses."""
+        return not self.holes and self.ignoring == ()
 
-def find_outputs(tight: Relaxed, deadline: float) -> Conflict[Requirement] | None:
-    """Find a smallest set of outputs that cannot be right together; None if that takes too long.
 
-    Rules that the last proof needed are among the parts.
+def find_outputs(relaxed: Relaxed, deadline: float, some_by: float | None = None) -> Conflict[Requirement] | None:
+    """Find a smallest set of outputs that cannot be right together; None if there is none, or it takes too long.
+
+    The holes are `free` or `tight`. Until `some_by` it looks for any such set, then for a smallest one. Rules that the
+    last proof needed are among the parts.
     """
-    whole = tight.solve((), deadline)
+    whole = relaxed.solve((), some_by or deadline)
     if not isinstance(whole, Conflict):
-        assert whole is None, "a sketch without a solution has one"
+        assert whole is None or not relaxed.tight, "a sketch without a solution has one"
         return None
-    found = smallest_of(tight, Right, frozenset(), whole.parts, deadline, LOOK_FOR_OUTPUTS)
-    last = tight.check(found.parts, deadline)
-    rules = last.parts if isinstance(last, Conflict) else frozenset[Requirement](tight.violations)
+    found = smallest_of(relaxed, Right, frozenset(), whole.parts, deadline, LOOK_FOR_OUTPUTS)
+    last = relaxed.check(found.parts, deadline)
+    rules = last.parts if isinstance(last, Conflict) else frozenset[Requirement](relaxed.violations)
     return replace(found, parts=found.parts | frozenset(r for r in rules if isinstance(r, Kept)))
 
 
@@ -78,12 +87,15 @@ def find(relaxed: Relaxed, conflict: Conflict[Requirement], deadline: float) -> 
     )
 
 
-def find_ignoring(extended: Relaxed, blame: Blame, deadline: float) -> tuple[int, ...]:
-    """Return a smallest set of holes whose own arguments are not enough for the outputs, for any function of them."""
+def find_ignoring(extended: Relaxed, blame: Blame, deadline: float) -> tuple[int, ...] | None:
+    """Return a smallest set of holes whose own arguments are not enough for the outputs, for any function of them.
+
+    It is empty if more arguments would not help either, and None if that was not decided.
+    """
     given = frozenset(map(Right, blame.outputs))
     whole = extended.check(given | extended.ignoring, deadline)
     if not isinstance(whole, Conflict):
-        return ()
+        return None
     found = smallest_of(extended, Ignores, given, whole.parts, deadline, LOOK_FOR_HOLES)
     return tuple(sorted(r.hole for r in found.parts if isinstance(r, Ignores)))
 

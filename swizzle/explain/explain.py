@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from math import inf
 from typing import Final
 
@@ -35,7 +36,9 @@ BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""
 WORDS_SECONDS: Final = 5.0
 """What the search for the values that holes would need may take."""
-FIRST_SECONDS: Final = 4.0
+FREE_SECONDS: Final = 2.0
+"""What the search for outputs that no values of the holes make right may take."""
+STEP_SECONDS: Final = 4.0
 """What the search may take before other steps are tried, where a sketch may lack a step that doubles."""
 BARRIER_SECONDS: Final = 2.0
 """What a sketch that seems to lack a barrier may take with it."""
@@ -57,7 +60,7 @@ def explain(
     started = time.monotonic()
     first: Explanation | None = None
     if any(doubled_steps(sketch.program)):
-        brief = min(FIRST_SECONDS, (limits.timeout or inf) / 3)
+        brief = min(STEP_SECONDS, (limits.timeout or inf) / 3)
         result = solve(sketch, replace(limits, timeout=brief), progress)
         first = _explained(result.posed or sketch, result, limits, started, progress)
         decided = first.status != "unknown" or first.changed_and_solved or time.monotonic() < started + brief
@@ -121,10 +124,10 @@ def _explained(
                 trial, reasons = helped
                 seconds["total"] = time.monotonic() - started
                 return replace(found, reasons=reasons, trials=(trial,), seconds=seconds)
-            found, blame, whatever, cut_short = _blame(found, sketch, problem, space, solver, deadline, report)
+            found, blame, cut_short = _blame(found, sketch, problem, space, solver, deadline, report)
             seconds["blame"] = time.monotonic() - mark
             mark = time.monotonic()
-            job = Job(sketch, problem, space, limits, solver, blame, whatever, sketch.family)
+            job = Job(sketch, problem, space, limits, solver, blame, sketch.family)
             for trial in tried_changes(job, deadline, report):
                 tried.append(trial)
             seconds["trials"] = time.monotonic() - mark
@@ -148,7 +151,7 @@ def because(result: Result) -> tuple[str, ...]:
 
 def _only(output: int) -> Blame:
     """Return the conflict of one output, which is wrong whatever the holes are."""
-    return Blame((output,), (), (), all_needed=True, proved_smallest=True, complete=True)
+    return Blame((output,), (), (), all_needed=True, proved_smallest=True, complete=True, ignoring=())
 
 
 def _blame(
@@ -159,8 +162,8 @@ def _blame(
     solver: SolverName,
     deadline: float | None,
     report: Callable[[str], None],
-) -> tuple[Explanation, Blame | None, bool, str]:
-    """Add to an explanation what is to blame, and why; also return whether it fails whatever the holes' values are."""
+) -> tuple[Explanation, Blame | None, str]:
+    """Add to an explanation what is to blame, and why; also return what is blamed, and why it may be too much."""
     names = PartNames(problem)
     report("looking for what cannot be produced")
     short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
@@ -169,35 +172,41 @@ def _blame(
         blame = _only(evident)
         reasons = structural(names, blame)
         if reasons or short is not None:  # otherwise the holes' arguments may be what is in the way
-            found = replace(found, outputs=unproducible(names, blame), minimal=True, smallest=True, reasons=reasons)
-            return found, blame, True, ""
-    with Relaxed(problem, space, solver, tight=True) as tight:
-        outputs = find_outputs(tight, _share(deadline, BLAME_SECONDS))
-    if outputs is None:
-        left = NARROWED if tight.encoding.narrowed else "there was no time to find it"
-        return found, None, False, f"what is to blame was not found: {left}"
-    report("looking for what forbids it")
-    with Relaxed(problem, space, solver, violations=tight.violations) as relaxed:
-        blame = find(relaxed, outputs, _share(deadline, BLAME_SECONDS))
+            outputs = unproducible(names, blame)
+            found = replace(found, outputs=outputs, minimal=True, smallest=True, whatever=True, reasons=reasons)
+            return found, blame, ""
+    with ExitStack() as stack:
+        every = frozenset(range(len(problem.program.holes)))
+        relaxed = stack.enter_context(Relaxed(problem, space, solver, free=every))
+        conflict = find_outputs(relaxed, _share(deadline, BLAME_SECONDS), _share(deadline, FREE_SECONDS))
+        if conflict is None:
+            tight = stack.enter_context(Relaxed(problem, space, solver, tight=True))
+            conflict = find_outputs(tight, _share(deadline, BLAME_SECONDS))
+            if conflict is None:
+                left = NARROWED if tight.encoding.narrowed else "there was no time to find it"
+                return found, None, f"what is to blame was not found: {left}"
+            relaxed = stack.enter_context(Relaxed(problem, space, solver, violations=tight.violations))
+        report("looking for what forbids it")
+        blame = find(relaxed, conflict, _share(deadline, BLAME_SECONDS))
         found = replace(
             found, outputs=unproducible(names, blame), minimal=blame.all_needed, smallest=blame.proved_smallest
         )
         reasons = structural(names, blame)
         if reasons:
-            return replace(found, reasons=reasons), blame, True, ""
+            return replace(found, reasons=reasons, whatever=True), replace(blame, ignoring=()), ""
         report("looking for the reason")
         reasons = about_values(relaxed, names, blame, _share(deadline, WORDS_SECONDS))
         if not blame.holes and problem.program.holes:
             more = with_more_arguments(problem, sketch.spec, _share(deadline, WORDS_SECONDS))
             if more is not None:
-                with Relaxed(problem, space, solver, extended=more) as extended:
-                    blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, WORDS_SECONDS)))
-                    again = about_arguments(extended, PartNames(more), blame, _share(deadline, WORDS_SECONDS))
-                    reasons = reasons or again
+                extended = stack.enter_context(Relaxed(problem, space, solver, extended=more))
+                blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, WORDS_SECONDS)))
+                again = about_arguments(extended, PartNames(more), blame, _share(deadline, WORDS_SECONDS))
+                reasons = reasons or again
             if not reasons and not blame.ignoring and not blame.rules and len(blame.outputs) == 1:
                 reasons = other_shape(problem, problem.outputs[blame.outputs[0]])
-        found = replace(found, blamed=blamed(relaxed, names, blame), reasons=reasons)
-    return found, blame, False, "" if blame.complete else "what is blamed was not made smallest in time"
+        found = replace(found, blamed=blamed(relaxed, names, blame), reasons=reasons, whatever=blame.whatever)
+    return found, blame, "" if blame.complete else "what is blamed was not made smallest in time"
 
 
 def _share(deadline: float | None, seconds: float) -> float:

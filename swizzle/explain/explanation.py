@@ -74,6 +74,7 @@ class Explanation(Struct, frozen=True):
     outputs: tuple[Unproducible, ...] = ()
     minimal: bool = False
     smallest: bool = False
+    whatever: bool = False
     blamed: tuple[Blamed, ...] = ()
     reasons: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
@@ -184,7 +185,10 @@ def _body(explanation: Explanation) -> list[str]:
             if part.example:
                 lines.append(f"      {part.example}")
     elif explanation.outputs and _has_holes(explanation):
-        lines.append("  forbidden by the statements without holes, whatever values the holes have")
+        what = "by the statements without holes, whatever values the holes have"
+        lines.append(
+            f"  forbidden {what if explanation.whatever else 'whatever functions of their arguments holes are'}"
+        )
     if explanation.trials:
         lines.append("  tried")
         lines += [f"    {line}" for line in _tried(explanation.trials)]
@@ -194,9 +198,11 @@ def _body(explanation: Explanation) -> list[str]:
 def _extent(explanation: Explanation) -> str:
     if len(explanation.outputs) < 2:
         return ""
+    templates = any(part.kind == "hole" for part in explanation.blamed) or not _has_holes(explanation)
+    how = "" if templates else " by some functions of the holes' arguments"
     if explanation.smallest:
-        return ", though any fewer can"
-    return ", though without any one of them the others can" if explanation.minimal else " (fewer may do)"
+        return f", though any fewer can{how}"
+    return f", though without any one of them the others can{how}" if explanation.minimal else " (fewer may do)"
 
 
 def _output(output: Unproducible) -> str:

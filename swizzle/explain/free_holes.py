@@ -18,6 +18,7 @@ from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
 from swizzle.explain.table_formula import formula_of_table
+from swizzle.problem.problem import Problem
 from symbolic.ir.program import Hole
 from templates.holes import Point
 
@@ -28,8 +29,8 @@ LONGEST_TABLE: Final = 32
 def free_holes(job: Job, stack: ExitStack) -> Iterator[Planned]:
     """Yield one change for each hole, the blamed ones first; nothing if it was proved that no values help."""
     holes, names, blame = job.problem.program.holes, PartNames(job.problem), job.blame
-    blamed = (*blame.holes, *blame.ignoring) if blame is not None else ()
-    if job.whatever or (blame is not None and not blamed):
+    blamed = (*blame.holes, *(blame.ignoring or ())) if blame is not None else ()
+    if blame is not None and blame.whatever:
         return
     free = _Freedom(job, stack)
     order = [*blamed, *(h for h in range(len(holes)) if h not in blamed)]
@@ -58,21 +59,22 @@ class _Freedom:
         self.job, self.stack = job, stack
         self._own: Relaxed | None = None
         self._extended: Relaxed | None = None
+        self._problem: Problem | None = None
 
     def own(self) -> Relaxed:
         """Return the sketch whose holes are functions of their own arguments."""
-        if self._own is None:
+        if self._own is None or self._own.broken:
             self._own = self.stack.enter_context(Relaxed(self.job.problem, self.job.space, self.job.solver))
         return self._own
 
     def extended(self, deadline: float) -> Relaxed | None:
         """Return the sketch whose holes may depend on the thread and the loops too."""
-        if self._extended is None:
-            job = self.job
-            problem = with_more_arguments(job.problem, job.sketch.spec, deadline)
-            if problem is not None:
-                relaxed = Relaxed(job.problem, job.space, job.solver, extended=problem)
-                self._extended = self.stack.enter_context(relaxed)
+        job = self.job
+        if self._problem is None:
+            self._problem = with_more_arguments(job.problem, job.sketch.spec, deadline)
+        if self._problem is not None and (self._extended is None or self._extended.broken):
+            relaxed = Relaxed(job.problem, job.space, job.solver, extended=self._problem)
+            self._extended = self.stack.enter_context(relaxed)
         return self._extended
 
     def one(self, number: int) -> Attempt:

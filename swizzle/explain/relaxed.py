@@ -90,6 +90,7 @@ class Relaxed:
         self._open = [OpenChooser[Union](self.guards, t.components) for t in self.templates]
         self.encoding = Encoding(self.guards, problem.terms, self._hole)
         self.solver = GuardSolver(self.guards, solver)
+        self.broken = False  # by an interruption that may have left half of an output's clauses
         self.violations: dict[Kept, Violation] = dict(violations or {})
         self._literals: dict[Requirement, Guard] = {}
         self._tables = FreeTables(self.guards, problem.program.holes)
@@ -166,14 +167,17 @@ class Relaxed:
     ) -> RelaxedFilling | Conflict[Requirement] | None:
         """Decide whether these requirements can be met; with `rules`, all rules must be kept as well.
 
-        Returns None if it was not decided, because time ran out or because some fillings were not looked at. `also` are
-        guards that must hold as well.
+        Returns None if it was not decided, because time ran out (here, or in a check before that was `broken` off while
+        it wrote clauses) or because some fillings were not looked at. `also` are guards that must hold as well.
         """
         chosen = frozenset(wanted)
+        if self.broken:
+            return None
         try:
             with limited(deadline):
                 return self._check(chosen, deadline, rules, list(also))
         except (OutOfTime, TooLarge):
+            self.broken = True
             return None
 
     def solve(self, wanted: Iterable[Requirement], deadline: float) -> RelaxedFilling | Conflict[Requirement] | None:

@@ -54,8 +54,9 @@ def about_values(relaxed: Relaxed, names: PartNames, blame: Blame, deadline: flo
 
 def about_arguments(extended: Relaxed, names: PartNames, blame: Blame, deadline: float) -> tuple[str, ...]:
     """Say which uses of a hole with the same arguments would need different values."""
-    for hole in blame.ignoring:
-        others: frozenset[Requirement] = frozenset(Ignores(h) for h in blame.ignoring if h != hole)
+    ignoring = blame.ignoring or ()
+    for hole in ignoring:
+        others: frozenset[Requirement] = frozenset(Ignores(h) for h in ignoring if h != hole)
         text = beyond_arguments(extended, names, hole, others | frozenset(map(Right, blame.outputs)), deadline)
         if text:
             return (text,)
@@ -68,7 +69,7 @@ def blamed(relaxed: Relaxed, names: PartNames, blame: Blame) -> tuple[Blamed, ..
     for number in blame.holes:
         hole = names.program.holes[number]
         found.append(Blamed("hole", hole.name, hole.place, f"{hole.name} = {names.hole(number)}"))
-    for number in blame.ignoring:
+    for number in blame.ignoring or ():
         hole = names.program.holes[number]
         arguments = listing(names.arguments(number)) or "nothing"
         text = f"{hole.name} = {names.hole(number)}, even as any function of {arguments}"

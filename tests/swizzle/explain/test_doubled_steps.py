@@ -100,7 +100,7 @@ def test_a_sketch_that_no_step_helps_is_explained_as_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """Decided at once or only after the steps were tried, a solution or a proof that there is none is told."""
-    monkeypatch.setattr("swizzle.explain.explain.FIRST_SECONDS", seconds)
+    monkeypatch.setattr("swizzle.explain.explain.STEP_SECONDS", seconds)
     assert explain(written(tmp_path, SCAN.replace(" k)", " 1 << k)"))).status == "sat"
     few = explain(written(tmp_path, SCAN.replace("range(3)", "range(2)")))
     assert few.status == "unsat"
@@ -109,6 +109,6 @@ def test_a_sketch_that_no_step_helps_is_explained_as_ever(
 
 def test_an_undecided_search_ends_where_a_step_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer comes from the steps, not from the search, which would go on."""
-    monkeypatch.setattr("swizzle.explain.explain.FIRST_SECONDS", 1e-6)
+    monkeypatch.setattr("swizzle.explain.explain.STEP_SECONDS", 1e-6)
     found = explain(written(tmp_path, SCAN))
     assert (found.status, found.changed_and_solved) == ("unknown", True)

@@ -28,6 +28,7 @@ from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits
 from swizzle.specs.verify import Mismatch, verify
+from symbolic.limits import OutOfTime
 from symbolic.machine.run import Run
 from symbolic.solve.engines import SolverName, quickest_boolean
 from templates.template import Template
@@ -59,6 +60,7 @@ def expected(outputs: int, blamed: str, reason: str, helps: str = "", space: Any
 
 EXPECTED = {
     "barrier": expected(2, "present", "cond1 would have to be True for y["),
+    "blind_condition": expected(1, "cond1", "cond1 would have to differ between step = 0"),
     "butterfly": expected(3, "xform1", "xform1 would have to be 5 at lane = 0", "space", "3"),
     "holes_contradict": expected(
         3, "xform1 xform2", "no function of ?sw_xform in Space 3 gives xform1 values", "space", "3"
@@ -192,6 +194,22 @@ def test_claims(name: str) -> None:
     check_blame(case)
     for trial in found.trials:
         check_trial(case, trial)
+
+
+def test_a_check_that_was_broken_off_decides_nothing_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of an output's clauses would make a wrong filling look right."""
+    (sketch,) = load(FOLDER / "same_arguments.swz")
+    problem = Problem.of(sketch.program, sketch.spec)
+
+    def late(*_: object) -> None:
+        raise OutOfTime
+
+    with Relaxed(problem, "1", quickest_boolean()) as relaxed:
+        assert isinstance(relaxed.check([Right(0)], time.monotonic() + 60), RelaxedFilling)
+        with monkeypatch.context() as patched:
+            patched.setattr(Problem, "require", late)
+            assert relaxed.check([Right(1)], time.monotonic() + 60) is None
+        assert relaxed.check([Right(0)], time.monotonic() + 60) is None
 
 
 def test_a_formula_over_the_thread_may_be_written_in_place_of_the_hole(tmp_path: Path) -> None:
