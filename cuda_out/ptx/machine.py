@@ -36,6 +36,8 @@ from symbolic.machine.races import races
 
 STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""
+WIDEST: Final = 16
+"""Bytes that one access moves at most."""
 _SPACES: Final = ("global", "shared", "local", "const")
 MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "mma"))
 _OUTSIDE: Final = MATRICES | frozenset(
@@ -47,7 +49,8 @@ _NO_EFFECT: Final = frozenset(("membar", "fence"))
 class LaunchArray(Struct, frozen=True):
     """An array that a launch is given: element type, bits, and terms where the elements are not numbers.
 
-    `filled` False: its elements count as unwritten. Cells of `terms` that are 0 are the numbers in `bits`.
+    `filled` False: its elements count as unwritten. Cells of `terms` that are 0 are the numbers in `bits`. `align`: the
+    array stands at any address that is a multiple of so many bytes; 0: at one that the run knows.
     """
 
     name: str
@@ -56,6 +59,7 @@ class LaunchArray(Struct, frozen=True):
     terms: Lanes
     filled: bool
     writable: bool
+    align: int = 0
 
 
 class LaunchScalar(Struct, frozen=True):
@@ -134,13 +138,15 @@ class PtxMachine:
                 self.parameters[name] = self._given(argument)
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
         arrays = [array if array.size else replace(array, size=dynamic) for array in kernel.arrays]
-        if sum(array.size == 0 for array in kernel.arrays) > 1:
+        by_launch = {array.name for array in kernel.arrays if not array.size}
+        if len(by_launch) > 1:
             raise NotInterpreted("two arrays whose size the launch gives, which are one place")
         for array in arrays:
             size = gcd(cell[array.space], array.size or 1)
             data = None if array.data is None else np.frombuffer(array.data, f"u{size}").astype(np.uint64)
             writable = array.space not in ("const", "global")
-            region = self.memory.add(array.name, array.space, array.size, size, data, None, writable)
+            align = max(array.align, WIDEST) if array.name in by_launch else array.align
+            region = self.memory.add(array.name, array.space, array.size, size, data, None, writable, align=align)
             self.registers.symbols[array.name] = region.base
 
     def _given(self, argument: LaunchArray | LaunchScalar | int | np.generic) -> int | Register:
@@ -160,8 +166,9 @@ class PtxMachine:
         cell = width(argument.kind) // 8
         terms = argument.terms if argument.filled else np.full(len(argument.bits), UNWRITTEN, np.int64)
         region = self.memory.add(
-            argument.name, "global", len(argument.bits) * cell, cell, argument.bits, terms, argument.writable
-        )
+            argument.name, "global", len(argument.bits) * cell, cell, argument.bits, terms, argument.writable,
+            align=argument.align,
+        )  # fmt: skip
         self.arrays[argument.name] = region
         return region.base
 

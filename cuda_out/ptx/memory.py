@@ -28,10 +28,13 @@ UNWRITTEN: Final = -1
 _PLACES: Final = {
     "shared": (1 << 24, 1 << 24),
     "local": (1 << 36, 1 << 36),
-    "global": (1 << 40, 1 << 40),
+    "global": ((1 << 40) + 0x5A5A5A5A00, 1 << 40),
     "const": (1 << 56, 1 << 40),
 }
-"""For each space the address of its first array, and from one array to the next."""
+"""For each space the address of its first array, and from one array to the next. No sum or double of two global arrays'
+addresses is near a third one."""
+_NEAR: Final = 1 << 38
+"""How far from where an array begins, in bytes, an address still counts as one of that array."""
 WINDOWS: Final = {"global": 0, "const": 1 << 58, "shared": 1 << 60, "local": 1 << 61}
 """What a generic address has more than the address in its space."""
 
@@ -60,7 +63,10 @@ class Seen(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Region:
-    """One array: `instance` says for each thread which copy is its own."""
+    """One array: `instance` says for each thread which copy is its own.
+
+    `align` is what its address is a multiple of, in bytes, and all that is known of it; 0: its address is `base`.
+    """
 
     name: str
     space: str
@@ -71,6 +77,7 @@ class Region:
     bits: Bits
     terms: Lanes
     writable: bool
+    align: int = 0
     writer: Lanes = field(init=False)
     thread: Lanes = field(init=False)
     accesses: list[Touched[int]] = field(default_factory=list)
@@ -106,7 +113,7 @@ class PtxMemory:
 
     def add(
         self, name: str, space: str, size: int, cell: int, bits: Bits | None, terms: Lanes | None, writable: bool,
-        *, of_block: bool = False,
+        *, of_block: bool = False, align: int = 0,
     ) -> Region:  # fmt: skip
         """Place an array; without bits and terms it is unwritten. `of_block`: each block has one of its own."""
         shape = self.shape
@@ -129,6 +136,7 @@ class PtxMemory:
             np.zeros(count, np.uint64) if bits is None else bits.copy(),
             np.full(count, UNWRITTEN if bits is None else 0, np.int64) if terms is None else terms.copy(),
             writable,
+            align,
         )
         self.regions = sorted([*self.regions, region], key=lambda r: r.base)
         self._starts = np.array([r.base - _PLACES[r.space][1] // 2 for r in self.regions], np.int64)
@@ -172,6 +180,11 @@ class PtxMemory:
                     f"{instruction}: {self._who(threads, at[bad:])} touches {item * count} bytes of {region.name} "
                     f"at byte {int(offset[bad])}, which is not a multiple"
                 )
+            if region.align and item * count > region.align:
+                raise Broken(
+                    f"{instruction}: {self._who(threads, at)} touches {item * count} bytes of {region.name} at once, "
+                    f"which is aligned to {region.align}"
+                )
             if writes and not region.writable:
                 raise Broken(f"{instruction}: {self._who(threads, at)} writes {region.name}, which is read-only")
             if item < region.cell:
@@ -195,6 +208,23 @@ class PtxMemory:
                 )
             found.append((region, at, region.instance[threads[at]] + offset // region.cell))
         return found
+
+    def near(self, numbers: Bits) -> Lanes:
+        """Return for each number the array of an unknown address that it is near, counted from 1; 0: there is none."""
+        if not (numbers >= _PLACES["global"][0] - _NEAR).any():
+            return np.zeros(len(numbers), np.int64)
+        (first, span), arrays = _PLACES["global"], self._global()
+        found, rest = np.divmod(numbers.astype(np.int64) - (first - _NEAR), span)
+        inside = (found >= 0) & (found < len(arrays)) & (rest < 2 * _NEAR)
+        near: Lanes = np.where(inside, found + 1, 0)
+        return np.where(np.array([0, *(region.align for region in arrays)])[near] > 0, near, 0)
+
+    def of_number(self, near: int) -> str:
+        """Return the name of an array as `near` counts them."""
+        return self._global()[near - 1].name
+
+    def _global(self) -> list[Region]:
+        return [region for region in self.regions if region.space == "global"]
 
     def note(
         self, region: Region, instruction: int, threads: Lanes, cells: Lanes, *, writes: bool, atomic: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cuda_out.ptx import symbolic
 from cuda_out.ptx.concrete import Operation, decode
@@ -110,7 +111,27 @@ class Registers:
             raise NotInterpreted(f"{instruction}, {what} that depends on data: {shown[:200]}")
         return bits
 
+    def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
+        """Return values as numbers, as far as addresses are, and which are none but data."""
+        return value[0], value[1] != 0
+
     def apply(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
+        """Compute an operation; raise NotInterpreted where it asks what number an array's address is."""
+        result = self.computed(operation, values, at)
+        if 64 not in map(width, operation.sources) or operation.name == "selp":
+            return result
+        numbers, data = zip(*map(self.numbers, values), strict=True)
+        near = [self.memory.near(each) for each in numbers]
+        if any(each.any() for each in near):
+            made = self.memory.near(self.numbers(result)[0]) if width(operation.result) == 64 else 0 * near[0]
+            rows = np.stack([*near, numbers[-1] == 0, made])[:, ~np.any(data, axis=0)]
+            for *sides, null, of_result in np.unique(rows, axis=1).T.tolist():
+                if any(sides) and not _keeps(operation.name, sides, bool(null), of_result):
+                    where = next(side for side in sides if side)
+                    raise NotInterpreted(f"{operation.name} of the address of {self.memory.of_number(where)}")
+        return result
+
+    def computed(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
         """Compute an operation: on numbers all lanes at once; on terms it is noted."""
         data = np.zeros(len(at), np.bool_)
         for _, terms in values:
@@ -142,8 +163,21 @@ class Registers:
         terms = value[1]
         bits, written = self.deferred.written_out(*value)
         value = bits, self.deferred.bits_of(size * count, terms, written)
+        if self.memory.near(bits).any():
+            raise NotInterpreted("a part of an array's address")
         rows = [symbolic.unpack(self.deferred.normal, row[0], size, count) for row in _rows([value])]
         return [_columns([row[place] for row in rows]) for place in range(count)]
+
+
+def _keeps(name: str, sides: Sequence[int], null: bool, result: int) -> bool:
+    """Say whether an operation does the same wherever arrays stand; `sides` are the arrays that operands are near."""
+    given = [side for side in sides if side]
+    if name in ("add", "mad") or name.startswith("mad.wide"):
+        return given == [result]
+    if name == "sub":
+        return given == [result] == [sides[0]] or (given == [given[0]] * 2 and not result)
+    of_one = given == [given[0]] * 2 or (null and name.split(".")[1] in ("eq", "ne"))
+    return name.startswith("setp.") and of_one
 
 
 def _rows(values: Sequence[Register]) -> Iterator[tuple[symbolic.Value, ...]]:

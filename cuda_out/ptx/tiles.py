@@ -16,6 +16,7 @@ from math import prod
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -32,7 +33,7 @@ from cuda_out.ptx.registers import Register, Registers
 from cuda_out.ptx.run import kernel_of
 from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted, Operand
 from cuda_out.ptx.transfers import Transfers
-from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, output_difference
+from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, alignments, output_difference
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from symbolic.algebra.terms import Term
 from symbolic.ir.layout import cell_name, flat_index
@@ -205,6 +206,16 @@ class TileRegisters(Registers):
     indices: Indices
     totals: Lanes
 
+    def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
+        bits, terms = value
+        steers = terms >= INDEX
+        if steers.any():
+            each, place = np.unique(terms[steers], return_inverse=True)
+            parts = [self.indices.polynomial((0, number)).get((), 0) for number in each.tolist()]
+            bits = bits.copy()
+            bits[steers] = np.array(parts, np.int64).astype(np.uint64)[place]
+        return bits, (terms != 0) & ~steers
+
     def read(self, operand: Operand, kind: str, at: Lanes) -> Register:
         if isinstance(operand, Name) and operand.text.startswith("%ctaid."):
             bits, number = self.indices.value(variable(f"block {operand.text[-1]}"), 32)
@@ -225,18 +236,18 @@ class TileRegisters(Registers):
             number = int(value[1][value[1] >= INDEX][0])
             raise NotInterpreted(f"{what} that is {show(self.indices.polynomial((0, number)))}")
 
-    def apply(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
+    def computed(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
         steers = np.zeros(len(at), np.bool_)
         for _, terms in values:
             steers |= terms >= INDEX
         if not steers.any() or (operation.name == "selp" and not values[2][1].any()):
-            return super().apply(operation, values, at)
+            return super().computed(operation, values, at)
         if operation.name == "selp":
             self.no_index(values[2], "a choice by a predicate")
         bits, found = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         if not steers.all():
             some = [(b[~steers], t[~steers]) for b, t in values]
-            bits[~steers], found[~steers] = super().apply(operation, some, at[~steers])
+            bits[~steers], found[~steers] = super().computed(operation, some, at[~steers])
         columns = []
         for b, t in values:
             if ((t[steers] != 0) & (t[steers] < INDEX)).any():
@@ -335,7 +346,7 @@ class TileMachine(PtxMachine):
         terms = np.tile(argument.terms if argument.filled else np.full(len(argument.bits), NEVER), copies)
         region = self.memory.add(
             argument.name, "global", len(argument.bits) * cell, cell, bits, terms, argument.writable,
-            of_block=argument.writable,
+            of_block=argument.writable, align=argument.align,
         )  # fmt: skip
         self.arrays[argument.name] = region
         return region.base
@@ -349,7 +360,12 @@ class TileValidator:
     """
 
     def __init__(
-        self, program: Program, tiling: Tiling, wanted: Mapping[str, Sequence[Term]], written: WrittenOut
+        self,
+        program: Program,
+        tiling: Tiling,
+        wanted: Mapping[str, Sequence[Term]],
+        written: WrittenOut,
+        alignment: Sequence[int] | None = None,
     ) -> None:
         self.program, self.tiling, self.wanted, self.written = program, tiling, wanted, written
         axes = {each.axis for each in tiling.axes}
@@ -367,9 +383,10 @@ class TileValidator:
         self.indices = Indices(most, list(dict.fromkeys(totals)))
         self.totals = list(map(self.indices.totals.index, totals))
         self.windows = {p.name: Window(p, tiling, self.cuts) for p in program.parameters if not p.is_scalar}
-        self.arguments = [self._argument(parameter) for parameter in program.parameters]
+        pairs = zip(program.parameters, alignments(program, alignment), strict=True)
+        self.arguments = [self._argument(parameter, align) for parameter, align in pairs]
 
-    def _argument(self, parameter: Parameter) -> LaunchArray | LaunchScalar:
+    def _argument(self, parameter: Parameter, align: int) -> LaunchArray | LaunchScalar:
         if parameter.is_scalar:
             return LaunchScalar(KIND_OF[parameter.dtype], self.written.terms.atom(parameter.name, 0))
         window, given = self.windows[parameter.name], parameter.role != "out"
@@ -380,7 +397,7 @@ class TileValidator:
             flat = flat_index(parameter.shape, index) if declared else prod(parameter.shape) + cell
             atoms[cell] = self.written.terms.atom(parameter.name, flat)
         bits, writable = np.zeros(window.cells, np.uint64), parameter.role in ("out", "inout")
-        return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable)
+        return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable, align)
 
     def validate(self, ptx: str, entry: str, shared_bytes: int = 0) -> Validation:
         """Compare the kernel `entry` of a PTX module, which takes the program's parameters, then its lengths, and so

@@ -14,8 +14,8 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.expected import Expected
-from cuda_out.ptx.kinds import KIND_OF, number_kind
-from cuda_out.ptx.machine import LaunchArray, LaunchScalar, PtxMachine
+from cuda_out.ptx.kinds import KIND_OF, number_kind, width
+from cuda_out.ptx.machine import WIDEST, LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
@@ -64,14 +64,21 @@ class WrittenOut:
 
 class Validator:
     """Validates kernels against one specification; `wanted` are the terms that the output elements must be, row-major,
-    over the variables `terms.atom(array, index)` of the inputs."""
+    over the variables `terms.atom(array, index)` of the inputs. `alignment` has, for each parameter, what an array's
+    address is a multiple of, in bytes; nothing else is known of it."""
 
-    def __init__(self, program: Program, wanted: Mapping[str, Sequence[Term]], written: WrittenOut) -> None:
+    def __init__(
+        self,
+        program: Program,
+        wanted: Mapping[str, Sequence[Term]],
+        written: WrittenOut,
+        alignment: Sequence[int] | None = None,
+    ) -> None:
         self.program, self.wanted, self.written = program, wanted, written
         terms, kinds = written.terms, {p.name: KIND_OF[p.dtype] for p in program.parameters}
         self.outputs = sum(len(values) for values in wanted.values())
         self.arguments: list[LaunchArray | LaunchScalar] = []
-        for parameter in program.parameters:
+        for parameter, align in zip(program.parameters, alignments(program, alignment), strict=True):
             if parameter.is_scalar:
                 self.arguments.append(LaunchScalar(kinds[parameter.name], terms.atom(parameter.name, 0)))
                 continue
@@ -79,7 +86,8 @@ class Validator:
             atoms = np.array([terms.atom(parameter.name, i) if given else 0 for i in range(size)], np.int64)
             writable = parameter.role in ("out", "inout")
             bits = np.zeros(size, np.uint64)
-            self.arguments.append(LaunchArray(parameter.name, kinds[parameter.name], bits, atoms, given, writable))
+            array = LaunchArray(parameter.name, kinds[parameter.name], bits, atoms, given, writable, align)
+            self.arguments.append(array)
 
     def validate(self, ptx: str, entry: str, scalars: Sequence[int] = (), shared_bytes: int = 0) -> Validation:
         """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`, and
@@ -101,12 +109,20 @@ class Validator:
         return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken)
 
 
+def alignments(program: Program, given: Sequence[int] | None) -> Sequence[int]:
+    """Return, for each parameter, what an array's address is a multiple of: an element's size at least; what is wanted
+    of the widest vectors where nothing is given."""
+    each = given or [WIDEST for _ in program.parameters]
+    return [max(a, width(KIND_OF[p.dtype]) // 8) for a, p in zip(each, program.parameters, strict=True)]
+
+
 def validate(
     program: Program, ptx: str, entry: str, wanted: Mapping[str, Sequence[Term]], terms: Terms,
-    scalars: Sequence[int] = (), shared_bytes: int = 0,
+    scalars: Sequence[int] = (), shared_bytes: int = 0, alignment: Sequence[int] | None = None,
 ) -> Validation:  # fmt: skip
     """Validate one kernel."""
-    return Validator(program, wanted, WrittenOut(terms, program.parameters)).validate(ptx, entry, scalars, shared_bytes)
+    validator = Validator(program, wanted, WrittenOut(terms, program.parameters), alignment)
+    return validator.validate(ptx, entry, scalars, shared_bytes)
 
 
 def _compare(

@@ -162,7 +162,7 @@ def _emitted(filled: FilledHost) -> tuple[list[str], int]:
     for kernel in filled.host.kernels if available_tools() else ():
         source, program = sources[kernel.name], filled.programs[kernel.name]
         meaning = Meaning.of(program, kernel.spec)
-        validator = Validator(program, meaning.wanted, WrittenOut(meaning.terms, program.parameters))
+        validator = Validator(program, meaning.wanted, WrittenOut(meaning.terms, program.parameters), source.alignment)
         for arch in ARCHITECTURES:
             ptx = compile_to_ptx(with_opaque_calls(source.text), arch)
             found = validator.validate(ptx, source.entry, shared_bytes=source.shared_bytes)

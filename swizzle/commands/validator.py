@@ -15,13 +15,16 @@ from swizzle.commands.sizes import LaunchSize
 class SizesValidator:
     """Validates kernels at the sizes in turn, until one is not equal, then for every block of every length.
 
+    They are given arrays whose addresses are what the printed text asks for, and nothing more.
+
     `why_not` says why the latter is not tried, '' where it is.
     """
 
     def __init__(self, sizes: Sequence[LaunchSize], source: CudaSource) -> None:
-        self.sizes, self.tiling, self.shared_bytes = sizes, source.tiling, source.shared_bytes
+        self.sizes, self.tiling, self.alignment = sizes, source.tiling, source.alignment
+        self.shared_bytes = source.shared_bytes
         self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
-        self.why_not = "" if source.tiling else "it takes no length"
+        self.why_not = "" if self.tiling else "it takes no length"
         self._tiles: TileValidator | None = None
 
     def _written_out(self, size: LaunchSize) -> WrittenOut:
@@ -39,7 +42,8 @@ class SizesValidator:
         verdicts = []
         for number, size in enumerate(self.sizes):
             if number == len(self.validators):
-                self.validators.append(Validator(size.filled.program, size.meaning.wanted, self._written_out(size)))
+                program, written = size.filled.program, self._written_out(size)
+                self.validators.append(Validator(program, size.meaning.wanted, written, self.alignment))
             found = self.validators[number].validate(ptx, entry, size.lengths, self.shared_bytes)
             if found.verdict != "equal":
                 where = f"at length {size}, " if number else ""
@@ -60,7 +64,7 @@ class SizesValidator:
             assert tiling is not None
             try:
                 self._tiles = TileValidator(
-                    size.filled.program, tiling, size.meaning.wanted, self.validators[0].written
+                    size.filled.program, tiling, size.meaning.wanted, self.validators[0].written, self.alignment
                 )
             except NotTiled as error:
                 self.why_not = str(error)

@@ -95,7 +95,8 @@ def altered(program: Program, old: str, new: str) -> tuple[str, tuple[str, ...]]
     assert old in source.text
     terms = Terms()
     ptx = compile_to_ptx(source.text.replace(old, new, 1))
-    found = validate(program, ptx, source.entry, machine_terms(program, terms), terms)
+    wanted = machine_terms(program, terms)
+    found = validate(program, ptx, source.entry, wanted, terms, alignment=source.alignment)
     return found.verdict, found.findings
 
 
@@ -134,11 +135,38 @@ def test_defects_are_found(old: str, new: str, complaint: str) -> None:
         ("out += v * w[k];", "out = fmaf(w[k], v, out);"),
         ("out += v * w[k];", "out -= -v * w[k];"),
         ("y[i] = out;", "y[i] = 2.0f * out - out;"),
+        ("y[i] = out;", "if (y != nullptr) y[i] = out;"),
+        ("y[i] = out;", "float s = out; for (const float* p = w; p != w + i % 3; ++p) s += *p - *p; y[i] = s;"),
     ],
 )
 def test_the_laws_of_real_numbers_are_no_difference(old: str, new: str) -> None:
     """Contraction, signs, collected terms."""
     assert altered(conv1d(), old, new)[0] == "equal"
+
+
+TWO = "y[i] = out + (two.x - two.x) + (two.y - two.y);"
+
+
+@pytest.mark.parametrize(
+    ("new", "verdict", "complaint"),
+    [
+        ("if (((unsigned long long)y & 8) == 0) y[i] = out;", "unknown", "and of the address of y"),
+        ("if ((const void*)x < (const void*)y) y[i] = out;", "unknown", "setp.* of the address of"),
+        ("if (x != w) y[i] = out;", "unknown", "setp.* of the address of"),
+        ("if ((unsigned long long)(y - x) != 4) y[i] = out;", "unknown", "sub of the address of x|y"),
+        ("if ((unsigned long long)y != 1ull << 50) y[i] = out;", "unknown", "setp.* of the address of y"),
+        ("if ((unsigned)(unsigned long long)y != 4) y[i] = out;", "unknown", "cvt.u32.u64 of the address of y"),
+        ('unsigned a, b; asm("mov.b64 {%0, %1}, %2;" : "=r"(a), "=r"(b) : "l"(y)); if (b) y[i] = out;',
+         "unknown", "a part of an array's address"),
+        (f"const float2 two = *reinterpret_cast<const float2*>(&x[i & ~1]); {TWO}", "different", "x at once, .* to 4"),
+        (f"__shared__ float t[64]; t[i % 64] = inp[0]; __syncthreads(); "
+         f"const float2 two = *reinterpret_cast<const float2*>(&t[lane & ~1]); {TWO}", "different", "at once, .* to 4"),
+    ],
+)  # fmt: skip
+def test_where_arrays_stand_is_not_known(new: str, verdict: str, complaint: str) -> None:
+    """A text that asks what number an address is, or moves more bytes at once than it is a multiple of."""
+    found, findings = altered(conv1d(), "y[i] = out;", new)
+    assert found == verdict and re.search(complaint, findings[0]), findings
 
 
 @pytest.mark.parametrize(

@@ -276,9 +276,7 @@ def test_every_printed_kernel_is_validated_at_every_length() -> None:
     for (lifts, kind), checked in scan.kernels.items():
         source = source_of(scan, lifts, kind)
         sizes = sizes_to_try(FilledKernel(checked.kernel.program, checked.spec, (), checked.tiling), source)
-        found = SizesValidator(sizes[:1], source.tiling).validate(
-            compile_to_ptx(with_opaque_calls(source.text)), source.entry
-        )
+        found = SizesValidator(sizes[:1], source).validate(compile_to_ptx(with_opaque_calls(source.text)), source.entry)
         assert found.verdict == "equal" and found.everywhere, (kind, found)
 
 
