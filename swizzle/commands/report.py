@@ -134,6 +134,8 @@ def _home_lines(homes: Sequence[Mapping[str, Any]]) -> list[str]:
         if "clocks" in each:
             least = each["clocks"] if each["clocks"] == each["least"] else count(each["least"], "clock")
             text = f"{count(each['clocks'], 'clock')}: {each['how']}; at least {least}, as {each['because']}"
+        elif "expected" in each:
+            text = f"{each['why']}: {count(each['expected'], 'clock')} by {each['how']}"
         elif each["least"] is None:
             text = f"none: {each['why']}"
         else:

@@ -59,7 +59,7 @@ def explain(
     limits = limits or Limits()
     started = time.monotonic()
     first: Explanation | None = None
-    if any(doubled_steps(sketch.program)):
+    if not sketch.exchanges and any(doubled_steps(sketch.program)):
         brief = min(STEP_SECONDS, (limits.timeout or inf) / 3)
         result = solve(sketch, replace(limits, timeout=brief), progress)
         first = _explained(result.posed or sketch, result, limits, started, progress)
@@ -92,6 +92,10 @@ def _explained(
     seconds = {"solve": time.monotonic() - started}
     found = Explanation(sketch.name, result, result.space)
     if result.status == "sat" or result.reason == "interrupted":
+        return replace(found, seconds=seconds | {"total": seconds["solve"]})
+    if sketch.exchanges:  # what goes where was worked out, and the answer says where that fails
+        if result.status == "unsat":
+            found = replace(found, result=replace(result, reason=""), reasons=(result.reason,))
         return replace(found, seconds=seconds | {"total": seconds["solve"]})
     if limits.timeout is None:
         deadline = time.monotonic() + max(SECONDS, 2 * result.seconds.get("total", 0.0))

@@ -151,7 +151,8 @@ def _as_text(explanation: Explanation) -> str:
         lines = [f"{name}: undecided, {'but solved with a change' if helps else 'so there is nothing to explain yet'}"]
         lines += _body(explanation)
     else:
-        lines = [f"{name}: no filling in Space {explanation.space} gives the specification's terms"]
+        where = f" in Space {explanation.space}" if explanation.space else ""
+        lines = [f"{name}: no filling{where} gives the specification's terms"]
         if not _has_holes(explanation):
             lines = [f"{name}: has no holes, and its terms are not the specification's"]
         lines += _body(explanation)

@@ -9,7 +9,7 @@ in any order, they are matched in the order of the inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,9 @@ from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
-from symbolic.ir.program import DeclareArray, HoleCall, Load, Program, Store
+from symbolic.ir.program import DeclareArray, Expr, HoleCall, Load, Program, Stmt, Store
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.machine.machine import Machine
-from symbolic.values.data import DataVector
 from symbolic.values.vector import Vector
 from templates.holes import HOME
 
@@ -123,19 +122,18 @@ class _Recorder(Machine):
         self._sizes: dict[str, tuple[int, int]] = {}
         self._order: dict[str, list[bool]] = {array: [] for array in arrays}
 
-    def _store(self, node: Store, mask: Vector) -> None:
-        if node.array not in self.given:
-            super()._store(node, mask)
+    def execute(self, statement: Stmt, mask: Vector) -> None:
+        if not isinstance(statement, Store) or statement.array not in self.given:
+            super().execute(statement, mask)
             return
-        value = self.data(node.value, mask)
+        value = self.data(statement.value, mask)
         assert isinstance(value, np.ndarray) and isinstance(mask, np.ndarray), "exchanges stand beside no open hole"
-        value = np.where(mask, value, UNWRITTEN)
-        self.given[node.array].append(value.tolist())
-        self._order[node.array].append(True)
+        self.given[statement.array].append(np.where(mask, value, UNWRITTEN).tolist())
+        self._order[statement.array].append(True)
 
-    def _load(self, node: Load, mask: Vector) -> DataVector:
-        if node.array not in self.given:
-            return super()._load(node, mask)
+    def value(self, node: Expr, mask: Vector) -> Any:
+        if not isinstance(node, Load) or node.array not in self.given:
+            return super().value(node, mask)
         number, threads = self.asked[node.array], self.shape.count
         self.asked[node.array] += 1
         self._order[node.array].append(False)

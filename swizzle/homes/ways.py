@@ -39,6 +39,14 @@ class Way(Struct, frozen=True):
     network: ExchangeNetwork | None
     plan: SharedPlan | None
 
+    def pipes(self, bits: int) -> tuple[float, float]:
+        """The clocks of a warp of both pipes, for elements of so many bits: of shuffles and turns, and of selects."""
+        words = max(1, bits // 32)
+        if self.network is not None:
+            return self.network.shuffles * words, self.network.selects * words / 2
+        assert self.plan is not None
+        return self.plan.passes / self.plan.warps, 0
+
     @property
     def instructions(self) -> int:
         """How many instructions of a warp move or choose elements."""

@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import ceil
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -32,6 +33,7 @@ from templates.holes import HOME, kind_of
 Listener: TypeAlias = Callable[[Progress], None]
 SolveSketch: TypeAlias = Callable[[Sketch, Limits, Listener | None], Result]
 CLOCKS: Final = "clocks"
+NOT_TRIED: Final = "not tried"
 ALIKE: Final = frozenset({"accumulates", "sectors", "terms"})
 """Costs that no home changes."""
 PREFERRED: Final[tuple[Home, ...]] = ("shuffle", "vector", "shared")
@@ -48,6 +50,15 @@ class _Choice(Struct, frozen=True):
     @property
     def name(self) -> str:
         return ", ".join(self.homes)
+
+
+class _Ready(Struct, frozen=True):
+    """A choice with its programs, the clocks that these take by themselves, and what is said about it."""
+
+    choice: _Choice
+    ways: tuple[Way, ...]
+    clocks: int
+    about: dict[str, Any]
 
 
 def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SolveSketch) -> Result:
@@ -72,10 +83,12 @@ def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve
             if isinstance(found, NoSources):
                 return _answer_without(sketch, started, found)
             for choice in search.choices(found):
+                search.prepare(choice, found)
+            for program in sorted(search.ready, key=lambda each: each.clocks):
                 here = replace(limits, pareto=False, all_solutions=False)
                 if until is not None:
                     here = replace(here, timeout=max(0.001, until - time.monotonic()))
-                search.take(choice, found, partial(_solved, solve, here, progress))
+                search.take(program, partial(_solved, solve, here, progress))
     except (KeyboardInterrupt, Interruption) as stopped:
         late = f"timeout after {limits.timeout:g} s" if limits.timeout is not None else "interrupted"
         reason = str(stopped) or late
@@ -113,6 +126,7 @@ class _Homes:
         self.ways: dict[tuple[int, Home], Way | None] = {}
         self.said: list[dict[str, Any]] = []
         self.results: list[tuple[tuple[int, ...], Result]] = []
+        self.ready: list[_Ready] = []
         self.least: int | None = None
 
     def choices(self, sources: Sequence[Sources]) -> Iterator[_Choice]:
@@ -131,17 +145,16 @@ class _Homes:
         self.least = found[0].least if all(each.decided for each in sources) else None
         yield from found
 
-    def take(self, choice: _Choice, sources: Sequence[Sources], solve: Callable[[Sketch], Result]) -> None:
-        """Try a choice, unless it cannot be the best."""
+    def prepare(self, choice: _Choice, sources: Sequence[Sources]) -> None:
+        """Make the programs of a choice, unless it cannot be the best."""
         about: dict[str, Any] = {"homes": list(choice.homes), "least": choice.least}
         self.said.append(about)
         if choice.least is None:
             about["why"] = next(floor.why for floor in choice.floors if floor.clocks is None)
             return
         about["because"] = "; ".join(floor.why for floor in choice.floors)
-        best = min((result.best.cost[CLOCKS] for _, result in self.results), default=None)
-        if self.prunes and best is not None and choice.least + self.last > best:
-            about["why"] = "not tried"
+        if self._is_beaten(choice.least, min((each.clocks for each in self.ready), default=None)):
+            about["why"] = NOT_TRIED
             return
         ways = []
         for number, (home, each) in enumerate(zip(choice.homes, sources, strict=True)):
@@ -153,13 +166,28 @@ class _Homes:
                 return
             ways.append(way)
         about["how"] = "; ".join(way.words for way in ways)
-        posed = _posed(self.sketch, ways)
-        result = solve(posed)
+        pipes = [
+            [clocks * each.times for clocks in way.pipes(each.bits)] for way, each in zip(ways, sources, strict=True)
+        ]
+        clocks = ceil(max(map(sum, zip(*pipes, strict=True))))
+        self.ready.append(_Ready(choice, tuple(ways), clocks, about))
+
+    def _is_beaten(self, clocks: int, best: int | None) -> bool:
+        """Say whether what takes so many clocks or more is not better than what there is."""
+        return self.prunes and best is not None and clocks + self.last > best
+
+    def take(self, program: _Ready, solve: Callable[[Sketch], Result]) -> None:
+        """Solve the kernel with the programs of a choice, unless they take too long by themselves."""
+        about, ways = program.about, program.ways
+        if self._is_beaten(program.clocks, min((found.best.cost[CLOCKS] for _, found in self.results), default=None)):
+            about |= {"why": NOT_TRIED, "expected": program.clocks}
+            return
+        result = solve(_posed(self.sketch, ways))
         if not result.solutions:
             about["why"] = result.reason or "its program is not the specification's"
             return
         about[CLOCKS] = result.best.cost[CLOCKS]
-        solutions = tuple(replace(each, holes=self._became(choice, each.holes)) for each in result.solutions)
+        solutions = tuple(replace(each, holes=self._became(program.choice, each.holes)) for each in result.solutions)
         rank = (*result.best.cost.values(), sum(way.instructions for way in ways))
         self.results.append((rank, replace(result, solutions=solutions)))
 
@@ -200,9 +228,10 @@ class _Homes:
         """Say of each cost whether no program of these homes costs less: clocks are at the least that any takes."""
         at_least = self.least is not None and best.best.cost[CLOCKS] <= self.least
         before = names[: names.index(CLOCKS)]
-        found = {name: best.proved.get(name, best.optimal) and ALIKE.issuperset(before) for name in before}
-        found[CLOCKS] = at_least and ALIKE.issuperset(before)
-        return found | {name: best.best.cost[name] == 0 for name in names[len(before) + 1 :]}
+        alike = ALIKE.issuperset(before)
+        found = {name: value == 0 for name, value in best.best.cost.items()}
+        found |= {name: found[name] or (alike and best.proved.get(name, best.optimal)) for name in before}
+        return found | {CLOCKS: at_least}
 
 
 def refilled(sketch: Sketch, homes: Sequence[str]) -> Sketch:
