@@ -73,7 +73,7 @@ class SwizzleError(Exception):
 
     exit_code = 2
 
-    def __init__(self, found: str, *, place: Place | None = None, expected: str = "", fix: str = "") -> None:
+    def __init__(self, found: str, *, place: Place | None = None, expected: str = "", fix: str) -> None:
         super().__init__(found)
         self.found = found
         self.place = place

@@ -65,7 +65,7 @@ def users_code(subject: str, called: Callable[..., Any], expected: str) -> Itera
             in_file = any(frame.filename == code.co_filename for frame in traceback.extract_tb(error.__traceback__))
             place = user_place(error, code.co_filename) if in_file else definition_place(code)
         found = f"{subject} fails: {type(error).__name__}: {error}"
-        raise SwizzleError(found, place=place, expected=expected) from error
+        raise SwizzleError(found, place=place, expected=expected, fix="mend the function that fails") from error
 
 
 def definition_place(code: CodeType) -> Place:

@@ -133,7 +133,11 @@ def register(families: str | TemplateFamily | Sequence[str | TemplateFamily]) ->
     found = [family_named(family) if isinstance(family, str) else _checked(family) for family in some]
     names = [family.name for family in found]
     if len(set(names)) < len(names):
-        raise SwizzleError(f"two families of the same name: {', '.join(names)}", expected="each of them once")
+        raise SwizzleError(
+            f"two families of the same name: {', '.join(names)}",
+            expected="each of them once",
+            fix="name each family once",
+        )
     _USERS.update({family.name: family for family in found if family.name not in FAMILIES})
     return tuple(found)
 

@@ -153,6 +153,7 @@ def _argument(position: int, argument: Any) -> DeviceArray | np.ndarray[Any, Any
         raise SwizzleError(
             f"argument {position} is a {type(argument).__name__}",
             expected="a NumPy array, a device array, or a NumPy scalar such as np.int32(5)",
+            fix="convert it: np.asarray(...), np.float32(...)",
         )
     shape, item_bytes = tuple(interface["shape"]), np.dtype(interface["typestr"]).itemsize
     contiguous = tuple(item_bytes * prod(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -177,4 +178,8 @@ def _stream_handle(stream: Any) -> int:
     try:
         return int(getattr(handle, "value", handle) or 0)
     except (TypeError, ValueError):
-        raise SwizzleError(f"stream is a {type(stream).__name__}", expected="a CUDA stream or its handle") from None
+        raise SwizzleError(
+            f"stream is a {type(stream).__name__}",
+            expected="a CUDA stream or its handle",
+            fix="leave it out for the default stream, or pass a stream of numba, CuPy or cuda.core",
+        ) from None

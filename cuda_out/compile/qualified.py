@@ -55,5 +55,6 @@ def qualified(text: str, kernel: str) -> str:
         raise SwizzleError(
             f"{len(found) or 'no'} kernels named {name!r} in the text",
             expected=f"one of {', '.join(kernels)}" if kernels else "a `__global__` function",
+            fix="name one of the text's kernels, with its namespaces",
         )
     return found[0] + angle + template_arguments

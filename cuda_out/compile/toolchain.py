@@ -214,7 +214,11 @@ def include_directories() -> list[str]:
 
 def _check_arch(arch: str) -> None:
     if not re.fullmatch(r"sm_\d+[af]?", arch):
-        raise SwizzleError(f"GPU architecture {arch!r}", expected="a name such as sm_80 or sm_90")
+        raise SwizzleError(
+            f"GPU architecture {arch!r}",
+            expected="a name such as sm_80 or sm_90",
+            fix="write sm_ and the compute capability without its point: 8.6 is sm_86",
+        )
 
 
 def _choose(tool: Literal["nvcc", "nvrtc", "auto"]) -> Tool:
@@ -369,7 +373,11 @@ def _refuse_warnings(failed: bool, log: str, text: str) -> None:
 
 
 def _unknown_arch(arch: str, tool: str) -> SwizzleError:
-    return SwizzleError(f"{tool} here does not compile for {arch}", expected="an architecture that it knows")
+    return SwizzleError(
+        f"{tool} here does not compile for {arch}",
+        expected="an architecture that it knows",
+        fix="name another, or install a CUDA toolkit that knows it",
+    )
 
 
 def _excerpts(log: str, text: str, around: int = 2) -> str:

@@ -165,16 +165,25 @@ def _compare(position: int, first: Any, other: Any, first_order: int, order: int
 def _check_launch(grid: Shape3, block: Shape3, warp_size: int, arguments: Sequence[Argument]) -> None:
     check_shapes(grid, block)
     if warp_size not in (1, 2, 4, 8, 16, 32, 64):
-        raise SwizzleError(f"warp size {warp_size}", expected="a power of two up to 64")
+        raise SwizzleError(
+            f"warp size {warp_size}",
+            expected="a power of two up to 64",
+            fix="use a warp size of 1, 2, 4, 8, 16, 32 or 64",
+        )
     arrays: list[tuple[int, Any]] = []
     for position, argument in enumerate(arguments):
         if not isinstance(argument, np.ndarray | np.generic):
             raise SwizzleError(
                 f"argument {position} is a {type(argument).__name__}",
                 expected="a NumPy array, or a NumPy scalar such as np.int32(5)",
+                fix="convert it: np.asarray(...), np.float32(...)",
             )
         if argument.dtype.str[1:] not in _DTYPES or not argument.dtype.isnative:
-            raise SwizzleError(f"argument {position} has dtype {argument.dtype}", expected=f"one of {_DTYPES}")
+            raise SwizzleError(
+                f"argument {position} has dtype {argument.dtype}",
+                expected=f"one of {_DTYPES}",
+                fix="convert it: array.astype(np.float32)",
+            )
         if isinstance(argument, np.ndarray):
             for earlier, array in arrays:
                 if np.may_share_memory(array, argument) and (array.flags.writeable or argument.flags.writeable):
@@ -191,7 +200,9 @@ def _copy_back(answer: bytes, arguments: Sequence[Argument]) -> None:
             continue
         assert isinstance(argument, np.ndarray)
         if not argument.flags.writeable:
-            raise SwizzleError(f"argument {position} is a read-only array, but the kernel writes it")
+            raise SwizzleError(
+                f"argument {position} is a read-only array, but the kernel writes it", fix="pass a copy: array.copy()"
+            )
         argument[...] = np.frombuffer(answer, argument.dtype, argument.size, at).reshape(argument.shape)
         at += argument.nbytes
     assert at == len(answer), "the emulation's answer has another size than its arrays"

@@ -123,7 +123,11 @@ def _given(arguments: DoctorArguments, printed: Printed) -> _Given:
         return _Given(shown, shown.path, made.entry, made.launch, made.args, made.origins)
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise SwizzleError(f"{path} has more than {MOST_BYTES} bytes", expected="the text of a kernel")
+            raise SwizzleError(
+                f"{path} has more than {MOST_BYTES} bytes",
+                expected="the text of a kernel",
+                fix="give it the file that has the kernel, without generated tables",
+            )
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"

@@ -89,7 +89,11 @@ def text_beside(path: Path) -> str:
             )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SwizzleError(f"{path} cannot be read: {error}", expected="the printed kernel, or no such file") from None
+        raise SwizzleError(
+            f"{path} cannot be read: {error}",
+            expected="the printed kernel, or no such file",
+            fix="make it readable, or delete it",
+        ) from None
 
 
 def _said(path: Path, text: str, printed: str) -> str:

@@ -77,7 +77,9 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     Raises, after all answers, what kept a file of one from being written.
     """
     if arguments.emit is not None and arguments.output is None:
-        raise SwizzleError("--emit without a folder", expected="-o DIR, where the files are written")
+        raise SwizzleError(
+            "--emit without a folder", expected="-o DIR, where the files are written", fix="-o out, or leave --emit out"
+        )
     statuses, failures = [], list[Exception]()
     if arguments.output is not None:
         check_folder(arguments.output)

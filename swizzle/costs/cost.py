@@ -118,6 +118,7 @@ def _whole(cost: Cost, method: Callable[..., Any], found: Any) -> int:
             f"`{method.__name__}` of the cost {cost.name} gives {found!r}",
             place=definition_place(method.__code__),
             expected="a whole number, 0 or more",
+            fix="return an int; round a fraction, and add a constant to what may be negative",
         )
     return number
 

@@ -71,11 +71,16 @@ class DeviceScan(Struct, frozen=True, eq=False):
             raise SwizzleError(
                 f"{self.name} is called with {len(arrays)} array{'s' * (len(arrays) != 1)}",
                 expected=f"{len(names)}, in this order: {', '.join(names)}",
+                fix=f"call {self.name}({', '.join(names)})",
             )
         lengths = [tuple(array.shape) for array in arrays]
         if len(set(lengths)) > 1 or len(lengths[0]) != 1:
             shown = ", ".join(f"{name} {shape}" for name, shape in zip(names, lengths, strict=True))
-            raise SwizzleError(f"{self.name} is called with {shown}", expected="arrays of one length, each in one row")
+            raise SwizzleError(
+                f"{self.name} is called with {shown}",
+                expected="arrays of one length, each in one row",
+                fix="pass arrays of one dimension, cut to the same length",
+            )
         count = len(level.given)
         self._run(level, arrays[:count], arrays[count:], lengths[0][0], stream)
 
@@ -123,6 +128,7 @@ def device_scan(given: Given) -> DeviceScan:
             f"{found.loop.name} has no {'words' if operator.result.values else 'result'}",
             place=found.loop.place,
             expected="a loop whose result depends on its elements",
+            fix="store or return what the loop computes of its elements",
         )
     elements, words = Level.of_elements(operator), Level.of_words(operator)
     levels = (elements,) if elements.plain else (elements, words)

@@ -93,6 +93,7 @@ def _check_count(program: Program, arrays: Sequence[Any]) -> None:
         raise SwizzleError(
             f"{program.name} is called with {len(arrays)} {what}{'s' if len(arrays) != 1 else ''}",
             expected=f"{len(program.parameters)}, in this order: {', '.join(map(_declared, program.parameters))}",
+            fix=f"call {program.name}({', '.join(parameter.name for parameter in program.parameters)})",
         )
 
 
@@ -270,7 +271,9 @@ def _text_for(
     for axis, blocks in zip(AXES, grid, strict=True):
         if blocks > MAX_BLOCKS[axis]:
             raise SwizzleError(
-                f"{program.name} would need {blocks} blocks along {axis}", expected=f"at most {MAX_BLOCKS[axis]}"
+                f"{program.name} would need {blocks} blocks along {axis}",
+                expected=f"at most {MAX_BLOCKS[axis]}",
+                fix="split the arrays, and call it once for each part",
             )
     if "tiled" not in made:
         made["tiled"] = cuda_source(program, (), sizes)

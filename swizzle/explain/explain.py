@@ -76,7 +76,11 @@ def explain(
 def explain_result(result: Result, timeout: float | None = None) -> Explanation:
     """Explain the result of `solve`."""
     if result.posed is None:
-        raise SwizzleError("this result does not know its sketch", expected="a result of swizzle.solve")
+        raise SwizzleError(
+            "this result does not know its sketch",
+            expected="a result of swizzle.solve",
+            fix="solve the sketch in this process: solve(sketch).explain()",
+        )
     space = result.space if result.space in ("1", "2") else None
     limits = Limits(space=space, timeout=timeout, families=result.families)
     return _explained(result.posed, result, limits, time.monotonic(), None)

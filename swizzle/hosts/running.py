@@ -90,6 +90,7 @@ def host_function(host: HostSketch, limits: Limits | None = None) -> HostFunctio
         raise SwizzleError(
             f"{host.name} does not compute its specification: {found.findings[0]}", place=host.place,
             expected="kernels that do, one after the other",
+            fix=f"swizzle check FILE:{host.name} shows where they differ",
         )  # fmt: skip
     solutions = {
         name: Solution(program, (), {}, None, None, {"sizes": None}) for name, program in filled.programs.items()

@@ -152,6 +152,7 @@ def _jit(*given: Any, device: bool = False, **other: Any) -> Callable[[Function]
                 f"@cuda.jit(device=True) on a {type(function).__name__}",
                 place=caller_place(),
                 expected="a function defined with `def`",
+                fix="write it above one `def`",
             )
         return cast("Function", device_function(kernel_source(function, ("device",), "device function")))
 

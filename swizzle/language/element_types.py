@@ -183,7 +183,12 @@ def second_shape(given: ArrayType, shape: object, place: Place | None) -> Swizzl
     """Say what is wrong with a shape behind what has one, or is one number."""
     name = given.dtype.value
     if given.shape:
-        return SwizzleError(f"two shapes for {name}", place=place, expected=f"one: {name}[4, 32]")
+        return SwizzleError(
+            f"two shapes for {name}",
+            place=place,
+            expected=f"one: {name}[4, 32]",
+            fix="put all extents between one pair of brackets",
+        )
     return SwizzleError(
         f"a shape for {name}.scalar, which is one number",
         place=place,

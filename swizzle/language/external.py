@@ -57,7 +57,9 @@ def external(
     def make(function: Callable[..., Any]) -> ExternalFunction:
         if not isinstance(function, types.FunctionType):
             what = type(function).__name__
-            raise SwizzleError(f"cuda.external on a {what}", place=place, expected=EXPECTED)
+            raise SwizzleError(
+                f"cuda.external on a {what}", place=place, expected=EXPECTED, fix="write it above one `def`"
+            )
         kinds, result = _types(function, takes, gives, place)
         if _is_empty(function):
             raise SwizzleError(

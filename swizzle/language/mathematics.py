@@ -32,6 +32,7 @@ class DataFunction:
             raise SwizzleError(
                 f"{self.row.symbol} with {len(arguments)} argument{'s' * (len(arguments) != 1)}",
                 expected=f"{self.row.symbol}({', '.join(self.row.operands)})",
+                fix="pass one value for each name",
             )
         return applied(self.row, list(arguments))
 
@@ -82,12 +83,20 @@ def gather(x: Any, *indices: Any) -> Any:
             if shape
             else f"gather from a {type(x).__name__}"
         )
-        raise SwizzleError(found, expected="gather(x, i), with an input array and an index for each dimension")
+        raise SwizzleError(
+            found,
+            expected="gather(x, i), with an input array and an index for each dimension",
+            fix="pass the array itself, and as many indices as it has dimensions",
+        )
     if isinstance(x, SymbolicArray):
         return _gathered(x, indices)
     for index, extent in zip(indices, shape, strict=True):
         if not 0 <= int(index) < extent:
-            raise SwizzleError(f"gather at {int(index)} of an extent of {extent}", expected="indices within the array")
+            raise SwizzleError(
+                f"gather at {int(index)} of an extent of {extent}",
+                expected="indices within the array",
+                fix=f"clamp the index, min(max(i, 0), {extent - 1}), or declare its range, i32.below({extent})[...]",
+            )
     return x[tuple(map(int, indices))]
 
 

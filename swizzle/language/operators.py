@@ -84,7 +84,11 @@ class TypedOperator(Struct, frozen=True, eq=False):
 def _items(name: str, value: Any) -> Iterable[Any]:
     if isinstance(value, Iterable):
         return value
-    raise SwizzleError(f"{name} of one value", expected=f"two values or more, or a list: {name}(a, b), {name}(values)")
+    raise SwizzleError(
+        f"{name} of one value",
+        expected=f"two values or more, or a list: {name}(a, b), {name}(values)",
+        fix="pass the other values too, or the list that has them",
+    )
 
 
 def operator(
@@ -212,7 +216,12 @@ def _check_row(law: Law, place: Place) -> None:
         )
     for what, number in (("identity", law.identity), ("absorber", law.absorber)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
-            raise SwizzleError(f"the {what} of {law.symbol} is {number!r}", place=place, expected="a number, or None")
+            raise SwizzleError(
+                f"the {what} of {law.symbol} is {number!r}",
+                place=place,
+                expected="a number, or None",
+                fix="give a Python number, or leave it out",
+            )
 
 
 def _types(name: str, given: Iterable[ElementType], place: Place) -> frozenset[Any]:

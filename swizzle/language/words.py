@@ -45,6 +45,7 @@ class WordsFunction(Struct, frozen=True, eq=False):
             raise SwizzleError(
                 f"{self.name} with {len(words)} argument{'s' * (len(words) != 1)}",
                 expected=f"{self.name}({', '.join(self.operands)})",
+                fix="pass one value for each word",
             )
         found = tuple(self._value(each, words) for each in self.values)
         return found[0] if len(found) == 1 else found

@@ -94,7 +94,12 @@ def check_printable(carrier: Carrier) -> None:
     for name, dtype in {**loop.elements, **words}.items():
         if dtype not in C_TYPES:
             known = ", ".join(each.value for each in C_TYPES)
-            raise SwizzleError(f"{name} is {dtype.value}", place=loop.place, expected=f"one of {known}")
+            raise SwizzleError(
+                f"{name} is {dtype.value}",
+                place=loop.place,
+                expected=f"one of {known}",
+                fix="declare it with one of these types",
+            )
     made: list[tuple[Expression, DType, str, Mapping[str, int]]] = []
     made += [(each, words[word], word, {}) for word, each in carrier.lift.items()]
     made += [(each, words[word], word, whole_infinities(carrier, "ab")) for word, each in carrier.combine.items()]
@@ -118,6 +123,7 @@ def check_printable(carrier: Carrier) -> None:
                     f"`{node.operator}` in the operator of {loop.name}: it {REFUSED[node.operator]}",
                     place=loop.place,
                     expected="an operator without it",
+                    fix="compute it before the loop, or after it",
                 )
 
 

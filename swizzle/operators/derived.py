@@ -254,6 +254,7 @@ def _name(given: Given) -> str:
             f"an operator is made of {given!r}",
             place=caller_place(),
             expected="a serial loop, or an operator: what @serial or @operator made",
+            fix="write @serial above the loop, and pass its name",
         )
     return given.loop.name if isinstance(given, Found) else given.name
 

@@ -107,4 +107,8 @@ def _lanes_of(row: Row, lanes: slice) -> Row:
 def require_number(what: str, number: int, count: int) -> None:
     if not 0 <= number < count:
         one = f"the only one is {what} 0"
-        raise SwizzleError(f"there is no {what} {number}", expected=one if count == 1 else f"0 to {count - 1}")
+        raise SwizzleError(
+            f"there is no {what} {number}",
+            expected=one if count == 1 else f"0 to {count - 1}",
+            fix="leave it out, or give a number in this range",
+        )

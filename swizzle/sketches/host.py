@@ -68,7 +68,10 @@ def host(*bare: Any, spec: Callable[..., Any] | None = None, **arguments: ArrayT
     """
     if bare:
         raise SwizzleError(
-            "@host without its arguments", place=caller_place(), expected="@host(spec=..., x=f32[130], y=f32.out[128])"
+            "@host without its arguments",
+            place=caller_place(),
+            expected="@host(spec=..., x=f32[130], y=f32.out[128])",
+            fix="name the specification, and each array with its type",
         )
 
     def decorate(function: Callable[..., Any]) -> HostSketch:
@@ -77,6 +80,7 @@ def host(*bare: Any, spec: Callable[..., Any] | None = None, **arguments: ArrayT
                 f"@host on a {type(function).__name__}",
                 place=caller_place(),
                 expected="a function defined with `def`, which launches kernels",
+                fix="write it above one `def`",
             )
         source = kernel_source(function, ("spec",), "host function")
         values = function.__globals__.get(MODULE_KEY, Parameters()).values

@@ -58,7 +58,11 @@ def operators_called(words: Sequence[str]) -> HandedIn:
             own = {value.name: value for value in names.values() if isinstance(value, Operator)}
             files |= dict.fromkeys(own, Path(word))
             if not own:
-                raise SwizzleError(f"{word} has no operator", expected="@operator(...) above a `def`, at its top level")
+                raise SwizzleError(
+                    f"{word} has no operator",
+                    expected="@operator(...) above a `def`, at its top level",
+                    fix="write the operator in this file, or name the file that has it",
+                )
         else:
             operator = find_operator(word, {})
             if operator is None:

@@ -159,6 +159,7 @@ def spec(function: Callable[..., Any]) -> Spec:
                 f"the specification {function.__name__} has the parameter {parameter}",
                 place=definition_place(code),
                 expected="plain parameters: the kernel's input arrays",
+                fix="give each input array a parameter of its own name, without `*`, `**` and `/`",
             )
         names.append(parameter.name)
     return Spec(function.__name__, function, tuple(names), definition_place(code))

@@ -259,7 +259,12 @@ def _gathering(_: Caller, site: PathSite, node: ast.AST, arguments: list[Any], k
     except SwizzleError as error:
         raise SwizzleError(error.found, place=site.where(), expected=error.expected, fix=error.fix) from None
     except IndexError as error:
-        raise SwizzleError(str(error), place=site.where(), expected="indices within the array") from None
+        raise SwizzleError(
+            str(error),
+            place=site.where(),
+            expected="indices within the array",
+            fix="clamp the index: min(max(i, 0), n - 1)",
+        ) from None
 
 
 def _symbolic(name: str, machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]) -> Any:

@@ -56,7 +56,9 @@ class Solver:
     def __init__(self, name: SolverName = "z3", *, boolean: bool = False, timeout: float | None = None) -> None:
         if name not in get_args(SolverName):
             raise SwizzleError(
-                f"no solver is called {name!r}", expected="'z3', 'cvc5', 'cadical', 'glucose' or 'portfolio'"
+                f"no solver is called {name!r}",
+                expected="'z3', 'cvc5', 'cadical', 'glucose' or 'portfolio'",
+                fix="name one of these, or leave it out",
             )
         if name in get_args(SatName) and not boolean:
             raise SwizzleError(

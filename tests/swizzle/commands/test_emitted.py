@@ -119,7 +119,7 @@ def test_without_a_cpp_compiler_the_ptx_is_run(tmp_path: Path, monkeypatch: pyte
     """One line says so; what it finds counts."""
 
     def none() -> str:
-        raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs")
+        raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs", fix="install one")
 
     monkeypatch.setattr("cuda_out.emulate.building.compiler", none)
     status, out = checked(kernel(tmp_path), emitted=True)
@@ -318,7 +318,7 @@ def test_lengths_on_ptx_without_a_cpp_compiler(files: Path, monkeypatch: pytest.
     """The interpreter runs mutants and lengths too."""
 
     def none() -> str:
-        raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs")
+        raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs", fix="install one")
 
     monkeypatch.setattr("cuda_out.emulate.building.compiler", none)
     status, out = checked(files / "shift.json", emitted=True, mutate=True)
