@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -122,7 +123,7 @@ class Problem(Struct, dict=True):
             nonlocal branches
             branches |= isinstance(mask, Deferred)
             lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
-            asked[number] |= _points_asked(lanes, mask)
+            asked[number] |= points_asked(lanes, mask)
 
             def compute(encoding: Encoding, t: int) -> Union:
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
@@ -386,7 +387,7 @@ class Problem(Struct, dict=True):
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
             lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
-            asked[number] |= _points_asked(lanes, mask)
+            asked[number] |= points_asked(lanes, mask)
             return np.broadcast_to(np.asarray(templates[number].apply(choices[number], args)), lanes[0].shape)
 
         run_canonical(self.program, self.terms, hole)
@@ -421,7 +422,15 @@ class Problem(Struct, dict=True):
         return found
 
 
-def _points_asked(arguments: Sequence[Lanes], mask: Vector) -> set[Point]:
+def points_asked(arguments: Sequence[Lanes], mask: Vector) -> set[Point]:
     """Return the points at which threads that are on, or may be, ask a hole."""
-    lanes = np.stack(arguments, axis=1)
-    return set(map(tuple, (lanes[mask] if isinstance(mask, np.ndarray) else lanes).tolist()))
+    columns = [a[mask] if isinstance(mask, np.ndarray) else a for a in arguments]
+    if not len(columns[0]):
+        return set()
+    least = [int(c.min()) for c in columns]
+    sizes = [int(c.max()) - low + 1 for c, low in zip(columns, least, strict=True)]
+    if prod(sizes) > len(columns[0]):
+        return set(zip(*(c.tolist() for c in columns), strict=True))
+    seen = np.zeros(sizes, np.bool_)
+    seen[tuple(c - low for c, low in zip(columns, least, strict=True))] = True
+    return set(map(tuple, (np.argwhere(seen) + least).tolist()))

@@ -95,6 +95,10 @@ class Terms:
             known = self._index.get((op, (a, b) if a < b else (b, a)))
             if known is not None and (a < b or op in _COMMUTING):
                 return known
+        elif op in _COMMUTING:
+            known = self._index.get((op, tuple(sorted(args))))
+            if known is not None:
+                return known
         if UNWRITTEN in args:
             return UNWRITTEN
         law = LAWS.get(op) or find_law(op)

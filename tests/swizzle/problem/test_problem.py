@@ -1,8 +1,9 @@
 """What the solver is asked excludes no right filling: the corners where asking too much is easy."""
 
+import numpy as np
 import pytest
 
-from swizzle.problem.problem import Content, ItemCount, Output, Problem
+from swizzle.problem.problem import Content, ItemCount, Output, Problem, points_asked
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from tests.sketches import kernel
@@ -137,3 +138,17 @@ def test_final_writes_are_those_that_no_later_one_reaches(starts: list[int], fin
     reached = [set(range(start, start + 4)) for start in starts]
     assert final == [j for j, mine in enumerate(reached) if not any(mine & later for later in reached[j + 1 :])]
     assert Problem.of(posed.program, posed.spec).final_writes("y") == final
+
+
+@pytest.mark.parametrize("most", [2, 1000])
+def test_the_points_at_which_a_hole_is_asked(most: int) -> None:
+    """Those of threads that are on, each once, however far apart they lie."""
+    rng = np.random.default_rng(most)
+    lanes = [rng.integers(-most, most, 64) for _ in range(3)]
+    for on in (rng.integers(0, 2, 64).astype(bool), np.zeros(64, bool)):
+        wanted = {
+            point
+            for point, is_on in zip(zip(*(a.tolist() for a in lanes), strict=True), on.tolist(), strict=True)
+            if is_on
+        }
+        assert points_asked(lanes, on) == wanted

@@ -159,10 +159,10 @@ def test_a_node_is_what_its_own_arguments_give() -> None:
     pool = [terms.atom("x", i) for i in range(4)] + [terms.const(v) for v in (0, 1, -1, 2, 3)]
     for _ in range(1500):
         op = rng.choice(("+", "*", "min", "max", "&", "|", "^", "/", "//", "<<"))
-        a, b = rng.choice(pool), rng.choice(pool)
-        made, fresh = terms.apply(op, (a, b)), Terms()
-        copied = fresh.apply(op, (copy(terms, fresh, a), copy(terms, fresh, b)))
-        assert copied == copy(terms, fresh, made), (op, terms.show(a), terms.show(b))
+        a, b, *more = rng.choices(pool, k=rng.choice((2, 3)) if op not in ("/", "//", "<<") else 2)
+        made, fresh = terms.apply(op, (a, b, *more)), Terms()
+        copied = fresh.apply(op, [copy(terms, fresh, each) for each in (a, b, *more)])
+        assert copied == copy(terms, fresh, made), (op, *map(terms.show, (a, b, *more)))
         if op in ("/", "//", "<<") and a != b and not terms.is_const(b) and not terms.is_const(a):
             assert terms.apply(op, (b, a)) != made
         if len(terms.nodes[made][1]) < 5:
