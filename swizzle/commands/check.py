@@ -16,7 +16,7 @@ from swizzle.commands.difference import KINDS, numeric_difference
 from swizzle.commands.emitted import check_emitted
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.hosts import check_host
-from swizzle.commands.target import FilledKernel, hosts_of, load_kernel
+from swizzle.commands.target import FilledKernel, Target
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.words import assumed, count
 from swizzle.specs.verify import explain_mismatch, verify
@@ -46,7 +46,8 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
             fix=f"swizzle check {arguments.target} --emitted --mutate",
         )  # fmt: skip
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
-        hosts, alone = hosts_of(arguments.target, arguments.overrides)
+        target = Target.of(arguments.target, arguments.overrides)
+        hosts, alone = target.hosts()
         if alone and len(hosts) == 1:
             if arguments.mutate:
                 raise SwizzleError(
@@ -54,7 +55,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
                     fix="give the kernel a specification of its own, and name it: FILE:NAME",
                 )  # fmt: skip
             return check_host(hosts[0], out, emitted=arguments.emitted, json_object=arguments.json_object)
-        filled = load_kernel(arguments.target, arguments.overrides, trust=arguments.trust)
+        filled = target.kernel(trust=arguments.trust)
         if isinstance(filled, Sketch):
             raise SwizzleError(
                 f"{filled.name} has {count(len(filled.program.holes), 'hole')}",

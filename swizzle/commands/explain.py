@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.progress import fitted, shown_progress
-from swizzle.commands.target import load_all, load_one
+from swizzle.commands.target import Target
 from swizzle.explain.explain import explain as explained
 from swizzle.sketches.loading import named_in_files
 from swizzle.solution.solution import Limits, SolverChoice, SpaceName
@@ -39,10 +39,8 @@ def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
     bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
         with bounds.reading():
-            if arguments.json_object:
-                sketches = [load_one(arguments.target, arguments.overrides)]
-            else:
-                sketches = load_all(arguments.target, arguments.overrides)
+            target = Target.of(arguments.target, arguments.overrides)
+            sketches = [target.sketch()] if arguments.json_object else target.sketches()
         for sketch in sketches:
             families = tuple(named_in_files(arguments.families, "a family"))
             limits = Limits(

@@ -98,8 +98,7 @@ def run_host(host: HostSketch, out: TextIO, *, fill: Callable[[Sketch], Program]
     """Run the printed kernels one after the other on random data, and compare what they leave."""
     filled = filled_host(host, fill)
     lines, status = _run(filled, seed)
-    launches = count(len(host.launches), "launch").replace("launchs", "launches")
-    out.write(f"{host.name}: running the printed kernels, {launches}, on the CPU\n")
+    out.write(f"{host.name}: running the printed kernels, {count(len(host.launches), 'launch')}, on the CPU\n")
     out.writelines(f"  {line}\n" for line in lines)
     return status
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swizzle.commands.doctor import PrintedKernel
-from swizzle.commands.target import load_kernel
+from swizzle.commands.target import Target
 from swizzle.emit.emitters import cuda_source
 from swizzle.sketches.sketch import Sketch
 from symbolic.errors import SwizzleError
@@ -12,7 +12,7 @@ from symbolic.machine.launch_shape import require_hardware_warp
 
 def printed(target: str, trust: bool) -> PrintedKernel:
     """Return the text of a kernel without open holes, for its own sizes, and what its launch is."""
-    filled = load_kernel(target, {}, trust=trust)
+    filled = Target.of(target, {}).kernel(trust=trust)
     if isinstance(filled, Sketch):
         raise SwizzleError(
             f"{filled.name} has open holes: {', '.join(hole.name for hole in filled.program.holes)}",

@@ -16,7 +16,7 @@ from swizzle.commands.hosts import run_host
 from swizzle.commands.progress import wants_colour
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.solve import SolveArguments, answer, exit_status, kernel_filler, solved
-from swizzle.commands.target import FilledKernel, hosts_of, load_kernel
+from swizzle.commands.target import FilledKernel, Target
 from swizzle.emit.emitters import cuda_source, proved, provenance
 from swizzle.emit.sizes import sizes_of
 from swizzle.sketches.sketch import Sketch
@@ -44,11 +44,12 @@ def run(arguments: RunArguments, out: TextIO, err: TextIO) -> int:
     """Run the printed text of a kernel, solved first where it has holes, on random data against its specification."""
     bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err), bounds.hold():
-        hosts, alone = hosts_of(arguments.target, arguments.overrides)
+        target = Target.of(arguments.target, arguments.overrides)
+        hosts, alone = target.hosts()
         if alone and len(hosts) == 1:
             asked = SolveArguments(arguments.target, quiet=arguments.quiet, no_cache=arguments.no_cache)
             return run_host(hosts[0], out, fill=kernel_filler(asked, err, bounds), seed=arguments.seed)
-        filled = load_kernel(arguments.target, arguments.overrides, trust=arguments.trust)
+        filled = target.kernel(trust=arguments.trust)
         device, why = _device(arguments.device)
         require_hardware_warp(filled.program)
         if isinstance(filled, Sketch):

@@ -14,7 +14,7 @@ from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE
 from swizzle.commands.progress import wants_colour
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
-from swizzle.commands.target import load_one
+from swizzle.commands.target import Target
 from swizzle.show.picture import Picture, drawable, picture_of
 from swizzle.solution.saved import load_saved
 from swizzle.solution.solution import Solution
@@ -69,7 +69,7 @@ def _kernel(
         sketch, solution = load_saved(Path(arguments.target), arguments.overrides, trust=arguments.trust)
         return replace(solution, posed=sketch), sketch.spec
     try:
-        sketch = load_one(arguments.target, arguments.overrides)
+        sketch = Target.of(arguments.target, arguments.overrides).sketch()
     except SwizzleError:
         if ".py:" not in arguments.target:
             raise

@@ -19,7 +19,7 @@ from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.progress import shown_progress, wants_colour
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
-from swizzle.commands.target import hosts_of, load_all, load_one, split_target
+from swizzle.commands.target import Target, split_target
 from swizzle.costs.registry import OURS, costs_of
 from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.emit.files import check_folder, write_all
@@ -86,13 +86,11 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
     bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err):  # what a sketch's own file prints is no part of the answer
         with bounds.reading():
-            hosts, alone = hosts_of(arguments.target, arguments.overrides)
-            if alone:
-                sketches = []
-            elif arguments.json_object:
-                sketches = [load_one(arguments.target, arguments.overrides)]
-            else:
-                sketches = load_all(arguments.target, arguments.overrides)
+            target = Target.of(arguments.target, arguments.overrides)
+            if arguments.json_object:
+                target.require_one()
+            hosts, alone = target.hosts()
+            sketches = [] if alone else target.sketches()
             if arguments.fill:
                 sketches = _filled(sketches, arguments)
             if arguments.output is not None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from swizzle.emit.emitters import Sizes, origin, provenance
 from swizzle.sketches.host import HostSketch
-from swizzle.sketches.loading import load, load_hosts
+from swizzle.sketches.loading import SketchFile
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.saved import load_saved
+from swizzle.solution.words import count
 from swizzle.specs.specification import Remembered
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
+
+Named = TypeVar("Named", Sketch, HostSketch, Sketch | HostSketch)
 
 
 class FilledKernel(Struct, frozen=True):
@@ -39,46 +42,65 @@ def split_target(target: str) -> tuple[Path, str | None]:
     return Path(path), name
 
 
-def load_all(target: str, overrides: Mapping[str, int]) -> list[Sketch]:
-    path, selector = split_target(target)
-    if path.suffix == ".json":
+class Target(Struct, frozen=True):
+    """What a command is given, FILE[:NAME] with values of its parameters; a file is read and run once."""
+
+    text: str
+    path: Path
+    selector: str | None
+    overrides: Mapping[str, int]
+    file: SketchFile | None
+
+    @staticmethod
+    def of(text: str, overrides: Mapping[str, int]) -> Target:
+        path, selector = split_target(text)
+        return Target(text, path, selector, overrides, None if path.suffix == ".json" else SketchFile.read(path))
+
+    def hosts(self) -> tuple[list[HostSketch], bool]:
+        """Return the host functions that it names, and whether it names no sketch beside them."""
+        return self.file.load_hosts(self.selector, self.overrides) if self.file is not None else ([], False)
+
+    def sketches(self) -> list[Sketch]:
+        if self.file is None:
+            raise SwizzleError(
+                f"{self.path} is not a sketch; a solution file holds what was solved",
+                expected="a .py or a .swz file",
+                fix=f"swizzle check {self.path}, or swizzle run {self.path}; solve the sketch that it names",
+            )
+        return self.file.load(self.selector, self.overrides)
+
+    def sketch(self) -> Sketch:
+        """Return the only sketch that it names; raises SwizzleError where there are several."""
+        return self._one(self.sketches())
+
+    def require_one(self) -> None:
+        """Raise SwizzleError unless it names one sketch or one host function: a JSON object is of one."""
+        hosts, alone = self.hosts()
+        self._one(list[Sketch | HostSketch]([*([] if alone else self.sketches()), *hosts]))
+
+    def kernel(self, *, trust: bool = False) -> FilledKernel | Sketch:
+        """Return the kernel that it names: a sketch with holes stays a sketch."""
+        if self.file is None:
+            sketch, solution = load_saved(self.path, self.overrides, trust=trust)
+            head = provenance(solution, ["Read from a solution file."], sketch.parameters)
+            return _filled(solution.program, sketch, head)
+        sketch = self.sketch()
+        if sketch.program.holes:
+            return sketch
+        return _filled(sketch.program, sketch, origin(sketch.program, sketch.parameters))
+
+    def _one(self, found: Sequence[Named]) -> Named:
+        if len(found) == 1:
+            return found[0]
+        hosts = sum(isinstance(each, HostSketch) for each in found)
+        parts = [
+            (number, what) for number, what in ((len(found) - hosts, "sketch"), (hosts, "host function")) if number
+        ]
         raise SwizzleError(
-            f"{path} is not a sketch; a solution file holds what was solved",
-            expected="a .py or a .swz file",
-            fix=f"swizzle check {path}, or swizzle run {path}; solve the sketch that it names",
+            f"{self.text} holds {' and '.join(count(*part) for part in parts)}: {', '.join(e.name for e in found)}",
+            expected=" or ".join(f"one {what}" for _, what in parts),
+            fix=f"name it: {self.text}:{found[0].name}",
         )
-    return load(path, selector, overrides)
-
-
-def hosts_of(target: str, overrides: Mapping[str, int]) -> tuple[list[HostSketch], bool]:
-    """Return the host functions that FILE[:NAME] names, and whether it names no sketch beside them."""
-    path, selector = split_target(target)
-    return load_hosts(path, selector, overrides)
-
-
-def load_one(target: str, overrides: Mapping[str, int]) -> Sketch:
-    sketches = load_all(target, overrides)
-    if len(sketches) == 1:
-        return sketches[0]
-    names = ", ".join(sketch.name for sketch in sketches)
-    raise SwizzleError(
-        f"{target} holds {len(sketches)} sketches: {names}",
-        expected="one sketch",
-        fix=f"name it: {target}:{sketches[0].name}",
-    )
-
-
-def load_kernel(target: str, overrides: Mapping[str, int], *, trust: bool = False) -> FilledKernel | Sketch:
-    """Load what FILE[:SKETCH] names: a sketch with holes stays a sketch."""
-    if target.endswith(".json"):
-        sketch, solution = load_saved(Path(target), overrides, trust=trust)
-        head = provenance(solution, ["Read from a solution file."], sketch.parameters)
-        return _filled(solution.program, sketch, head)
-    sketch = load_one(target, overrides)
-    if sketch.program.holes:
-        return sketch
-    head = origin(sketch.program, sketch.parameters)
-    return _filled(sketch.program, sketch, head)
 
 
 def _filled(program: Program, sketch: Sketch, head: Sequence[str]) -> FilledKernel:

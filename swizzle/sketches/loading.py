@@ -109,21 +109,6 @@ def named_in_files(words: Sequence[str], what: str) -> list[Any]:
     return found
 
 
-def load_hosts(
-    path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None
-) -> tuple[list[HostSketch], bool]:
-    """Return the host functions of a file, or the one that is named, and whether there is nothing else to be had."""
-    if Path(path).suffix not in (".py", ".swz"):
-        return [], False
-    file = SketchFile.read(path)
-    if "host" not in file.text:  # it is not run for this, as it will be run for its sketches
-        return [], False
-    made = file.instance(overrides or {})
-    if selector is not None:
-        return [made.hosts[selector]] if selector in made.hosts else [], selector in made.hosts
-    return list(dict.fromkeys(made.hosts.values())), bool(made.hosts) and not made.of_their_own
-
-
 def load_declared(
     path: str | Path, selector: str | None = None, overrides: Mapping[str, int] | None = None
 ) -> tuple[list[Sketch], Mapping[str, Declared]]:
@@ -226,6 +211,13 @@ class SketchFile(Struct):
                 fix=near(selector, sketches) or f"write {self.path}:{next(iter(sketches))}",
             )
         return [sketches[selector]]
+
+    def load_hosts(self, selector: str | None, overrides: Mapping[str, int]) -> tuple[list[HostSketch], bool]:
+        """Return all host functions, or the one that is named, and whether there is nothing else to be had."""
+        made = self.instance(overrides)
+        if selector is not None:
+            return [made.hosts[selector]] if selector in made.hosts else [], selector in made.hosts
+        return list(dict.fromkeys(made.hosts.values())), bool(made.hosts) and not made.of_their_own
 
     def instance(self, overrides: Mapping[str, int]) -> Instance:
         """Return what the file makes of these values."""

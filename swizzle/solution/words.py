@@ -12,10 +12,10 @@ from symbolic.ir.walk import functions_of, statements
 def count(number: int, noun: str) -> str:
     """Return '1 output' or '3 outputs'.
 
-    >>> count(1, "output"), count(3, "output")
-    ('1 output', '3 outputs')
+    >>> count(1, "output"), count(3, "output"), count(2, "sketch")
+    ('1 output', '3 outputs', '2 sketches')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def given_text(sources: Sequence[str]) -> str:

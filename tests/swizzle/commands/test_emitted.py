@@ -17,7 +17,7 @@ from cuda_out.compile.toolchain import available_tools
 from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
 from swizzle.commands.solve import SolveArguments, solve
-from swizzle.commands.target import FilledKernel, load_kernel
+from swizzle.commands.target import FilledKernel, Target
 from swizzle.emit.emitters import cuda_source
 from symbolic.errors import SwizzleError
 from tests.swizzle.commands.test_check_and_run import checked, kernel, one_array
@@ -306,7 +306,7 @@ def test_other_parameters_are_not_the_files(files: Path) -> None:
 
 def test_a_text_for_its_own_size(files: Path) -> None:
     """A file whose kernel takes no length is launched without."""
-    filled = load_kernel(str(files / "shift.json"), {})
+    filled = Target.of(str(files / "shift.json"), {}).kernel()
     assert isinstance(filled, FilledKernel)
     (files / "shift.cu").write_text(cuda_source(filled.program).text)
     (files / "shift.cuh").unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from io import StringIO
@@ -13,12 +14,13 @@ import pytest
 from swizzle import SwizzleError
 from swizzle.commands import check as commands
 from swizzle.commands.hosts import check_host, run_host, solve_host, without_holes
+from swizzle.commands.solve import SolveArguments, solve
 from swizzle.hosts.composition import composed
 from swizzle.hosts.running import filled_host, host_function
 from swizzle.hosts.text import host_text
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.host import HostSketch
-from swizzle.sketches.loading import load, load_hosts
+from swizzle.sketches.loading import SketchFile, load
 from swizzle.sketches.swz_file import read_swz
 
 needs_gcc = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
@@ -115,7 +117,7 @@ def there_and_back(x, y):
 
 def hosts(tmp_path: Path, text: str = TEXT, **overrides: int) -> HostSketch:
     (tmp_path / "scan.py").write_text(text)
-    (found,), alone = load_hosts(tmp_path / "scan.py", None, overrides)
+    (found,), alone = SketchFile.read(tmp_path / "scan.py").load_hosts(None, overrides)
     assert alone
     return found
 
@@ -215,3 +217,21 @@ def test_kernels_without_specifications_are_no_sketches_of_their_own(tmp_path: P
         commands.check(commands.CheckArguments(str(path)), out, out)
     with pytest.raises(SwizzleError, match=r"@host in a \.swz file"):
         read_swz("@host(spec=s, x=f32[3])\ndef f(x):\n    pass\n", "host.swz", Parameters())
+
+
+def test_a_command_runs_the_file_once_and_gives_one_object(
+    tmp_path: Path,
+) -> None:
+    """A sketch beside a host function is named with --json; whatever is asked, the file runs once."""
+    file = tmp_path / "scan.py"
+    file.write_text(f"{TEXT}\nprint('run')\n\n@sketch(spec=prefix_sums, block=1, x=i32[1], y=i32.out[1])\n"
+                    "def alone(x, y):\n    y[0] = x[0]\n")  # fmt: skip
+    out, err = StringIO(), StringIO()
+    assert commands.check(commands.CheckArguments(f"{file}:scan"), out, err) == 0
+    assert err.getvalue() == "run\n" and "scan: equal" in out.getvalue()
+    with pytest.raises(SwizzleError, match="holds 1 sketch and 1 host function: alone, scan") as caught:
+        solve(SolveArguments(str(file), json_object=True), out, err)
+    assert caught.value.expected == "one sketch or one host function" and err.getvalue() == "run\nrun\n"
+    out.truncate(out.seek(0))
+    assert solve(SolveArguments(f"{file}:scan", json_object=True), out, err) == 0
+    assert json.loads(out.getvalue())["host"] == "scan" and err.getvalue() == "run\n" * 3
