@@ -65,7 +65,7 @@ def test_a_solution_keeps_what_it_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     """The text and the proof for other lengths are made once; emulation sees the same text again."""
 
     texts: list[str] = []
-    monkeypatch.setattr("swizzle.emit.calling.emulate", lambda text, *_: texts.append(text))
+    monkeypatch.setattr("swizzle.emit.calling.emulate", lambda text, *_, **__: texts.append(text))
     monkeypatch.setattr("swizzle.emit.calling.gpu_available", lambda: (False, ""))
     (sketch,) = load(CASES / "conv1d.py", None, {"warp_size": 4})
     best = solve(sketch).best
