@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle import f32, i32, serial, u64
+from swizzle import f32, i32, serial, u32
 from swizzle.operators import operator_of
 from swizzle.operators.decomposition import subgraphs
 from swizzle.operators.elementary import judging
@@ -90,7 +90,7 @@ def complex_product(re: f32, im: f32):
 
 
 @serial
-def with_a_carry(low: u64, high: u64):
+def with_a_carry(low: u32, high: u32):
     a, b = 0, 0
     for v, w in zip(low, high, strict=True):
         s = a + v
