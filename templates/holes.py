@@ -108,7 +108,7 @@ _XFORM: Final = HoleKind(
     spaces={"1": ("xform",), "2": ("xform",), "3": ("xform",), "4": ("xform", "xor")},
     moves=True,
 )
-FAMILIES_OF_INDEX: Final = ("xor", "rotate", "xform", "column_major", "compose")
+FAMILIES_OF_INDEX: Final = ("xor", "rotate", "pad", "xform", "column_major", "compose")
 """What a `?sw_index` may name, each with the functions that it has for a `?sw_xform` of Space 3 or 4."""
 _INDEX: Final = HoleKind(
     kind="index",
@@ -119,7 +119,7 @@ _INDEX: Final = HoleKind(
         HoleArgument("families", "families", default="xor, rotate"),
     ),
     gives=DType.INDEX,
-    largest=1024,
+    largest=2048,  # a tile of 32 rows and more
     spaces=dict.fromkeys(SPACES, FAMILIES_OF_INDEX),
     moves=True,
     like="xform",

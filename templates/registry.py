@@ -15,7 +15,7 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
 from symbolic.suggest import near
-from templates import both, column_major, compose, cond, naive, part, remainder, scaled, xform, xor
+from templates import both, column_major, compose, cond, naive, pad, part, remainder, scaled, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
@@ -36,6 +36,7 @@ FAMILIES: Final[dict[str, TemplateFamily]] = {
         both.FAMILY,
         naive.FAMILY,
         xform.ROTATE,
+        pad.FAMILY,
         column_major.FAMILY,
         compose.FAMILY,
     )

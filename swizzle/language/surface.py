@@ -53,10 +53,10 @@ def sw_xform(i: int, n: int, k: int = 0) -> int:
 def sw_index(i: int, n: int, k: int = 0, families: str = "xor, rotate") -> int:
     """A hole: an index in [0, n) that is `i` moved by an amount of `k`, by a function of the families that are named.
 
-    `i`, `n` (at most 1024) and `k` are as in `sw_xform`. It is meant for layouts: a device function with this hole,
-    called wherever a tile is written and read. `families` are names separated by commas: `xor`, `rotate`, `xform`,
-    `column_major`, `compose` (docs/solving.md). Of functions with the same costs, the first family's come first, and of
-    these the light ones.
+    `i`, `n` (at most 2048) and `k` are as in `sw_xform`. It is meant for layouts: a device function with this hole,
+    called wherever a tile is written and read. `families` are names separated by commas: `xor`, `rotate`, `pad`,
+    `xform`, `column_major`, `compose` (docs/solving.md). Of functions with the same costs, the first family's come
+    first, and of these the light ones.
     """
     kernel_only("sw_index")
 

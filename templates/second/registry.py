@@ -14,6 +14,7 @@ from templates.second.cond import CondHole
 from templates.second.either import EitherHole
 from templates.second.groups import Description, Point
 from templates.second.naive import NaiveHole
+from templates.second.pad import PadHole
 from templates.second.part import PartHole
 from templates.second.remainder import RemainderHole
 from templates.second.scaled import ScaledHole
@@ -88,4 +89,6 @@ def _of_family(name: str, n: int, points: Sequence[Point]) -> list[Description]:
         case "xor":
             fits = n in POWERS and all(k >= 0 for _, *shift in points for k in shift)
             return [XorHole(n, points)] if fits else []
+        case "pad":
+            return [PadHole(n, points)] if points and max(point[0] for point in points) + 1 < n else []
     raise NotCovered(f"the family {name}, which has no second description,")

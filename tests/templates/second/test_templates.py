@@ -29,6 +29,7 @@ HOLES = [
     (Hole("a", "cond", 2, ("i",), PLACE), [(i,) for i in (-1, 0, 3)]),
     (Hole("a", "part", 3, ("i",), PLACE), [(i,) for i in range(3)]),
     (Hole("a", "index", 4, ("i", "k"), PLACE, ("rotate",)), PAIRS),
+    (Hole("a", "index", 30, ("i",), PLACE, ("pad",)), [(i,) for i in range(18)]),
     (Hole("a", "index", 3, ("i",), PLACE, ("xor", "rotate")), [(i,) for i in range(3)]),
 ]
 NAIVE = [
