@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from swizzle.layouts.layout import Layout
@@ -9,6 +11,11 @@ from swizzle.layouts.picture import side_by_side, with_text
 from swizzle.layouts.requests import Requests
 from swizzle.layouts.steps import Addresses
 from symbolic.machine.accesses import BANKS
+
+_NO_FORMULA: Final = (
+    "  NO FORMULA: a table of {} bytes in constant memory, whose entries lanes wait for one after the other;\n"
+    '  families=["xor", "rotate", "pad"] keeps to formulas'
+)
 
 
 class Share(Struct, frozen=True):
@@ -84,6 +91,7 @@ class FoundLayout(Struct, frozen=True):
         lines = [
             f"{self.layout.kind}: {self.layout.formula}",
             *(f"  {name}: {text}" for name, text in names if text and text != "NONE"),
+            *([_NO_FORMULA.format(self.layout.table_bytes)] if self.layout.table_bytes else []),
             f"  {plural(self.layout.bytes, 'byte')}, {plural(self.layout.instructions, 'instruction')} for an index",
             *(f"  {share}" for share in (self.counted.shares if self.counted else ())),
             f"  {self.proof}",

@@ -144,6 +144,7 @@ def test_a_table_where_no_formula_is_free() -> None:
     assert answer.layout.bytes == -(-30 * 37 // 32) * 128 and answer.layout.table_bytes == 2 * 30 * 37
     formula = best((30, 37), accesses, families=["xor", "rotate", "pad"])
     assert formula.layout is not None and not formula.optimal and "open" in formula.proof
+    assert "NO FORMULA: a table of 2220 bytes" in repr(answer) and "NO FORMULA" not in repr(formula)
 
 
 def test_vectors_that_force_conflicts() -> None:
