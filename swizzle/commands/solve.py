@@ -32,6 +32,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from, shares_a_hole
 from swizzle.solution.saved import load_saved, saved_text
 from swizzle.solution.solution import Limits, Progress, Result, SolverChoice, SpaceName, TemplateName
+from swizzle.specs.specification import remembering
 from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
@@ -155,7 +156,7 @@ def _solved_and_written(
     """Solve a sketch and write its files; at a limit with what was found by then, and with the files that are there."""
     result, sizes, files = None, None, list[str]()
     try:
-        with bounds.hold():
+        with bounds.hold(), remembering():
             result = solved(sketch, arguments, err, bounds)
             if reasons := result.because():
                 result = replace(result, certificate={**result.certificate, "because": list(reasons)})

@@ -10,7 +10,7 @@ from swizzle.emit.any_length.conditions import any_length
 from swizzle.emit.emitters import Sizes
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.specification import Remembered
+from swizzle.specs.specification import remembered
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 
@@ -20,7 +20,7 @@ def sizes_of(program: Program, sketch: Sketch, spec: Callable[..., Any] | None =
 
     `spec` may replace the sketch's own specification, to share what it remembers.
     """
-    return any_length(program, spec or Remembered(sketch.spec), partial(larger_instances, sketch))
+    return any_length(program, remembered(spec or sketch.spec, program), partial(larger_instances, sketch))
 
 
 def larger_instances(sketch: Sketch) -> Iterator[tuple[Program, Callable[..., Any]]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 from typing import Any
 
@@ -62,7 +64,7 @@ def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
     met: dict[str, OperatorName] = {}
     for op in (
         *(op for op, _ in operators_of(program)),
-        *dict.fromkeys(op for op, _ in terms.nodes if isinstance(op, OperatorName)),
+        *terms.own_operators(),
     ):
         if met.setdefault(str(op), op) != op:
             raise SwizzleError(
@@ -82,8 +84,8 @@ class Meaning(Struct, frozen=True):
     @staticmethod
     def of(program: Program, spec: Callable[..., Any]) -> Meaning:
         """Run the specification on symbols; raises `SwizzleError` as `postcondition` does."""
-        if isinstance(spec, Remembered):
-            return spec.meaning(program)
+        if isinstance(spec, Remembered) or _SHARED.get() is not None:
+            return remembered(spec, program).meaning(program)
         terms = Terms()
         return Meaning(terms, postcondition(program, spec, terms))
 
@@ -107,6 +109,31 @@ class Remembered:
         if shapes not in self._said:
             self._said[shapes] = Meaning(self._terms, postcondition(program, self.spec, self._terms))
         return self._said[shapes]
+
+
+_SHARED: ContextVar[dict[object, Remembered] | None] = ContextVar("_SHARED", default=None)
+
+
+def remembered(spec: Callable[..., Any], program: Program) -> Remembered:
+    """Return a specification that remembers, of a program with these parameters, whatever their shapes are.
+
+    It is that of the `remembering` around, if there is one.
+    """
+    if isinstance(spec, Remembered):
+        return spec
+    known, made = _SHARED.get(), Remembered(spec)  # it keeps the specification, whose identity is in the key
+    key = id(spec), tuple((p.name, p.dtype, p.role) for p in program.parameters)
+    return made if known is None else known.setdefault(key, made)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Run no specification twice for the same shapes: a command that searches asks again at which lengths it holds."""
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
 
 
 def numbers(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any, Final
 
 import numpy as np
 
+from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.functions import gathered
 from symbolic.algebra.numbers import Lanes, conversion
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms
 from symbolic.ir.program import DType, FunctionName
+
+_MANY: Final = 256
+"""So many rows are worth a digest."""
+_KEPT: Final = 1 << 12
+"""As many results are kept."""
 
 
 class Canonical:
@@ -30,17 +37,35 @@ class Canonical:
         return np.int64(self.terms.const(value))
 
     def rows(self, op: str, rows: Lanes) -> Lanes:
-        """Apply an operator to each row of terms; equal rows are computed once."""
-        apply = self.terms.apply
+        """Apply an operator to each row of terms; equal rows are computed once, and the same rows never again."""
+        return self._known(op, rows, lambda: self._rows(op, rows))
+
+    def _rows(self, op: str, rows: Lanes) -> Lanes:
         if rows.shape[1] == 2:  # numbers of both terms in one, which is sorted several times as fast
             count = len(self.terms.nodes)
-            pairs, inverse = np.unique(rows[:, 0] * count + rows[:, 1], return_inverse=True)
-            distinct: Iterable[Sequence[Term]] = zip(*(part.tolist() for part in np.divmod(pairs, count)), strict=True)
+            distinct, inverse = np.unique(rows[:, 0] * count + rows[:, 1], return_inverse=True)
+            pairs = zip(*(part.tolist() for part in np.divmod(distinct, count)), strict=True)
+            results = self.terms.apply_each(op, pairs)
         else:
-            some, inverse = np.unique(rows, axis=0, return_inverse=True)
-            distinct = some.tolist()
-        results = np.array([apply(op, row) for row in distinct], np.int64)
-        return results[inverse.reshape(-1)]
+            distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+            results = [self.terms.apply(op, row) for row in distinct.tolist()]
+        found: Lanes = np.array(results, np.int64)[inverse.reshape(-1)]
+        return found
+
+    def _known(self, key: Any, rows: Lanes, work: Callable[[], Lanes]) -> Lanes:
+        """Return what many rows give, which a program's next run asks again: terms do not change."""
+        if len(rows) < _MANY:
+            return work()
+        known = self.terms.of_rows
+        whole = (key, rows.shape, blake2b(rows.tobytes(), digest_size=20).digest())
+        found = known.get(whole)
+        if found is None:
+            if len(known) >= _KEPT:
+                known.clear()
+            found = work()
+            known[whole] = found
+            found.flags.writeable = False
+        return found
 
     def unary(self, op: str, a: Lanes, dtype: DType) -> Lanes:
         if op == "-":
@@ -76,6 +101,9 @@ class Canonical:
             total = order.total(start)
             return np.array(UNWRITTEN if total is None else total)
         rows = np.where(np.stack(active, axis=1), np.stack(values, axis=1), -1)
+        return self._known((op, *start), rows, lambda: self._totals(order, start, rows))
+
+    def _totals(self, order: Accumulation, start: list[Term], rows: Lanes) -> Lanes:
         if order.law.commutes:
             rows.sort(axis=1)
         distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
@@ -83,4 +111,4 @@ class Canonical:
         for row in distinct.tolist():
             total = order.total(start + [t for t in row if t >= 0])
             results.append(UNWRITTEN if total is None else total)
-        return np.array(results, np.int64)[inverse.reshape(-1)]
+        return np.take(np.array(results, np.int64), inverse.reshape(-1))

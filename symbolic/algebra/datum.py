@@ -41,10 +41,18 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
         if type(other) is Datum and (a := self._term) is not None and (b := other._term) is not None:
             nodes = self.terms.nodes
             if nodes[a][0] != "*" != nodes[b][0]:
-                return Datum(self.terms, self.terms.apply("*", (a, b)))
+                return Datum(self.terms, self.terms.pair("*", a, b))
         return method(self, other)
 
-    return product if op == "*" else method
+    def added(self: Datum, other: Any) -> Any:
+        """Note an item of a sum that is noted already."""
+        if type(other) is Datum and (item := other._term) is not None:
+            chain = self._chain
+            if chain is not None and chain[0] == "+":
+                return Datum(self.terms, None, ("+", self, item))
+        return method(self, other)
+
+    return product if op == "*" else added if op == "+" and not swap else method
 
 
 def _combined(op: str, a: Datum, b: Datum) -> Datum:

@@ -12,6 +12,7 @@ different. Of a choice by several comparisons the order in which they are asked 
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
-from symbolic.ir.program import FunctionName
+from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
 WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
@@ -48,7 +49,10 @@ class Terms:
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
         self._primitives: dict[Term, tuple[Term, Any]] = {}
         self._orders: dict[Term, tuple[Any, ...]] = {}
+        self._own: dict[OperatorName, None] = {}
+        self._looked_at = 0
         self.words = JoinedWords(self)
+        self.of_rows: dict[Any, Any] = {}  # what operators give for the values of many threads (`Canonical`)
         self.of_sets: dict[Any, Any] = {}  # what was worked out of sets of terms, which many threads have in common
         self.choices = Choices(self)
         self.one = self.const(1)
@@ -156,6 +160,33 @@ class Terms:
         if len(items) == 1:
             return items[0]
         return self.intern(op, tuple(sorted(items) if law.commutes else items))
+
+    def apply_each(self, op: str, pairs: Iterable[tuple[Term, Term]]) -> list[Term]:
+        """Return the canonical term of each pair."""
+        known, apply = self._index.get, self.apply
+        if op in _COMMUTING:
+            return [known((op, (a, b) if a < b else (b, a))) or apply(op, (a, b)) for a, b in pairs]
+        return [apply(op, pair) for pair in pairs]
+
+    def pair(self, op: str, a: Term, b: Term) -> Term:
+        """Return the canonical term of two arguments; most are there, or products of variables, which are canonical."""
+        if op not in _COMMUTING:
+            return self.apply(op, (a, b))
+        key = (op, (a, b) if a < b else (b, a))
+        found = self._index.get(key)
+        if found is None:
+            if op != "*" or not self.nodes[a][0] == "atom" == self.nodes[b][0]:
+                return self.apply(op, (a, b))
+            found = self._index[key] = len(self.nodes)
+            self.nodes.append(key)
+        return found
+
+    def own_operators(self) -> Iterable[OperatorName]:
+        """Return the users' operators in the table."""
+        new = itertools.islice(self.nodes, self._looked_at, None)
+        self._own.update(dict.fromkeys(op for op, _ in new if type(op) is OperatorName))
+        self._looked_at = len(self.nodes)
+        return self._own
 
     def _is_narrow(self, term: Term) -> bool:
         """Say whether a term is its own value in each type, so that nothing is lost before it is widened."""

@@ -85,15 +85,22 @@ class SharedTerms:
         self, source: MeaningAt, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]
     ) -> Term | None:
         """Return a term with each array element shifted down `by` its distance; None if that leaves the array."""
-        waiting, needed = [term], set()
+        nodes, waiting, needed = source.terms.nodes, [term], set()
         while waiting:
             part = waiting.pop()
             if part not in memo and part not in needed:
                 needed.add(part)
-                op, args = source.terms.nodes[part]
-                waiting += args if op not in ("atom", "const") else ()
+                op, args = nodes[part]
+                if op not in ("atom", "const"):
+                    waiting += args
+        pair = self.terms.pair
         for part in sorted(needed):  # arguments are older than what is made of them
-            memo[part] = self._translate_one(source, part, by, memo)
+            op, args = nodes[part]
+            if len(args) == 2 and op not in ("atom", "const"):
+                a, b = memo[args[0]], memo[args[1]]
+                memo[part] = None if a is None or b is None else pair(op, a, b)
+            else:
+                memo[part] = self._translate_one(source, part, by, memo)
         return memo[term]
 
     def _translate_one(

@@ -4,13 +4,16 @@ import operator
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.datum import Datum, SymbolicArray
 from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType
 
 
 @given(st.permutations(range(4)), st.sampled_from(["+", "*", "min", "max", "^", "&", "|"]), st.randoms())
@@ -160,6 +163,9 @@ def test_a_node_is_what_its_own_arguments_give() -> None:
     for _ in range(1500):
         op = rng.choice(("+", "*", "min", "max", "&", "|", "^", "/", "//", "<<"))
         a, b, *more = rng.choices(pool, k=rng.choice((2, 3)) if op not in ("/", "//", "<<") else 2)
+        if not more:
+            first = terms.pair(op, a, b) if rng.random() < 0.5 else terms.apply_each(op, [(a, b)])[0]
+            assert first == terms.apply(op, (a, b))
         made, fresh = terms.apply(op, (a, b, *more)), Terms()
         copied = fresh.apply(op, [copy(terms, fresh, each) for each in (a, b, *more)])
         assert copied == copy(terms, fresh, made), (op, *map(terms.show, (a, b, *more)))
@@ -200,3 +206,23 @@ def test_a_term_without_end_is_shown_at_once() -> None:
     assert len(text) <= 400 and text.endswith(" ...") and "x[" in text
     assert terms.show(best.term, 80)[:70] == text[:70]
     assert terms.show((x[0] + x[1]).term) == "x[0] + x[1]"
+
+
+def test_many_rows_are_those_of_one_after_the_other() -> None:
+    """Also when they are asked again, in a table that has grown; other rows and other operators are told apart."""
+    terms = Terms()
+    algebra, rng = Canonical(terms), np.random.default_rng(4)
+    lanes = np.array([terms.atom("x", i) for i in range(8)] + [terms.const(v) for v in (0, 1, 2)])
+    a, b = (lanes[rng.integers(0, len(lanes), 400)] for _ in range(2))
+    for _ in range(2):
+        for op in ("+", "*", "max", "/"):
+            for left, right in ((a, b), (b, a)):
+                one_by_one = [terms.apply(op, (int(p), int(q))) for p, q in zip(left, right, strict=True)]
+                assert algebra.binary(op, left, right, DType.F32).tolist() == one_by_one
+        for init in (None, 3):
+            on = [np.arange(400) % 3 > 0, np.full(400, True)]
+            start = [] if init is None else [terms.const(init)]
+            sums = algebra.reduce("+", on, [a, b], init, DType.F32)
+            items = ([*start, *([int(p)] if first else []), int(q)] for p, q, first in zip(a, b, on[0], strict=True))
+            assert sums.tolist() == [terms.apply("+", some) for some in items]
+        terms.apply("+", [terms.atom("z", 0), terms.atom("z", 1)])
