@@ -44,6 +44,9 @@ class Dim3:
         self.y: int = KernelOnly(coordinate)  # type: ignore[assignment]
         self.z: int = KernelOnly(coordinate)  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        return f"cuda.{self.coordinate}"
+
 
 def _local_array(shape: int | tuple[int, ...], dtype: ElementType | VectorType) -> Any:
     """Declare an array that each thread has for itself, in registers: `mine = cuda.local.array(2, f32)`.
@@ -85,6 +88,9 @@ def _dp4a(a: Any, b: Any, c: int) -> Any:
 
 class _Atomic:
     add = staticmethod(_atomic_add)
+
+    def __repr__(self) -> str:
+        return "cuda.atomic"
 
 
 class _Local:
@@ -161,6 +167,9 @@ def _jit(*given: Any, device: bool = False, **other: Any) -> Callable[[Function]
 
 class Cuda:
     """What numba.cuda calls these things, plus `warpid`."""
+
+    def __repr__(self) -> str:
+        return "swizzle.cuda"
 
     FULL_MASK: Final = 0xFFFFFFFF
     """All lanes of a warp, of whatever size."""

@@ -82,6 +82,9 @@ class ArrayRole(Struct, frozen=True):
     role: Role
     below: int = 0
 
+    def __repr__(self) -> str:
+        return self.spelling
+
     def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
         return ArrayType(self.dtype, checked_shape(shape, self.spelling, caller_place()), self.role, self.below)
 

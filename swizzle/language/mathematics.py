@@ -43,6 +43,9 @@ class DataFunction:
 class MathNamespace(SimpleNamespace):
     """The functions of mathematics on data, and the constants of Python's `math`."""
 
+    def __repr__(self) -> str:
+        return "swizzle.math"
+
 
 def _namespace() -> MathNamespace:
     import math as python_math

@@ -45,7 +45,7 @@ def sw_xform(i: int, n: int, k: int = 0) -> int:
     `i` is an index in [0, n), and `k` any index; neither depends on a hole. `n` is a constant, at most 1024. The hole
     becomes `(c_f * i + c_r * k + c) % n` with the best constants. In Space 3 it may also work inside groups, and in
     Space 4 it may be an exclusive or of bits such as `i ^ k`: docs/solving.md. It is an error in the sketch if `i`
-    leaves [0, n) for some thread.
+    leaves [0, n) for some thread. Source: the paper, section 5.3.
     """
     kernel_only("sw_xform")
 
@@ -65,7 +65,7 @@ def sw_part(n: int, *v: int) -> int:
     """A hole: an index in [0, n), chosen by n - 1 conditions on the indices `v`: which register, or which side.
 
     It becomes `0 if v1 < v2 + c else 1` and the like, with conditions as in `sw_cond`. `n` is a constant, at most 64.
-    No `v` depends on a hole.
+    No `v` depends on a hole. Source: the paper, section 5.2.
     """
     kernel_only("sw_part")
 
@@ -75,6 +75,7 @@ def sw_cond(*v: int) -> bool:
 
     It becomes `v1 <= v2 + c`, `v1 == c` and the like. No `v` depends on a hole. As `when=` of an accumulate, a
     condition that is false for all threads removes the statement, and the cost counts the statements that are left.
+    Source: the paper, section 5.1.
     """
     kernel_only("sw_cond")
 
@@ -115,7 +116,7 @@ def accumulator(
     `outer` and `inner` are "+", "*", "min", "max", for integers also "&", "|", "^" ("and", "or", "xor"), or an operator
     of your own. `init` is a constant, the outer operator's neutral element unless given. `final` is a lambda of the
     reduced value, scalars and constants, applied by `.value`. `shape`, an int or up to three, makes an array of
-    accumulators.
+    accumulators. Source: the paper, section 4.2.
     """
     kernel_only("accumulator")
 
@@ -145,7 +146,7 @@ def warp_load(
     `destination[r * stride]` and the elements after it. Unless `rounds` is given, there are as many rounds as the local
     array has room for. `shfl` is a lambda of the lane, or of lane and round, or an index; it may contain a hole.
     Elements past the end of `source` give `fill`; an element before its start is an error. In two or three dimensions,
-    `shape` arranges the warp, and each argument is a tuple.
+    `shape` arranges the warp, and each argument is a tuple. Source: the paper, section 6.2.
     """
     kernel_only("warp_load")
 
@@ -163,6 +164,7 @@ def warp_store(
     """Store the local arrays `source` of a warp's lanes to a contiguous chunk of `destination`.
 
     This is `warp_load` in the other direction; elements past the end of `destination` are not stored.
+    Source: the paper, section 6.2.
     """
     kernel_only("warp_store")
 
@@ -182,7 +184,7 @@ def block_load(
 
     Like `warp_load`, with the block's threads instead of lanes: thread t's slice begins at
     `(r * threads + t) * stride`. It contains no barrier: write `cuda.syncthreads()` before you read other threads'
-    elements.
+    elements. Source: the paper, section 6.2.
     """
     kernel_only("block_load")
 
@@ -200,7 +202,7 @@ def block_store(
     """Store the shared array `source` to a contiguous chunk of `destination`, by all threads of the block.
 
     This is `block_load` in the other direction; elements past the end of `destination` are not stored. It contains no
-    barrier.
+    barrier. Source: the paper, section 6.2.
     """
     kernel_only("block_store")
 
@@ -209,6 +211,7 @@ def permute_local(array: Any, shfl: Callable[[int], int]) -> None:
     """Reorder each thread's local array of one dimension in place: element i gets the old value of element `shfl(i)`.
 
     `shfl` is a lambda of an index; it may contain a hole: `permute_local(mine, lambda i: sw_xform(i, 4, cuda.laneid))`.
+    Source: the paper, section 7.3.
     """
     kernel_only("permute_local")
 

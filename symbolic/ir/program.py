@@ -422,3 +422,7 @@ class Program(Struct, frozen=True):
     warp_size: int
     place: Place
     ieee_division: bool = False
+
+    def __repr__(self) -> str:
+        holes = f"{len(self.holes)} hole{'s' * (len(self.holes) != 1)}" if self.holes else "no holes"
+        return f"<kernel {self.name} at {self.place}: {holes}>"

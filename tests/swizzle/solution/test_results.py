@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swizzle import SwizzleError, load, solve
+from swizzle import SwizzleError, cuda, f32, i32, load, math, solve
 from swizzle.solution.solution import Result
 
 SCAN = "case_studies/cookbook/scan.py"
@@ -28,6 +28,15 @@ def test_a_notebook_shows_the_answer_and_its_picture(solved: Result) -> None:
     page = solved._repr_html_()
     assert page.startswith("<pre>&lt;sat: scan&gt;") and page.endswith(solved.best._repr_html_())
     assert nothing("unsat")._repr_html_() == "<pre>&lt;unsat: blind&gt;</pre>"
+
+
+def test_what_a_sketch_is_made_of_shows_itself_in_a_line() -> None:
+    """Names of the language as they are written, a kernel by its name and place, not by all its statements."""
+    assert [repr(each) for each in (cuda, cuda.atomic, cuda.threadIdx, math, math.exp, f32.const, i32.below(3))] == [
+        "swizzle.cuda", "cuda.atomic", "cuda.threadIdx", "swizzle.math", "math.exp", "f32.const", "i32.below(3)"
+    ]  # fmt: skip
+    program = load(SCAN, "scan")[0].program
+    assert repr(program) == f"<kernel scan at {program.place}: 2 holes>"
 
 
 @pytest.mark.parametrize(("status", "fix"), [("unsat", "explain()"), ("unknown", "timeout")])
