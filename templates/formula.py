@@ -211,12 +211,14 @@ def times(factor: int, node: Expr) -> Expr | None:
 
 
 def total(terms: Sequence[Expr | None], place: Place, offset: int = 0) -> Expr:
-    """Return the sum of terms and a constant: positive terms first, negative ones subtracted."""
+    """Return the sum of terms and a constant: positive terms first, negative ones subtracted, numbers in one."""
     split: list[tuple[int, Expr]] = []
     for term in terms:
-        if term is None or (isinstance(term, Const) and term.value == 0):
+        if term is None:
             continue
-        if isinstance(term, Binary) and term.op == "*" and isinstance(term.left, Const) and term.left.value < 0:
+        if isinstance(term, Const):
+            offset += int(term.value)
+        elif isinstance(term, Binary) and term.op == "*" and isinstance(term.left, Const) and term.left.value < 0:
             split.append((-1, term))
         else:
             split.append((1, term))

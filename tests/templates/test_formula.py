@@ -71,6 +71,7 @@ def test_the_text_evaluates_to_the_function(data: st.DataObject) -> None:
         (CASES[3][0], GRID, lambda i, k: i != 2, "i != 2"),
         (CASES[3][0], GRID, lambda i, k: True, "True"),
         (CASES[3][0], GRID, lambda i, k: i < k - 2, "i <= k - 3"),
+        (hole("cond", 2, "i", "4"), [(i, 4) for i in range(8)], lambda i, _: i >= 4, "i > 3"),
         (CASES[5][0], GRID, lambda i, k: 0 if i >= k else 1, "0 if i >= k else 1"),
         (CASES[6][0], GRID, lambda i, k: min(i, 2), "0 if i <= 0 else 1 if i <= 1 else 2"),
     ],
