@@ -35,7 +35,7 @@ from symbolic.ir.spelling import BINARY_OPS, COMPARE_OPS
 from symbolic.ir.text import python_text
 from symbolic.ir.walk import rewrite_expression, rewrite_program, subexpressions
 from templates.chooser import Choice
-from templates.holes import kind_of
+from templates.holes import SCAN_KINDS, kind_of
 from templates.template import Template
 
 _NOWHERE = Place("", 0, 0)
@@ -95,6 +95,8 @@ def nameless(hole: Hole) -> Hole:
 def formula_of_text(hole: Hole, text: str) -> Expr:
     """Return the formula that has a text; ValueError where it is none over the hole's arguments."""
     spelt = {ast.dump(_syntax(argument)): number for number, argument in reversed(list(enumerate(hole.arguments)))}
+    if hole.kind in SCAN_KINDS:
+        spelt[_ANY_DIVISOR] = 1
     return (_condition if kind_of(hole).gives is DType.BOOL else _index)(_syntax(text), spelt)
 
 
@@ -146,6 +148,8 @@ def _syntax(text: str) -> ast.expr:
 
 
 _Spelt: TypeAlias = Mapping[str, int]  # the number of each argument, by its syntax tree
+_ANY_DIVISOR: Final = "any divisor"
+"""Among spelt arguments: a distance may stand on the right of `//` and `%`, which the machine looks at."""
 
 
 def _condition(node: ast.expr, spelt: _Spelt) -> Expr:
@@ -157,6 +161,8 @@ def _condition(node: ast.expr, spelt: _Spelt) -> Expr:
         case ast.BoolOp(op=joint, values=values):
             word: Literal["and", "or"] = "and" if isinstance(joint, ast.And) else "or"
             return reduce(lambda a, b: Logic(word, a, b, _NOWHERE), [_condition(value, spelt) for value in values])
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Unary("not", _condition(operand, spelt), DType.BOOL, _NOWHERE)
     raise ValueError(f"the formula of the hole has {ast.unparse(node)!r}, which is no condition")
 
 
@@ -172,7 +178,8 @@ def _index(node: ast.expr, spelt: _Spelt) -> Expr:
             return _positive(found) if isinstance(found, Const) else Unary("-", found, DType.INDEX, _NOWHERE)
         case ast.BinOp(left=left, op=way, right=right) if type(way) in BINARY_OPS and type(way) is not ast.Div:
             made = binary(BINARY_OPS[type(way)], _index(left, spelt), _index(right, spelt))
-            if made.op in ("//", "%", "<<", ">>") and not _divides(made.right, made.op):
+            safe = _ANY_DIVISOR in spelt or _divides(made.right, made.op)
+            if made.op in ("//", "%", "<<", ">>") and not safe:
                 raise ValueError(f"the formula of the hole has {ast.unparse(right)!r} on the right of {made.op}")
             return made
         case ast.IfExp(test=test, body=then, orelse=otherwise):

@@ -140,7 +140,22 @@ _COND: Final = HoleKind(
     size=2,
 )
 HOLE_KINDS: Final[Mapping[str, HoleKind]] = {each.kind: each for each in (_XFORM, _INDEX, _PART, _COND)}
-BY_SPELLING: Final[Mapping[str, HoleKind]] = {each.spelling: each for each in HOLE_KINDS.values()}
+"""The kinds that are filled by templates."""
+_STEP: Final = (HoleArgument("i", "index"), HoleArgument("d", "index", default=1))
+SCAN_KINDS: Final[Mapping[str, HoleKind]] = {
+    each.kind: each
+    for each in (
+        HoleKind(kind="when", arguments=_STEP, gives=DType.BOOL, largest=2, spaces={}, size=2),
+        HoleKind(kind="from", arguments=_STEP, gives=DType.INDEX, largest=1024, spaces={}, size=1024),
+        HoleKind(
+            kind="place", arguments=(HoleArgument("j", "index"),), gives=DType.INDEX, largest=1024, spaces={}, size=1024
+        ),
+    )
+}
+"""The kinds that `swizzle/scans` fills together, before any other hole: the steps of a scan, and where elements are."""
+BY_SPELLING: Final[Mapping[str, HoleKind]] = {
+    each.spelling: each for each in (*HOLE_KINDS.values(), *SCAN_KINDS.values())
+}
 
 HOMES: Final = ("shuffle", "shared", "vector")
 """What a `?sw_home` of an `exchange` may name: where elements are on their way from one thread to another."""
@@ -150,10 +165,10 @@ HOME: Final = "home"
 
 def kind_of(hole: Hole) -> HoleKind:
     """Return the kind of a hole."""
-    return HOLE_KINDS[hole.kind]
+    return HOLE_KINDS.get(hole.kind) or SCAN_KINDS[hole.kind]
 
 
 def spellings(last: str, mark: str = "?", call: str = "") -> str:
-    """Return every hole's name, the last one after a word: `?sw_xform, ?sw_part or ?sw_cond`."""
-    *others, final = [f"{mark}{name}{call}" for name in BY_SPELLING]
+    """Return the name of every hole of templates, the last one after a word: `?sw_xform, ?sw_part or ?sw_cond`."""
+    *others, final = [f"{mark}{kind.spelling}{call}" for kind in HOLE_KINDS.values()]
     return f"{', '.join(others)} {last} {final}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import doctest
+import io
 import runpy
 from pathlib import Path
 
 import pytest
 
+from swizzle.commands.cli import execute
 from tests.pages import blocks_of, files_of, text_of
 
 
@@ -31,3 +33,16 @@ def test_the_sketches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     (tmp_path / "sketches.py").write_text(files_of(page)["sketches.py"], encoding="utf-8")
     runpy.run_path(str(tmp_path / "sketches.py"), run_name="__main__")
     assert capsys.readouterr().out == blocks_of(page, "text")[0]
+
+
+def test_a_kernel_with_holes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`swizzle solve` prints what the page shows, but for the costs, the time and the files."""
+    page = text_of("scans.md")
+    (tmp_path / "scan.swz").write_text(files_of(page)["scan.swz"], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    out = io.StringIO()
+    assert execute(["solve", "scan.swz", "-q"], out, io.StringIO()) == 0
+    shown = blocks_of(page, "console")[0].splitlines()[1:-1]
+    assert out.getvalue().splitlines()[: len(shown)] == shown

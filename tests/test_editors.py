@@ -51,7 +51,7 @@ def test_an_example_is_coloured() -> None:
     """Holes are keywords, but not in comments and strings; a `?` that begins no hole is invalid."""
     text = (
         '"""A ?sw_cond."""\n@spec\n@serial(length=3)\n@cuda.jit(device=True)\nx = f32[4]  # ?sw_xform\n'
-        'v = cuda.shfl_sync("?", ?sw_xform(a, 4), ?sw_from(f32x))\n'
+        'v = cuda.shfl_sync("?", ?sw_xform(a, 4), ?sw_form(f32x))\n'
     )
     assert coloured(text) == [
         ('"""A ?sw_cond."""', "string"),
@@ -64,7 +64,7 @@ def test_an_example_is_coloured() -> None:
         ("shfl_sync", "support"),
         ('"?"', "string"),
         ("?sw_xform", "keyword"),
-        ("?sw_from", "invalid"),
+        ("?sw_form", "invalid"),
     ]
 
 

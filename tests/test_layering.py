@@ -54,12 +54,12 @@ ROOMS: dict[str, str] = {
     "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches swizzle.homes",
     "swizzle.layouts": "swizzle.layouts.conversions",
     "swizzle.layouts.conversions": "swizzle.layouts",
-    "swizzle.scans": "swizzle.source swizzle.language swizzle.sketches swizzle.layouts",
+    "swizzle.scans": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.layouts",
     "swizzle.doctor": "swizzle.layouts",
     "swizzle.audit": "swizzle.specs swizzle.problem swizzle.solution",
     "swizzle.audit.paper": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs",
-    "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.audit "
-    "swizzle.audit.paper",
+    "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.scans "
+    "swizzle.audit swizzle.audit.paper",
     "swizzle.cache": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.search",
     "swizzle.emit.any_length": "swizzle.specs swizzle.sketches",
     "swizzle.emit": "swizzle.specs swizzle.sketches swizzle.solution swizzle.emit.any_length",

@@ -21,6 +21,7 @@ from swizzle.costs.goal import Goal
 from swizzle.costs.registry import costs_of
 from swizzle.problem.many import by_function, costs
 from swizzle.search.metasketch import solve as search
+from swizzle.search.scan_holes import has_scan_holes, solve_scan
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed, solve_filled
@@ -50,6 +51,8 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
     """
     if pads_of(sketch):
         return solve_padded(sketch, limits, progress, solve)
+    if has_scan_holes(sketch):
+        return solve_scan(sketch, limits, progress, solve)
     if sketch.filled_from:
         return solve_filled(sketch, limits, progress, solve)
     if sketch.exchanges:

@@ -59,8 +59,9 @@ def _pads(result: Result, solution: Solution) -> Mapping[str, int]:
     return {name: solution.posed.parameters[name] for name in names} if solution.posed is not None else {}
 
 
-PARTS: Final = ("sources", "interpret", "search", "verify")
-"""What time is spent on; the sources are the sketches that this one is filled from."""
+PARTS: Final = ("sources", "scan", "interpret", "search", "verify")
+"""What time is spent on; the sources are the sketches that this one is filled from, the
+scan is that of its own holes."""
 
 
 def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False, every_space: bool = False) -> str:
@@ -73,6 +74,9 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             lines = [f"{result.sketch}: solved, verified for all inputs"]
             lines += _solution_lines(result, result.best)
             lines += [f"  assumes {each}" for each in result.certificate.get("assumed", ())]
+            for name in ("scan", "place"):
+                said = result.certificate.get(name, ())
+                lines += [f"  {name if line is said[0] else '':<7} {line}" for line in said]
             for title, line in zip_longest(["cost"], optimality(result, every_space), fillvalue=""):
                 lines.append(f"  {title:<7} {line}")
             lines += _home_lines(result.certificate.get("homes", ()))

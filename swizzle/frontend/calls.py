@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, Literal, NoReturn
@@ -34,7 +35,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Binary, Cast, Const, Coordinate, CoordinateName, DType, Expr, Hole, HoleCall, Shuffle
 from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
-from templates.holes import BY_SPELLING, HoleKind
+from templates.holes import BY_SPELLING, SCAN_KINDS, HoleKind
 
 STATEMENTS: Final = frozenset(
     {*LOAD_STORE, "permute_local", "exchange", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"}
@@ -277,6 +278,10 @@ def read_mask(reader: ExpressionReader, node: ast.expr) -> Expr | None:
     return operators.coerce(value, INDEX, "the mask")
 
 
+_MARKED: Final = re.compile(r"\b_sw_(?=\w+\()")
+"""A hole within the arguments of another, as a `.swz` file's text has it once its marks are read."""
+
+
 def _hole(reader: ExpressionReader, kind: HoleKind, arguments: Arguments, node: ast.Call) -> HoleCall:
     source, place = reader.kernel.source, reader.kernel.source.place(node)
     name = f"{'?' if source.marks is not None else ''}{kind.spelling}"
@@ -312,6 +317,8 @@ def _hole(reader: ExpressionReader, kind: HoleKind, arguments: Arguments, node: 
     args = [_hole_argument(reader, n, f"an argument of {name}") for n in nodes]
     args += [Const(value, INDEX, place) for value in defaults]
     texts = [*(ast.unparse(n) for n in nodes), *map(str, defaults)]
+    if source.marks is not None:
+        texts = [_MARKED.sub("sw_", text) for text in texts]
     here = replace(place, called_from=None, function="")
     number = reader.hole(Hole(kind.kind, kind.kind, size, tuple(texts), here, families), place)
     return HoleCall(number, tuple(args), kind.gives, place)
@@ -349,7 +356,7 @@ def _hole_size(reader: ExpressionReader, kind: HoleKind, name: str, node: ast.ex
 def _hole_argument(reader: ExpressionReader, node: ast.expr, what: str) -> Expr:
     argument = reader.index(node, what)
     for part in subexpressions(argument):
-        if isinstance(part, HoleCall):
+        if isinstance(part, HoleCall) and reader.holes[part.hole].kind not in SCAN_KINDS:
             nested_hole(part.place)
     return argument
 

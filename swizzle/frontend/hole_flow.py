@@ -19,6 +19,7 @@ from symbolic.ir.program import (
     DeclareArray,
     Expr,
     For,
+    Hole,
     HoleCall,
     If,
     Stmt,
@@ -26,15 +27,17 @@ from symbolic.ir.program import (
     Var,
 )
 from symbolic.ir.walk import subexpressions
+from templates.holes import SCAN_KINDS
 
 
-def check_hole_arguments(body: Sequence[Stmt]) -> None:
-    """Refuse a hole with an argument that depends on a hole."""
+def check_hole_arguments(body: Sequence[Stmt], holes: Sequence[Hole]) -> None:
+    """Refuse a hole with an argument that depends on a hole; those of a scan are filled before the others."""
     tainted: set[str] = set()
+    asked = {number for number, hole in enumerate(holes) if hole.kind not in SCAN_KINDS}
     size = -1
     while size != len(tainted):
         size = len(tainted)
-        _spread(body, tainted, under_hole=False)
+        _spread(body, tainted, asked, under_hole=False)
     if not tainted:
         return
     for expr in _expressions(body):
@@ -46,28 +49,29 @@ def check_hole_arguments(body: Sequence[Stmt]) -> None:
                             nested_hole(inner.place)
 
 
-def _spread(body: Sequence[Stmt], tainted: set[str], under_hole: bool) -> None:
+def _spread(body: Sequence[Stmt], tainted: set[str], asked: set[int], under_hole: bool) -> None:
     for statement in body:
         match statement:
             case Assign(name=name, value=value):
-                if under_hole or _depends(value, tainted):
+                if under_hole or _depends(value, tainted, asked):
                     tainted.add(name)
             case For(body=inner):
-                _spread(inner, tainted, under_hole)
+                _spread(inner, tainted, asked, under_hole)
             case If(condition=condition, then=then, otherwise=otherwise):
-                under = under_hole or _depends(condition, tainted)
-                _spread(then, tainted, under)
-                _spread(otherwise, tainted, under)
+                under = under_hole or _depends(condition, tainted, asked)
+                _spread(then, tainted, asked, under)
+                _spread(otherwise, tainted, asked, under)
             case Store() | Accumulate() | DeclareArray() | DeclareAccumulator() | Barrier():
                 pass
             case _:
                 assert_never(statement)
 
 
-def _depends(expr: Expr, tainted: set[str]) -> bool:
-    if not expr.dtype.is_data:
-        return any(isinstance(p, HoleCall) or (isinstance(p, Var) and p.name in tainted) for p in subexpressions(expr))
-    return False
+def _depends(expr: Expr, tainted: set[str], asked: set[int]) -> bool:
+    return not expr.dtype.is_data and any(
+        (isinstance(p, HoleCall) and p.hole in asked) or (isinstance(p, Var) and p.name in tainted)
+        for p in subexpressions(expr)
+    )
 
 
 def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:

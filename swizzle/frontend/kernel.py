@@ -55,7 +55,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         body = reader.block(kernel.definition.body)
         body = (*reader.scratch, *body)
         _check_depth(body)
-        check_hole_arguments(body)
+        check_hole_arguments(body, expressions.holes)
         check_gathers(body, parameters, expressions.holes, launch)
     except RecursionError:
         kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", fix="split its expressions")

@@ -80,6 +80,27 @@ def sw_cond(*v: int) -> bool:
     kernel_only("sw_cond")
 
 
+def sw_when(i: int, d: int = 1) -> bool:
+    """A hole: the condition under which element `i` of a scan takes another one, in the step of distance `d`.
+
+    Together with `sw_from` it is filled by `swizzle.scans`, for every size at once: docs/scans.md. `d` runs through
+    powers (1, 2, 4, ...) up or down, or through their exponents.
+    """
+    kernel_only("sw_when")
+
+
+def sw_from(i: int, d: int = 1) -> int:
+    """A hole: the element that element `i` of a scan takes, in the step of distance `d`, where its `sw_when` holds."""
+    kernel_only("sw_from")
+
+
+def sw_place(j: int) -> int:
+    """A hole: where element `j` is kept in a shared array of one axis. All of a kernel are one function, the one with
+    the fewest bank conflicts, then bytes, then instructions. Words that the array has beyond its elements are padding.
+    """
+    kernel_only("sw_place")
+
+
 # ---- accumulators ----------------------------------------------------------------------------------------------
 
 
@@ -285,7 +306,9 @@ ELEMENT_TYPES: Final[dict[str, ElementType]] = {
     t.dtype.value: t for t in (f16, bf16, f32, f64, i8, u8, i16, u16, i32, u32, i64, u64)
 }
 
-HOLES: Final[dict[str, Callable[..., Any]]] = {hole.__name__: hole for hole in (sw_xform, sw_index, sw_part, sw_cond)}
+HOLES: Final[dict[str, Callable[..., Any]]] = {
+    hole.__name__: hole for hole in (sw_xform, sw_index, sw_part, sw_cond, sw_when, sw_from, sw_place)
+}
 """The holes of `templates/holes.py`, written out for their documentation and types."""
 
 LOAD_STORE: Final[dict[str, Callable[..., None]]] = {

@@ -40,7 +40,7 @@ class BlockScan(Struct, frozen=True):
         An element's own is read and written, so it counts twice.
         """
         rows = [np.arange(at, at + self.threads) for at in range(0, self.size, self.threads)]
-        found = [_access("load and store", rows * 2)]
+        found = [access_of_rows("load and store", rows * 2)]
         for loop, own in zip(self.algorithm.loops, self.steps, strict=True):
             for step, form in zip(loop.steps, own, strict=True):
                 taken, changed = [], []
@@ -50,8 +50,8 @@ class BlockScan(Struct, frozen=True):
                         own_cells = np.arange(self.size) if self.together else element
                         changed += [own_cells, own_cells]
                 found += [
-                    _access(f"taken where {shown(step.when)}", taken),
-                    _access(f"changed where {shown(step.when)}", changed),
+                    access_of_rows(f"taken where {shown(step.when)}", taken),
+                    access_of_rows(f"changed where {shown(step.when)}", changed),
                 ]
         return found
 
@@ -101,7 +101,7 @@ def _end(form: DenseStep, size: int, d: int) -> int:
     return int(evaluate(form.end, {"d": d, "N": size}))
 
 
-def _access(name: str, rows: list[Any]) -> Access:
+def access_of_rows(name: str, rows: list[Any]) -> Access:
     """Return an access of warps: each row has a cell for each thread of a block."""
     threads = len(rows[0])
     whole = -(-threads // LANES) * LANES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, Final, Literal
 
@@ -94,14 +94,19 @@ class Scan(Struct, frozen=True):
     def __repr__(self) -> str:
         if self.algorithm is None or self.proof is None:
             return f"{self.name}: {self.witness}"
+        return f"{self.algorithm}\n{self.known}"
+
+    @property
+    def known(self) -> str:
+        """For which sizes it is a scan, and how that is known."""
+        assert self.algorithm is not None and self.proof is not None
         base, largest = self.algorithm.base, self.proof.largest
         powers = ", ".join(str(base**each) for each in (1, 2, 3))
         last = f"2^{largest.bit_length() - 1}" if base == 2 else str(sizes(base, largest)[-1])
-        known = {
+        return {
             "proved": f"a scan for N = {powers}, ..., {last}: proved, by induction over the steps",
             "tried": f"a scan for N = {powers}, ..., {last}: run at these sizes, not proved for others",
         }.get(self.status, f"no scan: {self.witness}")
-        return f"{self.algorithm}\n{known}"
 
 
 class ScanSketch:
@@ -131,12 +136,13 @@ def sketch(function: Any = None, /, *, like: Any = None) -> Any:
             mistake(f"@scans.sketch was given {given!r}", "a function made by `def`")
         found = read(given)
         example = None if like is None else like if isinstance(like, Network) else network(like)
-        return _checked(found, example)
+        return checked(found, example)
 
     return make if function is None else make(function)
 
 
-def _checked(found: ReadScan, example: Network | None) -> ScanSketch:
+def checked(found: ReadScan, example: Network | None) -> ScanSketch:
+    """Return a scan sketch with its example; SwizzleError where one is not of the other."""
     if example is not None:
         if example.backward != found.backward:
             mistake(
@@ -163,6 +169,7 @@ def solve(
     like: Any = None,
     relaxed_from: Scan | None = None,
     backward: bool | None = None,
+    suits: Callable[[Algorithm], bool] | None = None,
 ) -> Scan:
     """Return a scan for every size: of a sketch, of an example at one size, or of a solved scan seen anew.
 
@@ -171,7 +178,8 @@ def solve(
     - `solve(relaxed_from=scan, backward=True)` keeps the loops of a solved scan, and how much each step does; all
       conditions and sources are found anew, for the other direction.
 
-    Of expressions that fit, the smallest come first. A sketch without holes is judged as it stands.
+    Of expressions that fit, the smallest come first; with `suits`, the first scan that does. A sketch without holes is
+    judged as it stands.
     """
     started = time.perf_counter()
     name, example = "scan", None
@@ -197,6 +205,8 @@ def solve(
         if not each.holes:
             return _judged(each, started)
         for algorithm, points in Search(each, example, known).found():
+            if suits is not None and not suits(algorithm):
+                continue
             return _known(name, algorithm, points, started)
     why = "no conditions and sources were found that make a scan of every size; "
     if isinstance(given, ScanSketch):
@@ -228,12 +238,16 @@ def _example(given: Any) -> Network:
     return given if isinstance(given, Network) else network(given)
 
 
+def relaxed_example(scan: Scan, *, backward: bool) -> Network:
+    """Return what a solved scan does at a size, seen in a direction."""
+    example = scan.network(next(size for size in sizes(scan.loops.base, TRIED) if size >= 16))
+    return example if backward == scan.backward else example.mirrored()
+
+
 def _relaxed(scan: Scan, backward: bool) -> tuple[Iterator[ReadScan], Network]:
     """Return a solved scan's loops with all expressions open, and what it does at a size, seen in a direction."""
     base = scan.loops.base
-    example = scan.network(next(size for size in sizes(base, TRIED) if size >= 16))
     holes = tuple(
         LoopSketch(Skeleton.of(loop), (StepSketch(None, None),) * len(loop.steps)) for loop in scan.loops.loops
     )
-    wanted = example if backward == scan.backward else example.mirrored()
-    return iter([ReadScan(scan.name, base, backward, holes)]), wanted
+    return iter([ReadScan(scan.name, base, backward, holes)]), relaxed_example(scan, backward=backward)

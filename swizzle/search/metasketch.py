@@ -30,6 +30,7 @@ from swizzle.search.hopeless import hopeless
 from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
+from swizzle.search.scan_holes import has_scan_holes, solve_scan
 from swizzle.search.shorter import with_shorter_formulas
 from swizzle.search.state import LEFT_OUT, SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
@@ -400,6 +401,8 @@ def solve(
     limits = limits if memory is None else replace(limits, memory=size_of(memory))
     if pads_of(sketch):
         return solve_padded(sketch, limits, progress, solve)
+    if has_scan_holes(sketch):
+        return solve_scan(sketch, limits, progress, solve)
     if sketch.filled_from:
         costs_of(limits.cost)  # a mistake in it is found before the sources are solved
         return solve_filled(sketch, limits, progress, solve)

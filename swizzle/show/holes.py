@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from swizzle.solution.answered import WrittenHole
 from symbolic.errors import Place
 from templates.holes import HOLE_KINDS
 from templates.registry import FilledHole
@@ -34,12 +35,12 @@ class HoleTable(Struct, frozen=True):
     @property
     def drawn(self) -> int | None:
         """The row to draw with arrows: of a transform, the first that moves anything."""
-        if not HOLE_KINDS[self.kind].moves:
+        if self.kind not in HOLE_KINDS or not HOLE_KINDS[self.kind].moves:
             return None
         return next((n for n, (_, values) in enumerate(self.rows) if values != self.columns), None)
 
 
-def hole_table(filling: FilledHole, formula: str, asked: Mapping[tuple[int, ...], int]) -> HoleTable:
+def hole_table(filling: FilledHole | WrittenHole, formula: str, asked: Mapping[tuple[int, ...], int]) -> HoleTable:
     """Lay out the values of a hole at the points where the kernel asks it."""
     hole = filling.hole
     columns = sorted({point[0] for point in asked if point})[:MOST_COLUMNS]

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cuda_out.passes.accesses import Spot, printed_widths
 from swizzle.show.rows import BlockTrace, Row, Trace, require_number
 from swizzle.show.tracer import Tracer
+from swizzle.solution.answered import WrittenHole
 from swizzle.specs.specification import postcondition
 from swizzle.specs.verify import compare
 from symbolic.algebra.terms import Terms
@@ -25,7 +26,7 @@ from templates.registry import FilledHole
 def trace(
     program: Program,
     spec: Callable[..., Any] | None = None,
-    fillings: Sequence[FilledHole] = (),
+    fillings: Sequence[FilledHole | WrittenHole] = (),
     block: int = 0,
     warp: int = 0,
 ) -> Trace:
@@ -36,7 +37,7 @@ def trace(
 def block_trace(
     program: Program,
     spec: Callable[..., Any] | None = None,
-    fillings: Sequence[FilledHole] = (),
+    fillings: Sequence[FilledHole | WrittenHole] = (),
     block: int = 0,
     warp: int = 0,
     printed: Program | None = None,

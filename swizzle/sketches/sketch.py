@@ -44,7 +44,7 @@ MAX_GRID_THREADS: Final = 1 << 22
 MAX_SHARED: Final = 227 * 1024
 """What a block of sm_90 and sm_100 may have; more than 48 KiB are dynamic, and blocks of other GPUs have less."""
 WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
-OPTIONS: Final = ("spec", "block", "grid", "warp_size", "ieee_division", "filled_from")
+OPTIONS: Final = ("spec", "block", "grid", "warp_size", "ieee_division", "filled_from", "like", "relaxed_from")
 
 
 class Spec(Struct, frozen=True):
@@ -69,6 +69,17 @@ class Spec(Struct, frozen=True):
         return self.function(**dict(zip(self.parameters, arrays, strict=False)), **named, **self.constants)
 
 
+class ScanExample(Struct, frozen=True, eq=False):
+    """What a sketch of a scan is told beside its text: an example at one size, or the sketch of another scan.
+
+    `like` is what `swizzle.scans.network` takes, or None.
+    """
+
+    like: Any
+    relaxed_from: Sketch | None
+    place: Place
+
+
 class Sketch(Struct, frozen=True, eq=False):
     """A kernel with its specification, ready to be solved (or checked, when it has no holes).
 
@@ -77,7 +88,8 @@ class Sketch(Struct, frozen=True, eq=False):
 
     `filled_from` are sketches whose solutions fill holes of this one: the holes of device functions that both call.
     Once they are solved, these holes are in `filled` and no longer in `program`; `opened` is the program with all holes
-    (`swizzle.solution.filling`). `family` makes the sketch for other values of the parameters; it is None if there is
+    (`swizzle.solution.filling`). `example` is for holes of a scan, which are filled in the same way
+    (`swizzle.scans.filling`). `family` makes the sketch for other values of the parameters; it is None if there is
     no file to load again.
     """
 
@@ -90,6 +102,7 @@ class Sketch(Struct, frozen=True, eq=False):
     filled: tuple[HoleFormula, ...] = ()
     opened: Program | None = None
     family: SketchFamily[Sketch] | None = None
+    example: ScanExample | None = None
 
     def __repr__(self) -> str:
         count = len(self.program.holes)
@@ -173,6 +186,8 @@ def sketch(
     warp_size: int = 32,
     ieee_division: bool = False,
     filled_from: Sketch | tuple[Sketch, ...] = (),
+    like: Any = None,
+    relaxed_from: Sketch | None = None,
     **arguments: ArrayType | int,
 ) -> Callable[[Callable[..., Any]], Sketch]:
     """Make a sketch of the kernel below: its specification, its launch shape, the type of each parameter.
@@ -183,7 +198,9 @@ def sketch(
     assumed), a scalar's type, `f32.scalar` (one number, passed by value), or an int that is a constant in the kernel.
     `ieee_division` keeps divisions of floats by constants, which are else printed as products with the reciprocal.
     `filled_from` names sketches that are solved first; the holes of device functions that they solve are taken from
-    their solutions. The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
+    their solutions. `like` and `relaxed_from` are for a sketch with the holes of a scan, `sw_when` and `sw_from`: an
+    example network at one size, with which it agrees there, or another such sketch, whose steps do as much
+    (docs/scans.md). The kernel's text is read, never run. Raises `SwizzleError` with the place of a mistake.
     """
     if bare:
         raise SwizzleError(
@@ -194,7 +211,7 @@ def sketch(
         )
     options = {
         "spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "ieee_division": ieee_division,
-        "filled_from": filled_from,
+        "filled_from": filled_from, "like": like, "relaxed_from": relaxed_from,
     }  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Sketch:
@@ -227,11 +244,45 @@ def make_sketch(
     _check_local(program)
     _check_shared(program)
     sources = _filled_from(kernel, options.get("filled_from", ()), program)
+    example = _example(kernel, options, program)
     again = parameters.again
     family: SketchFamily[Sketch] | None = None
     if again is not None:
         family = SketchFamily(parameters, partial(again, program.name))
-    return Sketch(program.name, program, specification, parameters.values, program.place, sources, family=family)
+    return Sketch(
+        program.name, program, specification, parameters.values, program.place, sources, family=family, example=example
+    )
+
+
+def _example(kernel: KernelSource, options: Mapping[str, Any], program: Program) -> ScanExample | None:
+    """Return what the sketch of a scan is like, or relaxed from; None where nothing is said."""
+    like, source = options.get("like"), options.get("relaxed_from")
+    if like is None and source is None:
+        return None
+    name = "relaxed_from" if like is None else "like"
+    place = kernel.keyword_place(name)
+    if like is not None and source is not None:
+        raise SwizzleError(
+            "like= and relaxed_from= in one sketch",
+            place=place,
+            expected="one of them: each says what every step does at one size",
+            fix="leave one of them out",
+        )
+    if not any(hole.kind == "when" for hole in program.holes):
+        raise SwizzleError(
+            f"{name}= of {program.name}, which has no hole sw_when",
+            place=place,
+            expected="a sketch of a scan, with the holes sw_when(i, d) and sw_from(i, d)",
+            fix="leave it out; holes of device functions are taken from another sketch by filled_from=",
+        )
+    if source is not None and not (
+        isinstance(source, Sketch) and any(hole.kind == "when" for hole in source.program.holes)
+    ):
+        said = f"{source.name}, which has no hole sw_when" if isinstance(source, Sketch) else repr(source)
+        raise SwizzleError(
+            f"relaxed_from is {said}", place=place, expected="a sketch of a scan above this one", fix="write its name"
+        )
+    return ScanExample(like, source, place)
 
 
 def _filled_from(kernel: KernelSource, given: Any, program: Program) -> tuple[Sketch, ...]:

@@ -239,6 +239,11 @@ class SwzReader:
                 options["spec"] = self._spec(keyword.value)
             elif keyword.arg == "filled_from":
                 options["filled_from"] = self._sources(keyword.value)
+            elif keyword.arg == "relaxed_from":
+                (options["relaxed_from"], *_) = self._sources(keyword.value)
+            elif keyword.arg == "like":
+                text = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                options["like"] = text if isinstance(text, str) else self._evaluate(keyword.value)
             else:
                 into = options if keyword.arg in OPTIONS else arguments
                 into[keyword.arg] = self._option(keyword.value)

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from swizzle.solution.hole_values import HoleValues
 from swizzle.solution.refill import formula_again
 from swizzle.solution.solution import Solution
 from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import Terms
-from symbolic.ir.program import DType
+from symbolic.ir.program import DType, Hole
 from symbolic.values.vector import Vector
-from templates.formula import values_of
-from templates.holes import HOME, kind_of
+from templates.formula import formula_of_text, values_of
+from templates.holes import HOME, SCAN_KINDS, kind_of
 from templates.registry import FilledHole
 
 
-def fillings_of(solution: Solution) -> list[FilledHole]:
+class WrittenHole(Struct, frozen=True):
+    """A hole of a scan that is filled: its formula is all there is of it."""
+
+    hole: Hole
+    formula: str
+
+    def apply(self, lanes: Sequence[npt.NDArray[np.int64]]) -> Any:
+        """Return what it gives at arrays of arguments."""
+        return values_of(formula_of_text(self.hole, self.formula), lanes)
+
+    def words(self) -> str:
+        """Return what the hole does, in words."""
+        return {"when": "take where", "from": "take element", "place": "keep at"}[self.hole.kind] + f" {self.formula}"
+
+
+def fillings_of(solution: Solution) -> list[FilledHole | WrittenHole]:
     """Return what each hole of a solved sketch became, ready to be applied."""
     if solution.sketch is None:
         return []
     functions = [hole for hole in solution.holes if hole.kind != HOME]
-    holes = zip(solution.sketch.holes, functions, strict=True)
-    return [FilledHole(hole, chosen.constants) for hole, chosen in holes]
+    return [
+        WrittenHole(hole, chosen.formula) if hole.kind in SCAN_KINDS else FilledHole(hole, chosen.constants)
+        for hole, chosen in zip(solution.sketch.holes, functions, strict=True)
+    ]
 
 
 def hole_values(solution: Solution) -> dict[str, HoleValues]:
@@ -59,6 +78,8 @@ def misprinted(solution: Solution) -> set[str]:
     for filling, (name, asked), became in zip(
         fillings_of(solution), hole_values(solution).items(), solution.holes, strict=True
     ):
+        if isinstance(filling, WrittenHole):
+            continue
         formula = formula_again(filling.hole, became.constants, became.formula)
         if not np.array_equal(
             np.broadcast_to(values_of(formula, list(asked.points.T)), len(asked.points)), asked.values

@@ -9,6 +9,7 @@ from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Solution
 from symbolic.ir.program import Expr, Hole, Program
 from templates.formula import fill, formula_of_text, formula_text, plain
+from templates.holes import SCAN_KINDS
 from templates.registry import function_of
 
 
@@ -28,9 +29,15 @@ def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], str]], cos
 
 def formula_again(hole: Hole, constants: Mapping[str, Any], text: str) -> Expr:
     """Return the formula that has a text; ValueError where it has none, or the constants are no function."""
+    if hole.kind in SCAN_KINDS:
+        return _checked(hole, text)
     own = plain_formula(hole, constants)
     if text == formula_text(hole, own):
         return own
+    return _checked(hole, text)
+
+
+def _checked(hole: Hole, text: str) -> Expr:
     try:
         return formula_of_text(hole, text)
     except ValueError as error:

@@ -33,7 +33,7 @@ from symbolic.extensions import extension
 from symbolic.ir.program import Program
 from symbolic.ir.walk import operators_of
 from templates.formula import fill_some, formula_text
-from templates.holes import HOME
+from templates.holes import HOME, SCAN_KINDS
 from templates.registry import register, users_family
 
 FORMAT = "swizzle solution 1"
@@ -45,7 +45,8 @@ def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int],
     best = result.best
     holes = []
     for shown, hole in zip(holes_as_json(best.holes), best.holes, strict=True):
-        users = None if hole.kind == HOME else users_family(hole.kind, hole.constants)
+        written = hole.kind == HOME or hole.kind in SCAN_KINDS
+        users = None if written else users_family(hole.kind, hole.constants)
         family = {} if users is None else {"family": users}
         holes.append({**shown, "kind": hole.kind, **family, "constants": dict(hole.constants)})
     content = {
@@ -101,8 +102,11 @@ def load_saved(
         return _with_homes(path, sketch, content)
     try:
         constants = [entry["constants"] for entry in saved]
-        own = [formula_text(h, plain_formula(h, some)) for h, some in zip(open_holes, constants, strict=True)]
         texts = [entry["formula"] for entry in saved]
+        own = [
+            text if h.kind in SCAN_KINDS else formula_text(h, plain_formula(h, some))
+            for h, some, text in zip(open_holes, constants, texts, strict=True)
+        ]
         solution = refill(sketch.program, list(zip(constants, texts, strict=True)), content["cost"])
         if texts != own and (wrong := misprinted(solution)):
             if sketch.parameters == content["parameters"]:

@@ -1,0 +1,63 @@
+"""Sketches with the holes of a scan: these are filled first, and the filled sketch is solved, or verified, like any."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Limits, Progress, Result
+from templates.holes import SCAN_KINDS
+
+WIDTH = 150
+Listener = Callable[[Progress], None]
+Solver = Callable[[Sketch, Limits, Listener | None], Result]
+
+
+def has_scan_holes(sketch: Sketch) -> bool:
+    """Say whether a sketch has a hole of a scan."""
+    return any(hole.kind in SCAN_KINDS for hole in sketch.program.holes)
+
+
+def solve_scan(sketch: Sketch, limits: Limits, progress: Listener | None, solve: Solver) -> Result:
+    """Fill the holes of a scan, then `solve` what is left: forward first, then backward, if nothing says which."""
+    from swizzle.scans.filling import directions, filled
+
+    started = time.monotonic()
+    result: Result | None = None
+    for backward in directions(sketch):
+        found = filled(sketch, backward=backward)
+        if found is None:
+            continue
+        spent = time.monotonic() - started
+        answer = solve(found.sketch, _left(limits, spent), progress)
+        said = {} if found.scan is None else {"scan": repr(found.scan).splitlines()}
+        if found.placement is not None:
+            said["place"] = [found.placement.proof]
+        answer = replace(
+            answer,
+            certificate={**answer.certificate, **said},
+            seconds={**answer.seconds, "scan": spent, "total": time.monotonic() - started},
+        )
+        if answer.status == "sat":
+            return answer
+        result = result or answer
+    if result is not None:
+        shown = [
+            text if len(text) <= WIDTH else f"{text[:WIDTH]} ..." for text in result.certificate.get("mismatch", ())
+        ]
+        reason = result.reason or "; ".join(["with the scan that was found it is not the specification's", *shown[:1]])
+        return replace(result, status="unknown", space=None, reason=reason)
+    reason = "no conditions and sources were found that make a scan of every size"
+    example = sketch.example
+    reason += "; other distances may have one" if example else "; an example at one size may help: like="
+    spent = time.monotonic() - started
+    return Result(
+        sketch.name, "unknown", None, False, (), sketch.program.warp_size, {"total": spent}, reason=reason, posed=sketch
+    )
+
+
+def _left(limits: Limits, spent: float) -> Limits:
+    return limits if limits.timeout is None else replace(limits, timeout=max(0.001, limits.timeout - spent))
