@@ -25,6 +25,7 @@ from swizzle.show.labels import Labels
 from swizzle.show.panels import Panel, Strip, panels
 from swizzle.show.rows import LaneSource, Row, Trace
 from swizzle.show.scene import Scene, labels_for
+from swizzle.show.svg import tiles_svg
 from symbolic.machine.accesses import WarpAccess
 
 HERE = Path(__file__).parent
@@ -46,6 +47,7 @@ def page_of(picture: Scene) -> str:
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
     data = f'{{"page":{_json(_common(picture))},"warps":[{",".join(_warps(picture))}]}}'
     fields = {"policy": policy, "title": html.escape(picture.title), "style": style, "data": data, "script": script}
+    fields["tiles"] = tiles_svg(picture)
     text = (HERE / "page.html").read_text(encoding="utf-8")
     before, *rest = text.split("{{")
     return before + "".join(fields[name] + after for name, after in (part.split("}}", 1) for part in rest))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
+import numpy as np
+
 from swizzle.show.canvas import INK, MONO, SANS, Canvas, number
 from swizzle.show.colours import CHROMA, LIGHT, NEUTRAL, STROKE_CHROMA, STROKE_LIGHT, fill_of, oklch, stroke_of
 from swizzle.show.geometry import (
@@ -29,6 +31,7 @@ from swizzle.show.homes import homes, strip_homes
 from swizzle.show.labels import ARC, FIRST_HUE, Tone
 from swizzle.show.panels import Panel, Strip
 from swizzle.show.scene import Scene
+from swizzle.show.tiles import BankTile, bank_tiles, colour_of
 from symbolic.ir.layout import cell_name
 from symbolic.machine.accesses import BANKS, WarpAccess
 
@@ -36,12 +39,23 @@ MARGIN = 16
 ELEMENT = "element"
 TIMES = "\N{MULTIPLICATION SIGN}"
 FIRST_PANELS, LAST_PANELS = 8, 2
+BANK_CELL, GAP = 9.0, 24
 FAINT, RULE, CLASH = "#6b7280", "#c9ced6", "#c81e1e"
 
 
 def svg_of(picture: Scene) -> str:
     """Return the whole document."""
     return _Drawing(picture).document()
+
+
+def tiles_svg(picture: Scene) -> str:
+    """Return the tiles of shared memory alone, '' where there are none."""
+    drawing, tiles = _Drawing(picture), bank_tiles(picture.block)
+    for tile in tiles:
+        drawing.tile(tile)
+    width, height = number(drawing.width), number(drawing.y)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+    return "".join([head, *drawing.canvas.parts, "</svg>"]) if tiles else ""
 
 
 class _Drawing:
@@ -70,6 +84,8 @@ class _Drawing:
                 self._panel(panel)
         for table in picture.holes:
             self._hole(table)
+        for tile in bank_tiles(picture.block):
+            self.tile(tile)
         width, height = number(self.width), number(self.y + MARGIN)
         described = f"{picture.where}. {len(picture.panels)} panels; each cell is what a lane holds, each row one step."
         head = (
@@ -189,6 +205,27 @@ class _Drawing:
             self.canvas.text(MARGIN + 100, self.y + 10, f"… {len(lines) - MOST_LINES} more lines", fill=FAINT, size=9)
             self.y += MEMORY_LINE
         self.y += 8
+
+    # -- banks ----------------------------------------------------------------------------------------------
+
+    def tile(self, tile: BankTile) -> None:
+        """Draw a tile, and beside it the plain one where that is another."""
+        self.canvas.parts.append(f"<g><title>{escape(tile.title)}</title>")
+        self.canvas.text(MARGIN, self.y + 12, tile.title, size=13, bold=True)
+        same = bool((tile.banks == tile.plain).all())
+        self.y += 18
+        rows, columns = tile.banks.shape
+        half = (self.width - 2 * MARGIN - GAP) / 2
+        side = max(4.0, min(BANK_CELL, half // columns))
+        for place, (name, banks) in enumerate([("as it is kept", tile.banks), ("row by row", tile.plain)][: 2 - same]):
+            left = MARGIN + place * (half + GAP)
+            self.canvas.text(left, self.y + 10, f"{name}, from {list(tile.first)}", fill=FAINT, size=9)
+            for (row, column), bank in np.ndenumerate(banks):
+                if bank >= 0:
+                    x, y = left + column * side, self.y + 14 + row * side
+                    self.canvas.rect(x, y, side, side, colour_of(int(bank)))
+        self.canvas.parts.append("</g>")
+        self.y += 14 + rows * side + 14
 
     # -- holes ----------------------------------------------------------------------------------------------
 

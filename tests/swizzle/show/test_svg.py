@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from swizzle import load, solve
+from swizzle.language.parameters import Parameters
 from swizzle.show.geometry import CHARACTER
 from swizzle.show.picture import picture_of
 from swizzle.show.svg import FIRST_PANELS, LAST_PANELS
+from swizzle.show.tiles import bank_tiles, colour_of
+from swizzle.sketches.swz_file import read_swz
 from tests.swizzle.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, picture
 
 NAMES = {"s": "http://www.w3.org/2000/svg"}
@@ -62,7 +66,44 @@ def test_the_figure_is_described(name: str) -> None:
     for part in (root.get("aria-labelledby") or "").split():
         assert root.find(f"*[@id='{part}']", NAMES) is not None
     titles = [title.text for title in root.iterfind("s:g/s:title", NAMES)]
-    assert titles == [panel.title for panel in drawn.panels] + [table.name for table in drawn.holes]
+    tiles = [tile.title for tile in bank_tiles(drawn.block)]
+    assert titles == [panel.title for panel in drawn.panels] + [table.name for table in drawn.holes] + tiles
+
+
+SWIZZLED = """
+@spec
+def transposed(x):
+    return [[x[c, r] for c in range(8)] for r in range(4)]
+
+@sketch(spec=transposed, block=8, warp_size=8, x=f32[8, 4], y=f32.out[4, 8])
+def k(x, y):
+    tile = cuda.shared.array((8, 32), f32)
+    t = cuda.laneid
+    for c in range(4):
+        tile[t, {place}] = x[t, c]
+    cuda.syncwarp()
+    for c in range(4):
+        y[c, t] = tile[t, {place}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "bank"),
+    [("c", lambda r, c: c), ("c + 4 * t", lambda r, c: c + 4 * r), ("c ^ t", lambda r, c: c ^ r)],
+)
+def test_the_banks_of_a_tile(place: str, bank: Callable[[int, int], int]) -> None:
+    """Each element of the input has the colour of the bank in which it is kept; the plain tile stands beside it."""
+    (sketch,) = read_swz(SWIZZLED.format(place=place), "k.swz", Parameters())
+    drawn = picture_of(solve(sketch).best, sketch.spec)
+    (tile,) = bank_tiles(drawn.block)
+    assert tile.title == "tile: the bank of each element of x" and tile.first == (0, 0)
+    assert tile.banks.tolist() == [[bank(r, c) for c in range(4)] for r in range(8)]
+    assert tile.plain.tolist() == [[4 * r + c for c in range(4)] for r in range(8)]
+    (group,) = (g for g in parsed(drawn.svg).iterfind("s:g", NAMES) if g[0].text == tile.title)
+    colours = [rect.get("fill") for rect in group.iterfind("s:rect", NAMES)]
+    every = [*tile.banks.reshape(-1).tolist(), *([] if (tile.banks == tile.plain).all() else range(32))]
+    assert colours == [colour_of(each) for each in every]
+    assert f"<title>{tile.title}</title>" in drawn.html
 
 
 def test_the_same_picture_is_the_same_text() -> None:
