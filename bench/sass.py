@@ -8,8 +8,12 @@ Each kernel is compiled for sm_90 and disassembled; nothing runs. Three numbers 
 - *output*: the same for each output.
 - *all*: all instructions of the kernel, with the functions that it calls.
 
+*Warps* are those that a multiprocessor holds at once, of 64, by registers, shared memory and the sizes of blocks (the
+formula of the CUDA occupancy calculator for compute capability 9.0).
+
 In the end, each case study is compared: the instructions an output of its own kernel, the fewest of ours, with several
-outputs a thread too, and the fewest by hand. The status is 1 if ours take more than 1.1 times as many anywhere.
+outputs a thread too, and the fewest by hand, with their warps and the outputs of all of them. The status is 1 if a ratio
+is above 1.1, or if a kernel of ours uses local memory.
 
 `--only stencil` takes the rows whose name contains that; `--arch sm_100` is another GPU. The
 kernels written by hand are in hand/; each row says with which constants.
@@ -23,9 +27,11 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from math import prod
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.compile.keeper import scratch_folder
 from cuda_out.compile.report import disassembler
@@ -92,13 +98,40 @@ class Instruction(Struct, frozen=True):
 
 
 class Count(Struct, frozen=True):
-    """What was counted of one kernel."""
+    """What was counted of one kernel; `block` is its threads, `shared` its bytes of shared memory."""
 
     thread: int
     loops: bool
     total: int
     registers: int
     local: bool
+    block: int = 32
+    shared: int = 0
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks a multiprocessor of compute capability 9.0 holds at once.
+
+        CUDA occupancy calculator: a warp's registers come in units of 256, from a quarter of 16384 each; a block takes
+        its shared memory in units of 128 bytes, and 1024 more, of 228 KiB; there are at most 64 warps and 32 blocks.
+        """
+        warps = -(-self.block // 32)
+        by_registers = 4 * (16384 // (-(-self.registers * 32 // 256) * 256)) if self.registers else 64
+        by_shared = 228 * 1024 // (-(-self.shared // 128) * 128 + 1024)
+        return min(32, 64 // warps, by_registers // warps, by_shared)
+
+    @property
+    def warps(self) -> int:
+        """How many warps a multiprocessor holds at once."""
+        return self.blocks * -(-self.block // 32)
+
+
+class Compared(Struct, frozen=True):
+    """What the summary says of one kernel: instructions an output, resident warps, outputs of a thread."""
+
+    instructions: float
+    warps: int
+    outputs: int
 
 
 def rows() -> Iterator[Row]:
@@ -170,18 +203,31 @@ def written(hand: Hand) -> tuple[str, str]:
 
 def count(text: str, entry: str, arch: str = "sm_90") -> Count:
     """Compile a text and count the instructions of one kernel."""
+    compiled = compile_cuda(text, arch)
+    resources = compiled.kernels[entry]
+    found = counted(compiled.cubin, entry)
+    threads = re.search(rf"\.entry {entry}\([^)]*\)\s*\.maxntid (\d+), (\d+), (\d+)", compiled.ptx)
+    assert threads, "each kernel says how many threads a block has"
+    return replace(
+        found,
+        registers=resources.registers,
+        local=bool(resources.stack_bytes or resources.spill_load or resources.spill_store),
+        block=prod(map(int, threads.groups())),
+        shared=resources.shared_bytes,
+    )
+
+
+def counted(cubin: bytes, entry: str) -> Count:
+    """Disassemble a cubin and count the instructions of one kernel; what only ptxas says is left out."""
     tool = disassembler()
     assert tool is not None, "nvdisasm is not installed"
-    compiled = compile_cuda(text, arch)
     with scratch_folder() as scratch:
         file = Path(scratch, "kernel.cubin")
-        file.write_bytes(compiled.cubin)
+        file.write_bytes(cubin)
         listing = subprocess.run([tool, "-c", str(file)], capture_output=True, text=True, check=True).stdout
     code, labels = parse(listing, entry)
     thread, loops = shortest(code, labels)
-    resources = compiled.kernels[entry]
-    total = sum(each.head != "NOP" for each in code)
-    return Count(thread, loops, total, resources.registers, bool(resources.stack_bytes))
+    return Count(thread, loops, sum(each.head != "NOP" for each in code), 0, any(each.head == "LDL" for each in code))
 
 
 def parse(listing: str, entry: str) -> tuple[list[Instruction], dict[str, int]]:
@@ -244,7 +290,8 @@ def line(name: str, found: Count, outputs: int) -> str:
     more = "+" if found.loops else ""
     local = ", local memory" if found.local else ""
     each = found.thread / outputs
-    return f"| {name} | {outputs} | {found.thread}{more} | {each:.1f} | {found.total} | {found.registers}{local} |"
+    thread = f"{found.thread}{more} | {each:.1f} | {found.total}"
+    return f"| {name} | {outputs} | {thread} | {found.registers}{local} | {found.warps} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -252,8 +299,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--only", default="", help="rows whose name contains this")
     options.add_argument("--arch", default="sm_90", help="the GPU that is compiled for")
     given = options.parse_args(arguments)
-    print("| kernel | outputs | thread | output | all | registers |\n|---|---|---|---|---|---|")
-    ours: dict[tuple[Hand, ...], dict[str, float]] = {}
+    print("| kernel | outputs | thread | output | all | registers | warps |\n|---|---|---|---|---|---|---|")
+    ours: dict[tuple[Hand, ...], dict[str, Compared]] = {}
+    spilled = False
     for row in rows():
         if given.only in row.label:
             found = count(*printed(row), given.arch)
@@ -261,28 +309,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if row.against not in ours:
                 for hand in row.against:
                     print(line(hand.label, count_hand(hand, given.arch), hand.outputs), flush=True)
-            ours.setdefault(row.against, {})[row.label] = found.thread / row.outputs
-    hands = {against: {h.label: count_hand(h, given.arch).thread / h.outputs for h in against} for against in ours}
+            ours.setdefault(row.against, {})[row.label] = compared(found, row.outputs)
+            spilled |= found.local
+    hands = {against: {h.label: compared(count_hand(h, given.arch), h.outputs) for h in against} for against in ours}
     lines, worst = summary([(ours[against], hands[against]) for against in ours])
     print("\n".join(["", *lines]))
-    return int(worst > WANTED)
+    return int(worst > WANTED or spilled)
 
 
-def summary(compared: Iterable[tuple[Mapping[str, float], Mapping[str, float]]]) -> tuple[list[str], float]:
+def compared(found: Count, outputs: int) -> Compared:
+    return Compared(found.thread / outputs, found.warps, outputs)
+
+
+def summary(pairs: Iterable[tuple[Mapping[str, Compared], Mapping[str, Compared]]]) -> tuple[list[str], float]:
     """Return a table of the fewest instructions an output, ours and by hand, and the largest ratio of the two.
 
-    The first of ours is the case study itself.
+    The first of ours is the case study itself. In flight are the outputs of all threads that are resident.
     """
-    lines, worst = ["| case study | its own | best of ours | best by hand | ratio |", "|---|---|---|---|---|"], 0.0
-    for ours, hands in compared:
+    lines = ["| case study | its own | best of ours | best by hand | ratio | warps | outputs in flight |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    worst = 0.0
+    for ours, hands in pairs:
         (case, own), best, hand = (
             next(iter(ours.items())),
-            min(ours, key=ours.__getitem__),
-            min(hands, key=hands.__getitem__),
+            min(ours, key=lambda name: ours[name].instructions),
+            min(hands, key=lambda name: hands[name].instructions),
         )
-        ratio = ours[best] / hands[hand]
+        mine, theirs = ours[best], hands[hand]
+        ratio = mine.instructions / theirs.instructions
         worst = max(worst, ratio)
-        lines.append(f"| {case} | {own:.1f} | {ours[best]:.1f}: {best} | {hands[hand]:.1f}: {hand} | {ratio:.2f} |")
+        cells = [
+            case,
+            f"{own.instructions:.1f}",
+            f"{mine.instructions:.1f}: {best}",
+            f"{theirs.instructions:.1f}: {hand}",
+        ]
+        cells += [f"{ratio:.2f}", f"{mine.warps}, {theirs.warps}"]
+        cells.append(f"{32 * mine.warps * mine.outputs}, {32 * theirs.warps * theirs.outputs}")
+        lines.append("| " + " | ".join(cells) + " |")
     return lines, worst
 
 

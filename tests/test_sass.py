@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from bench import sass
-from bench.sass import Hand, Instruction, parse, shortest
+from bench import sass, structures
+from bench.sass import Compared, Count, Hand, Instruction, parse, shortest
 from cuda_out.compile.report import disassembler
 from cuda_out.compile.toolchain import available_tools
 from cuda_out.emulate.emulate import emulate_checked
@@ -143,16 +143,41 @@ def test_one_row_is_counted() -> None:
     """A kernel written by hand: few instructions, no loop, no local memory."""
     hand = Hand("filters.cu:filter_1d", {"K": 3, "C": 1}, 1)
     found = sass.count_hand(hand, "sm_90")
-    assert 15 < found.thread < 30 < found.total and not found.loops and not found.local
+    assert 15 < found.thread < 30 < found.total and not found.loops and not found.local and found.block == 128
     assert sass.line("k", found, 1).startswith("| k | 1 | ")
+
+
+@pytest.mark.parametrize(
+    ("block", "registers", "shared", "blocks"),
+    [
+        (128, 32, 0, 16), (128, 33, 0, 12), (256, 32, 0, 8), (1024, 64, 0, 1), (1024, 65, 0, 0), (32, 16, 0, 32),
+        (32, 255, 0, 8), (96, 40, 0, 16), (128, 32, 48 * 1024, 4), (64, 16, 227 * 1024, 1),
+    ],
+)  # fmt: skip
+def test_blocks_of_a_multiprocessor(block: int, registers: int, shared: int, blocks: int) -> None:
+    """As the occupancy calculator of CUDA has it for compute capability 9.0."""
+    assert Count(1, False, 1, registers, False, block, shared).blocks == blocks
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not available_tools() or disassembler() is None, reason="no compiler or no nvdisasm")
+def test_structures_take_fewer_instructions_than_trove(capsys: pytest.CaptureFixture[str]) -> None:
+    """At a size with vectors and shuffles."""
+    assert structures.main(["--sizes", "3"]) == 0
+    (line,) = re.findall(r"^\| 3 \|.*\| 61 \|.*$", capsys.readouterr().out, re.M)
+    assert float(re.findall(r"[\d.]+", line)[1]) < 61
 
 
 def test_the_best_of_each_side_is_compared() -> None:
     """Of ours, the case study comes first; the largest ratio decides."""
-    compared = [({"study": 40.0, "several": 12.0}, {"one": 20.0, "four": 10.0}), ({"other": 9.0}, {"hand": 10.0})]
+    one, four = Compared(20.0, 64, 1), Compared(10.0, 48, 4)
+    compared = [
+        ({"study": Compared(40.0, 64, 1), "several": Compared(12.0, 32, 8)}, {"one": one, "four": four}),
+        ({"other": Compared(9.0, 64, 1)}, {"hand": Compared(10.0, 64, 2)}),
+    ]
     lines, worst = sass.summary(compared)
     assert lines[2:] == [
-        "| study | 40.0 | 12.0: several | 10.0: four | 1.20 |",
-        "| other | 9.0 | 9.0: other | 10.0: hand | 0.90 |",
+        "| study | 40.0 | 12.0: several | 10.0: four | 1.20 | 32, 48 | 8192, 6144 |",
+        "| other | 9.0 | 9.0: other | 10.0: hand | 0.90 | 64, 64 | 2048, 4096 |",
     ]
     assert worst == 1.2

@@ -60,10 +60,15 @@ def sketches(form: str, size: int) -> dict[str, list[Sketch]]:
     vector = gcd(size, 4)
     name = "store" if form == "store" else "load_sum"
     structs = sorted({1, max(1, min(8, 8 // size)), max(1, min(16, 16 // size))})
+    file = f"bench/gpu/sketches/aos.py:{name}"
     found["ours: vectors"] = [
-        sketch(f"bench/gpu/sketches/aos.py:{name}", struct_size=size, vector=vector, structs=s, warps=w)
+        sketch(file, struct_size=size, vector=vector, structs=s, warps=w)
         for s, w in [*((s, 4) for s in structs), (structs[0], 8)]
     ]
+    if 1 < vector < size:  # by vectors of its own, a lane needs no shuffle
+        found["ours: direct vectors"] = [
+            sketch(file, struct_size=size, vector=vector, structs=s, warps=4, direct=1) for s in structs
+        ]
     return found
 
 
