@@ -7,6 +7,7 @@ select half a clock. What a way takes at least is worked out before the way is, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -14,14 +15,15 @@ from msgspec import Struct
 
 from swizzle.homes.sources import WARP, Places, Sources
 from swizzle.layouts.conversions.bounds import bound_of
-from swizzle.layouts.conversions.convert import convert
+from swizzle.layouts.conversions.convert import in_registers
 from swizzle.layouts.conversions.network import ExchangeNetwork
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import MOST_SLOTS, Distribution
 from swizzle.layouts.search import FAMILIES
-from symbolic.errors import SwizzleError
 
 Home: TypeAlias = Literal["shuffle", "shared", "vector"]
+FAR: Final = 1.5
+"""How much longer than shared memory at its best a network may take, to be improved upon: variants differ by less."""
 FORMULAS: Final = tuple(family for family in FAMILIES if family != "table")
 
 
@@ -87,10 +89,13 @@ def floor_of(home: Home, sources: Sources) -> Floor:
     return Floor(turns, f"a turn stores or loads {what}")
 
 
-def way_of(home: Home, sources: Sources) -> Way | None:
-    """Return the best program of a home that is found; None where there is none."""
+def way_of(home: Home, sources: Sources, *, alone: bool = False) -> Way | None:
+    """Return the best program of a home that is found; None where there is none.
+
+    Unless it is `alone`, it is not the best network of shuffles where shared memory takes far fewer clocks.
+    """
     if home == "shuffle":
-        return _in_registers(sources)
+        return _in_registers(sources, alone)
     bits = sources.bits
     widest = 128 if home == "vector" else bits
     lowest = (floor_of(home, sources).clocks or 0) * len(sources.mine)
@@ -110,16 +115,14 @@ def _rank(plan: SharedPlan) -> tuple[int, int, int]:
     return plan.passes, len(plan.stores.slots) + len(plan.loads.slots), plan.layout.instructions
 
 
-def _in_registers(sources: Sources) -> Way | None:
+def _in_registers(sources: Sources, alone: bool) -> Way | None:
     """Return the network of shuffles, on elements as words."""
     if len(sources.mine) > 1 or max(sources.mine.shape[2], sources.theirs.shape[2]) > MOST_SLOTS:
         return None
     mine, theirs = (_distribution(each) for each in (sources.mine, sources.theirs))
-    try:
-        found = convert(mine, theirs, bits=32, via="shuffles")
-    except SwizzleError:  # too many elements, without any pattern
-        return None
-    return Way("shuffle", found.network, None)
+    shared = floor_of("vector", sources).clocks or 0
+    network = in_registers(mine, theirs, inf if alone else FAR * max(2, shared / max(1, sources.bits // 32)))
+    return None if network is None else Way("shuffle", network, None)
 
 
 def _numberings(sources: Sources) -> Iterator[tuple[Distribution, Distribution]]:

@@ -159,7 +159,7 @@ class _Homes:
         ways = []
         for number, (home, each) in enumerate(zip(choice.homes, sources, strict=True)):
             if (number, home) not in self.ways:
-                self.ways[number, home] = way_of(home, each)
+                self.ways[number, home] = way_of(home, each, alone=len(self.holes[number].families) == 1)
             way = self.ways[number, home]
             if way is None:
                 about["why"] = f"no program of it is found for {self.holes[number].name}"
@@ -242,7 +242,8 @@ def refilled(sketch: Sketch, homes: Sequence[str]) -> Sketch:
     ways = []
     for hole, text, each in zip(sketch.exchanges, homes, found, strict=True):
         home = next((home for home in PREFERRED if home == text and home in hole.families), None)
-        way = None if home is None or floor_of(home, each).clocks is None else way_of(home, each)
+        known = home is not None and floor_of(home, each).clocks is not None
+        way = way_of(home, each, alone=len(hole.families) == 1) if home is not None and known else None
         if way is None:
             raise ValueError(f"{hole.name} cannot be {text}")
         ways.append(way)

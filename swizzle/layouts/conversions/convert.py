@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -171,7 +172,19 @@ def _in_one_warp(source: Distribution, target: Distribution) -> Cells | None:
     return found
 
 
-def _network(after: Cells, slots: int, bits: int, fewest: str) -> ExchangeNetwork | None:
+def in_registers(source: Distribution, target: Distribution, enough: float) -> ExchangeNetwork | None:
+    """Return the network of the fewest clocks for words that stay in their warp; None where none is found.
+
+    Of a first one that takes more than `enough` clocks, no better one is looked for.
+    """
+    known = _in_one_warp(source, target)
+    found = None if known is None else _network(known, source.slots, 32, "clocks", enough)
+    pairs = zip(source.cells, target.cells, strict=True)
+    assert found is None or all(_lands(found, *each, 32) for each in pairs)
+    return found
+
+
+def _network(after: Cells, slots: int, bits: int, fewest: str, enough: float = inf) -> ExchangeNetwork | None:
     """Return the best network that was found; each is run on tokens first."""
     per, halves = max(1, 32 // bits), max(1, bits // 32)
     words = -(-slots // per) * halves
@@ -191,6 +204,8 @@ def _network(after: Cells, slots: int, bits: int, fewest: str) -> ExchangeNetwor
             continue
         assert network.gives(wanted), "a network does what it was made for"
         best = network
+        if best.clocks > enough:
+            break
     return best
 
 
