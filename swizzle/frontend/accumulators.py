@@ -125,7 +125,12 @@ def _operator(reader: ExpressionReader, node: ast.expr, which: str, dtype: DType
     law = _law(reader, node, which)
     if law.own and not law.takes(dtype):
         takes = " ".join(each.value for each in DType if law.takes(each))
-        reader.mistake(node, f"the {which} operator {law.symbol} on {dtype.value} data", f"one of its types: {takes}")
+        reader.mistake(
+            node,
+            f"the {which} operator {law.symbol} on {dtype.value} data",
+            f"one of its types: {takes}",
+            fix=f"convert the data first: {takes.split(', ')[0]}(v)",
+        )
     if not law.takes(dtype):
         reader.mistake(
             node,

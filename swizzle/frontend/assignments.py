@@ -92,16 +92,28 @@ def store(reader: ExpressionReader, target: ast.expr, value: Value, node: ast.st
             )  # fmt: skip
         case ast.Subscript(value=ast.Name() as base):
             reader.value(target)
-            reader.mistake(target, f"{base.id} is not an array", "an out array, a local array or a shared array")
+            reader.mistake(
+                target,
+                f"{base.id} is not an array",
+                "an out array, a local array or a shared array",
+                fix="declare an array, cuda.local.array(2, f32), or assign to the name itself",
+            )
         case ast.Attribute() if (number := reader.component(target, stored=True)) is not None:
             stored = coerce(value, number.dtype, f"the value of {ast.unparse(target)}")
             return Store(number.array, number.indices, stored, place)
         case ast.Attribute():
-            reader.mistake(target, "an assignment to an attribute", "a name or an array element")
+            reader.mistake(
+                target, "an assignment to an attribute", "a name or an array element", fix="assign to a name of its own"
+            )
         case ast.Starred():
-            reader.mistake(target, "`*` in an assignment", "one target for each value")
+            reader.mistake(target, "`*` in an assignment", "one target for each value", fix="write out the targets")
         case _:
-            reader.mistake(target, "an assignment to this", "a name or an array element")
+            reader.mistake(
+                target,
+                "an assignment to this",
+                "a name or an array element",
+                fix="write `name = ...` or `array[i] = ...`",
+            )
 
 
 def _scalar_for(reader: ExpressionReader, target: ast.Name, value: Value) -> Expr:
@@ -195,7 +207,12 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
     target = node.target
     place = reader.kernel.source.place(node)
     if type(node.op) not in BINARY_OPS:
-        reader.mistake(node, "this operator in an assignment", "+= -= *= /= //= %= <<= >>= &= |= ^=")
+        reader.mistake(
+            node,
+            "this operator in an assignment",
+            "+= -= *= /= //= %= <<= >>= &= |= ^=",
+            fix="write the assignment out: v = v ... x",
+        )
     op = BINARY_OPS[type(node.op)]
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
         meaning = reader.scope.meanings.get(target.value.id)
@@ -213,7 +230,9 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
         changed = coerce(value, number.dtype, f"the value of {ast.unparse(target)}")
         return Store(number.array, number.indices, changed, place)
     if not isinstance(target, ast.Name):
-        reader.mistake(target, "an assignment to this", "a name or an array element")
+        reader.mistake(
+            target, "an assignment to this", "a name or an array element", fix="write `name = ...` or `array[i] = ...`"
+        )
     if isinstance(reader.scope.meanings.get(target.id), LoopName):
         reader.mistake(
             target, f"an assignment to the loop variable {target.id}", "a variable of your own", "use another name"

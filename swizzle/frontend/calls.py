@@ -123,8 +123,18 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
             "memory that kernels hand on is made in a host function, under @host(...)",
         )  # fmt: skip
     if name in DECLARATIONS:
-        reader.mistake(node, f"{name}(...) inside an expression", f"a declaration: a_name = {name}(...)")
-    reader.mistake(node, f"{name} is not a function", "a call of a function of the language")
+        reader.mistake(
+            node,
+            f"{name}(...) inside an expression",
+            f"a declaration: a_name = {name}(...)",
+            fix="declare it in a line of its own, at the top of the kernel",
+        )
+    reader.mistake(
+        node,
+        f"{name} is not a function",
+        "a call of a function of the language",
+        fix="call a function by its name, or leave out the parentheses",
+    )
 
 
 def _dot(reader: ExpressionReader, node: ast.Call) -> Expr:
@@ -329,7 +339,12 @@ def _families(
 ) -> tuple[str, ...]:
     """Read the names of the families that a hole may be of."""
     if node is not None and not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-        reader.mistake(node, f"the families of {name} are {ast.unparse(node)}", f'their names: families="{default}"')
+        reader.mistake(
+            node,
+            f"the families of {name} are {ast.unparse(node)}",
+            f'their names: families="{default}"',
+            fix="write the names in quotes, with commas between them",
+        )
     text = node.value if isinstance(node, ast.Constant) else default
     names = tuple(each.strip() for each in str(text).split(","))
     known = kind.spaces["1"]
@@ -407,7 +422,7 @@ def _length(reader: ExpressionReader, node: ast.Call) -> Value:
             reader.refuse_scalar(argument, argument.id, "the length of the scalar")
     parts = reader.several(argument)
     if parts is None:
-        reader.mistake(argument, f"len of {ast.unparse(argument)}", "an array or a tuple")
+        reader.mistake(argument, f"len of {ast.unparse(argument)}", "an array or a tuple", fix="name the array itself")
     return Const(len(parts), INDEX, place)
 
 

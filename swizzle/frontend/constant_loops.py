@@ -66,7 +66,10 @@ def read_columns(reader: ExpressionReader, node: ast.For) -> tuple[int, list[Loo
     for column in columns:
         if names.count(column.target.id) > 1:
             reader.mistake(
-                column.target, f"{column.target.id} stands twice among the loop variables", "different names"
+                column.target,
+                f"{column.target.id} stands twice among the loop variables",
+                "different names",
+                fix="rename one of them",
             )
         other = next((value for value in column.values if value.dtype is not column.dtype), None)
         if other is not None:
@@ -179,7 +182,7 @@ def _range(reader: ExpressionReader, node: ast.Call) -> Sequence[Taken]:
         wrong_range(reader, node)
     bounds = [reader.static(argument, "a bound of this range") for argument in node.args]
     if len(bounds) == 3 and bounds[2] == 0:
-        reader.mistake(node.args[2], "a step of 0", "a step up or down")
+        reader.mistake(node.args[2], "a step of 0", "a step up or down", fix="write 1 or -1, or leave it out")
     place = reader.kernel.source.place(node)
     numbers = range(*bounds)
     if len(numbers) > MOST:
@@ -189,13 +192,23 @@ def _range(reader: ExpressionReader, node: ast.Call) -> Sequence[Taken]:
 
 def wrong_range(reader: ExpressionReader, node: ast.Call) -> NoReturn:
     """Refuse what are not arguments of `range`."""
-    reader.mistake(node, "a wrong call of range", "range(stop), range(start, stop) or range(start, stop, step)")
+    reader.mistake(
+        node,
+        "a wrong call of range",
+        "range(stop), range(start, stop) or range(start, stop, step)",
+        fix="give it one to three ints",
+    )
 
 
 def _enumerated(reader: ExpressionReader, node: ast.Call) -> Sequence[Taken]:
     starts = [*node.args[1:], *(keyword.value for keyword in node.keywords if keyword.arg == "start")]
     if not node.args or len(starts) > 1 or len(node.args) + len(node.keywords) != 1 + len(starts):
-        reader.mistake(node, "a wrong call of enumerate", "enumerate(constants) or enumerate(constants, start)")
+        reader.mistake(
+            node,
+            "a wrong call of enumerate",
+            "enumerate(constants) or enumerate(constants, start)",
+            fix="give it the constants, and the number of the first",
+        )
     first = reader.static(starts[0], "the start of enumerate") if starts else 0
     place = reader.kernel.source.place(node)
     return [(Const(first + n, INDEX, place), item) for n, item in enumerate(_inner(reader, node.args[0]))]
@@ -243,11 +256,21 @@ def _columns(reader: ExpressionReader, target: ast.expr, items: Sequence[Taken])
         yield LoopVariable(target, tuple(constants))
         return
     if not isinstance(target, ast.Tuple | ast.List) or any(isinstance(e, ast.Starred) for e in target.elts):
-        reader.mistake(target, "a loop variable that is not a name", "one name, or names for the values of a tuple")
+        reader.mistake(
+            target,
+            "a loop variable that is not a name",
+            "one name, or names for the values of a tuple",
+            fix="write `for v in ...` or `for v, w in ...`",
+        )
     for item in items:
         if isinstance(item, Const) or len(item) != len(target.elts):
             found = "one value" if isinstance(item, Const) else f"{len(item)} values"
-            reader.mistake(target, f"{found} for {len(target.elts)} loop variables", "a variable for each value")
+            reader.mistake(
+                target,
+                f"{found} for {len(target.elts)} loop variables",
+                "a variable for each value",
+                fix="write as many names as a value has parts",
+            )
     for position, element in enumerate(target.elts):
         yield from _columns(reader, element, [item[position] for item in items if not isinstance(item, Const)])
 

@@ -163,7 +163,12 @@ class DeviceCalls(Struct):
                 self._mistake(keyword, f"{function.name} has no parameter `{keyword.arg}`", spelled, fix)
         for name, argument in (*zip(parameters, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)):
             if name in given:
-                self._mistake(argument, f"the parameter {name} of {function.name} is given twice", spelled)
+                self._mistake(
+                    argument,
+                    f"the parameter {name} of {function.name} is given twice",
+                    spelled,
+                    fix="leave one of them out",
+                )
             given[str(name)] = argument
         missing = [name for name in parameters if name not in given]
         if missing or len(node.args) > len(parameters):
@@ -281,7 +286,7 @@ class DeviceCalls(Struct):
         if self.calls > MAX_CALLS:
             self._mistake(node, f"more than {MAX_CALLS} calls are written out in one kernel", "fewer", "use loops")
 
-    def _mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+    def _mistake(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         self.statements.expressions.mistake(node, found, expected, fix)
 
 

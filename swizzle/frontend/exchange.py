@@ -36,7 +36,12 @@ def lower_exchange(
             "convert the elements before or after",
         )  # fmt: skip
     if reader.launch.warp_size != WARP:
-        reader.mistake(node, f"exchange with warps of {reader.launch.warp_size}", f"warps of {WARP}, as GPUs have")
+        reader.mistake(
+            node,
+            f"exchange with warps of {reader.launch.warp_size}",
+            f"warps of {WARP}, as GPUs have",
+            fix=f"leave out warp_size=, or write warp_size={WARP}",
+        )
     require_whole_warps(reader, node, "exchange")
     place, homes = call.place, _homes(call)
     kept = DeclareArray(reader.scope.fresh("exchanged"), "local", own.shape, own.dtype, place)

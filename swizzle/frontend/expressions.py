@@ -242,6 +242,7 @@ class ExpressionReader(NameReader, kw_only=True):
                     if node.attr != "accumulate"
                     else "accumulate gives no value",
                     "`value`, and the statement `accumulate(...)`",
+                    fix="write `out.accumulate(a, b)` in a line of its own, and read `out.value`",
                 )
             indices = self.accumulator_indices(base)
             return AccumulatorValue(self.scope.named(name), indices, meaning.dtype, place)
@@ -292,16 +293,29 @@ class ExpressionReader(NameReader, kw_only=True):
             if base.id not in self.bound:
                 self.local(base)
             self.mistake(
-                node, f"{base.id} is not an array", "an array parameter, or cuda.local.array or cuda.shared.array"
+                node,
+                f"{base.id} is not an array",
+                "an array parameter, or cuda.local.array or cuda.shared.array",
+                fix="index an array, or leave out the brackets",
             )
         parts = self.several(base)
         if parts is None:
             if isinstance(base, ast.Name | ast.Attribute):
                 self.global_name(base)
-            self.mistake(node, f"{spell(base)} is not an array", "an array parameter, a local array or a shared array")
+            self.mistake(
+                node,
+                f"{spell(base)} is not an array",
+                "an array parameter, a local array or a shared array",
+                fix="index an array, or leave out the brackets",
+            )
         position = self.static(node.slice, "the index of a tuple")
         if not 0 <= position < len(parts):
-            self.mistake(node, f"index {position} of a tuple of {len(parts)}", f"0 to {len(parts) - 1}")
+            self.mistake(
+                node,
+                f"index {position} of a tuple of {len(parts)}",
+                f"0 to {len(parts) - 1}",
+                fix="write an index in this range",
+            )
         return replace(parts[position], place=self.kernel.source.place(node))
 
     def refuse_scalar(self, node: ast.AST, name: str, what: str) -> NoReturn:
@@ -443,7 +457,10 @@ class ExpressionReader(NameReader, kw_only=True):
             return self._indices(node, base.id, meaning.shape)
         if meaning.shape:
             self.mistake(
-                node, f"{base.id} is an array of accumulators", f"one of them: {element(base.id, meaning.shape)}"
+                node,
+                f"{base.id} is an array of accumulators",
+                f"one of them: {element(base.id, meaning.shape)}",
+                fix=f"write which: {element(base.id, meaning.shape)}",
             )
         return meaning.at
 

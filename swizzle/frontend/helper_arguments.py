@@ -70,7 +70,9 @@ class HelperCall(Struct, frozen=True):
             return False
         value = self.reader.condition(node, f"the {argument} of {self.name}")
         if not isinstance(value, Const):
-            self.reader.mistake(node, f"the {argument} of {self.name} is not a constant", "True or False")
+            self.reader.mistake(
+                node, f"the {argument} of {self.name} is not a constant", "True or False", fix="write True or False"
+            )
         return bool(value.value)
 
     def require_count(self, node: ast.expr, argument: str, found: int, count: int) -> None:
@@ -167,7 +169,9 @@ def read_strides(call: HelperCall, dimensions: int) -> tuple[int, ...]:
     strides = call.numbers("stride", dimensions) or (1,) * dimensions
     for stride in strides:
         if stride < 1:
-            call.reader.mistake(call.arguments["stride"], f"a stride of {stride}", "at least 1")
+            call.reader.mistake(
+                call.arguments["stride"], f"a stride of {stride}", "at least 1", fix="leave it out for a stride of 1"
+            )
     return strides
 
 

@@ -58,7 +58,9 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         check_hole_arguments(body, expressions.holes)
         check_gathers(body, parameters, expressions.holes, launch)
     except RecursionError:
-        kernel.source.mistake(kernel.definition, "the kernel is nested too deeply", fix="split its expressions")
+        kernel.source.mistake(
+            kernel.definition, "the kernel is nested too deeply", "shorter expressions", fix="split its expressions"
+        )
     program = Program(
         kernel.definition.name,
         tuple(parameters),

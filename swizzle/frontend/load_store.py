@@ -135,7 +135,10 @@ def _sides(call: HelperCall) -> tuple[Side, Side]:
         )
     if source_type.dtype is not target_type.dtype:
         reader.mistake(
-            call.node, f"{name} from {source_type.dtype.value} to {target_type.dtype.value}", "arrays of one dtype"
+            call.node,
+            f"{name} from {source_type.dtype.value} to {target_type.dtype.value}",
+            "arrays of one dtype",
+            fix="declare both with one dtype, or copy in a loop, with a conversion",
         )
     if len(source_type.shape) != len(target_type.shape):
         reader.mistake(

@@ -78,7 +78,7 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def fail(place: Place, found: str, expected: str = "", fix: str = "") -> NoReturn:
+def fail(place: Place, found: str, expected: str, fix: str) -> NoReturn:
     """Raise the user's mistake at `place`."""
     raise SwizzleError(found, place=place, expected=expected, fix=fix)
 
@@ -141,7 +141,12 @@ def _int_as(value: Const, dtype: DType, what: str) -> Expr:
         return Const(float(value.value), dtype, value.place)
     low, high = INTEGER_RANGES[dtype]
     if not low <= value.value <= high:
-        fail(value.place, f"{what} is {value.value}", f"a number from {low} to {high}")
+        fail(
+            value.place,
+            f"{what} is {value.value}",
+            f"a number from {low} to {high}",
+            fix="write a number in this range",
+        )
     return replace(value, dtype=dtype)
 
 
@@ -272,7 +277,12 @@ def fold(op: BinaryOp, left: Any, right: Any, place: Place) -> Any:
         fail(place, f"a shift by {right}", "a shift by 0 to 63", _SHIFT)
     result = (op.law.fold if isinstance(op, OperatorName) else _FOLD[op])(left, right)
     if isinstance(result, int) and abs(result) >= 2**64:
-        fail(place, "a constant of more than 64 bits", "a number that fits into the kernel's integers")
+        fail(
+            place,
+            "a constant of more than 64 bits",
+            "a number that fits into the kernel's integers",
+            fix="write a smaller number",
+        )
     return result
 
 
@@ -301,12 +311,12 @@ def unary(op: UnaryOp, operand: Value, place: Place) -> Value:
         return Const(not value.value, BOOL, place) if isinstance(value, Const) else Unary("not", value, BOOL, place)
     if isinstance(operand, FloatLiteral):
         if op == "~":
-            fail(place, "`~` on a float", "integers")
+            fail(place, "`~` on a float", "integers", fix="convert to an integer first: ~i32(v)")
         return FloatLiteral(-operand.value if op == "-" else abs(operand.value), place)
     if operand.dtype is BOOL:
         fail(operand.place, f"`{op}` is given a condition", "an index or data", "write `not` to negate a condition")
     if operand.dtype.is_float and op == "~":
-        fail(place, f"`~` on {operand.dtype.value} data", "integers")
+        fail(place, f"`~` on {operand.dtype.value} data", "integers", fix="convert to an integer first: ~i32(v)")
     if isinstance(operand, Const) and operand.dtype is INDEX:
         number = int(operand.value)
         return Const(-number if op == "-" else ~number if op == "~" else abs(number), INDEX, place)

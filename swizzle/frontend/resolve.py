@@ -65,7 +65,7 @@ class NameReader(Struct):
     launch: Launch
     bound: dict[str, Value] = field(default_factory=dict)
 
-    def mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+    def mistake(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         """Raise the user's mistake at `node`."""
         self.kernel.source.mistake(node, found, expected, fix)
 

@@ -122,7 +122,7 @@ class StatementReader:
                 found, fix = NOT_STATEMENTS.get(kind, (f"`{kind}`", ""))
                 self._mistake(node, f"{found} is not part of the kernel language", STATEMENTS, fix)
 
-    def _mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+    def _mistake(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         self.expressions.mistake(node, found, expected, fix)
 
     # ---- calls ----
@@ -169,8 +169,15 @@ class StatementReader:
                 self._mistake(node, "a syncwarp of some lanes", "all lanes of the warp", "write cuda.syncwarp()")
             return (Barrier("warp", place),)
         if name in DECLARATIONS:
-            self._mistake(node, f"{name}(...) without a name", f"a declaration: a_name = {name}(...)")
-        self._mistake(node, f"the value of {name}(...) is not used", "an assignment: v = ...")
+            self._mistake(
+                node, f"{name}(...) without a name", f"a declaration: a_name = {name}(...)", fix="give it a name"
+            )
+        self._mistake(
+            node,
+            f"the value of {name}(...) is not used",
+            "an assignment: v = ...",
+            fix="assign it to a name, or leave the call out",
+        )
 
     def _declaration(self, value: ast.expr) -> str | None:
         """Return 'accumulator', 'cuda.local.array' or 'cuda.shared.array' when `value` calls it."""
@@ -190,7 +197,12 @@ class StatementReader:
     def _declare(self, target: ast.expr, value: ast.expr, what: str, node: ast.stmt) -> tuple[Stmt, ...]:
         reader = self.expressions
         if not isinstance(target, ast.Name):
-            self._mistake(target, f"{what}(...) stored in an element", f"a name of its own: a_name = {what}(...)")
+            self._mistake(
+                target,
+                f"{what}(...) stored in an element",
+                f"a name of its own: a_name = {what}(...)",
+                fix="declare it under a name; for several, give it a shape",
+            )
         if not self.scope.is_bound_once(target.id) or target.id in self.scope.meanings:
             if what == "accumulator":
                 self._no_augmented(target.id)
@@ -265,7 +277,12 @@ class StatementReader:
 
     def _view(self, target: ast.expr, view: VectorArrayName) -> tuple[Stmt, ...]:
         if not isinstance(target, ast.Name) or not self.scope.is_bound_once(target.id):
-            self._mistake(target, "a view of an array that is not a name's only meaning", "a name of its own: x4 = ...")
+            self._mistake(
+                target,
+                "a view of an array that is not a name's only meaning",
+                "a name of its own: x4 = ...",
+                fix="assign the view to a name that is used for nothing else",
+            )
         self.scope.declare(target.id, view)
         return ()
 
@@ -274,7 +291,7 @@ class StatementReader:
     def _for(self, node: ast.For) -> For:
         reader = self.expressions
         if node.orelse:
-            self._mistake(node.orelse[0], "`else` of a loop", fix="write it after the loop")
+            self._mistake(node.orelse[0], "`else` of a loop", "a loop without it", fix="write it after the loop")
         if isinstance(node.iter, ast.Call) and reader.resolve(node.iter.func) is range:
             return self._counted(node, node.iter)
         return self._over_constants(node)
@@ -286,7 +303,9 @@ class StatementReader:
         if called.keywords or not 1 <= len(bounds) <= 3:
             wrong_range(reader, called)
         if not isinstance(node.target, ast.Name):
-            self._mistake(node.target, "a loop variable that is not a name", "one name")
+            self._mistake(
+                node.target, "a loop variable that is not a name", "one name", fix="write `for k in range(...)`"
+            )
         self._require_loop_variable(node.target)
         exprs = [reader.index(bound, "a loop bound") for bound in bounds]
         for expr in exprs:
@@ -294,7 +313,7 @@ class StatementReader:
         zero, one = (Const(number, INDEX, place) for number in (0, 1))
         start, stop, step = [(zero, exprs[0], one), (*exprs, one), exprs][len(exprs) - 1]
         if reader.known(step) == 0:
-            self._mistake(bounds[2], "a step of 0", "a step up or down")
+            self._mistake(bounds[2], "a step of 0", "a step up or down", fix="write 1 or -1, or leave it out")
         numbers = [reader.known(expr) for expr in (start, stop, step)]
         runs = None not in numbers and len(range(*numbers)) > 0  # type: ignore[arg-type]
         meaning = self.scope.counter(node.target.id)

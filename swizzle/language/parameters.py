@@ -50,7 +50,7 @@ class Parameters(Struct):
     def declare(self, name: object, default: object, domain: object, place: Place, *, pad: bool = False) -> int:
         """Declare a parameter and return its value."""
 
-        def fail(found: str, expected: str = "", fix: str = "") -> NoReturn:
+        def fail(found: str, expected: str, fix: str) -> NoReturn:
             raise SwizzleError(found, place=place, expected=expected, fix=fix)
 
         if not isinstance(name, str) or not name.isidentifier():
@@ -60,13 +60,13 @@ class Parameters(Struct):
                 'parameter("K", 3, domain=range(1, 9))',
             )
         if self.once and name in self.declared:
-            fail(f"the parameter {name} is declared twice", "one declaration")
+            fail(f"the parameter {name} is declared twice", "one declaration", fix="rename one of them")
         whole = isinstance(domain, range | tuple | list) and all(_is_int(value) for value in _ends(domain))
         if not isinstance(domain, range | tuple | list) or not whole or not len(domain):
             fail(f"the domain of {name} is {domain!r}", "a range, a tuple or a list of ints", "domain=range(1, 33)")
         for value, what in ((default, "the default"), (self.overrides.get(name, default), "the value given")):
             if not _is_int(value):
-                fail(f"{what} of {name} is {value!r}", "an int")
+                fail(f"{what} of {name} is {value!r}", "an int", fix="write an int: a size, a count")
             if value not in domain:
                 fail(
                     f"{what} of {name} is {value}, which is not in its domain",

@@ -49,7 +49,7 @@ class Access(Struct, frozen=True):
         return self.name
 
 
-def mistake(found: str, expected: str = "", fix: str = "") -> NoReturn:
+def mistake(found: str, expected: str, fix: str) -> NoReturn:
     """Raise the user's error, at the line outside of this package that called."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("swizzle.layouts"):
@@ -69,7 +69,11 @@ def is_int(value: object) -> bool:
 def axis_of(along: object, axes: int, name: str) -> int:
     """Return an axis as a number from 0, or raise the user's error."""
     if not is_int(along) or not -axes <= int(along) < axes:  # type: ignore[call-overload]
-        mistake(f"{name} runs along axis {along!r} of a tile with {axes} axes", f"an axis from {-axes} to {axes - 1}")
+        mistake(
+            f"{name} runs along axis {along!r} of a tile with {axes} axes",
+            f"an axis from {-axes} to {axes - 1}",
+            fix="count axes from 0; the last is -1",
+        )
     return int(along) % axes  # type: ignore[call-overload, no-any-return]
 
 
@@ -95,9 +99,17 @@ def access(
     if not callable(cell):
         mistake(f"an access is {cell!r}", "a function from a lane to a cell, or a pattern", "lambda lane: (lane, 0)")
     if not is_int(width) or width < 1:
-        mistake(f"the width of an access is {width!r}", "how many elements a lane moves, an int from 1")
+        mistake(
+            f"the width of an access is {width!r}",
+            "how many elements a lane moves, an int from 1",
+            fix="width=4 moves four elements a lane; leave it out for 1",
+        )
     if not is_int(lanes) or not 1 <= lanes <= 32:
-        mistake(f"an access has {lanes!r} lanes", "an int from 1 to 32, the lanes of a warp")
+        mistake(
+            f"an access has {lanes!r} lanes",
+            "an int from 1 to 32, the lanes of a warp",
+            fix="leave lanes= out for a whole warp",
+        )
     own = name or getattr(cell, "__name__", "access").replace("<lambda>", "lambda")
     ranges = {key: _range(own, key, value) for key, value in instructions.items()}
     _check_parameters(cell, own, ranges)
@@ -145,6 +157,7 @@ def _checked(found: Any, shape: tuple[int, ...], where: str) -> Sequence[int]:
         mistake(
             f"{where} gives {found!r}",
             f"a cell, {f'a tuple of {len(shape)} ints' if len(shape) > 1 else 'an int'}, or None where the lane is off",
+            fix="return the cell's indices, or None",
         )
     if not all(0 <= each < size for each, size in zip(one, shape, strict=True)):
         mistake(

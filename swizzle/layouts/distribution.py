@@ -90,24 +90,30 @@ def of_bits(text: str) -> Distribution:
     parts = [part.split() for part in text.split("|")]
     bits = [bit for part in parts for bit in part]
     if not 2 <= len(parts) <= 3 or len(parts[1]) != 5:
-        mistake(f"the distribution is {text!r}", example)
+        mistake(f"the distribution is {text!r}", example, fix=f"write it as in {example}")
     matches = [_BIT.fullmatch(bit) for bit in bits]
     if wrong := [bit for bit, match in zip(bits, matches, strict=True) if match is None]:
         mistake(f"{wrong[0]!r} in {text!r} is no bit of an axis", "a letter and a number", "c0")
     named = [(match[1], int(match[2] or 0)) for match in matches if match]
     if len(set(named)) < len(named):
         twice = next(bit for bit, name in zip(bits, named, strict=True) if named.count(name) > 1)
-        mistake(f"{twice!r} stands twice in {text!r}", "every bit of the tile once")
+        mistake(f"{twice!r} stands twice in {text!r}", "every bit of the tile once", fix="leave out one of them")
     axes = sorted({axis for axis, _ in named}, reverse=True)
     heights = [sum(axis == each for each, _ in named) for axis in axes]
     for axis, height in zip(axes, heights, strict=True):
         if missing := [bit for bit in range(height) if (axis, bit) not in named]:
             mistake(
-                f"{text!r} has {height} bits of {axis}, without {axis}{missing[0]}", "bits from 0 on, none left out"
+                f"{text!r} has {height} bits of {axis}, without {axis}{missing[0]}",
+                "bits from 0 on, none left out",
+                fix=f"add {axis}{missing[0]}, or number the bits anew",
             )
     shape = tuple(1 << height for height in heights)
     if len(parts[0]) > MOST_SLOTS.bit_length() - 1:
-        mistake(f"{text!r} has {1 << len(parts[0])} elements a lane", f"at most {MOST_SLOTS}")
+        mistake(
+            f"{text!r} has {1 << len(parts[0])} elements a lane",
+            f"at most {MOST_SLOTS}",
+            fix="give more of the bits to lanes and warps",
+        )
     sizes = [1 << len(part) for part in (parts[2] if len(parts) == 3 else [], parts[1], parts[0])]
     position = np.arange(prod(sizes), dtype=np.int64)
     cells = np.zeros_like(position)
@@ -143,12 +149,16 @@ def distribution(
     own = name or getattr(cell, "__name__", "distribution").replace("<lambda>", "lambda")
     for what, value, most in (("registers", registers, MOST_SLOTS), ("warps", warps, 32)):
         if not is_int(value) or not 1 <= value <= most:
-            mistake(f"{own} has {value!r} {what}", f"an int from 1 to {most}")
+            mistake(f"{own} has {value!r} {what}", f"an int from 1 to {most}", fix="write a number in this range")
     names = "register, lane" if warps == 1 else "register, lane, warp"
     try:
         inspect.signature(cell).bind(*names.split(", "))
     except TypeError as error:
-        mistake(f"{own} cannot be called with ({names}): {error}", f"a function of {names}")
+        mistake(
+            f"{own} cannot be called with ({names}): {error}",
+            f"a function of {names}",
+            fix=f"write `def {own}({names}):`",
+        )
     found: list[tuple[int, ...] | None] = []
     for warp in range(warps):
         for lane in range(LANES):
@@ -158,11 +168,19 @@ def distribution(
     held = [each for each in found if each is not None]
     axes = {len(each) for each in held}
     if len(axes) != 1:
-        mistake(f"{own} gives cells of {' and '.join(map(str, sorted(axes))) or 'no'} axes", "cells of one tile")
+        mistake(
+            f"{own} gives cells of {' and '.join(map(str, sorted(axes))) or 'no'} axes",
+            "cells of one tile",
+            fix="return as many indices for every element",
+        )
     sizes = shape or tuple(1 + max(each[axis] for each in held) for axis in range(axes.pop()))
     for each in held:
         if len(each) != len(sizes) or not all(0 <= at < size for at, size in zip(each, sizes, strict=True)):
-            mistake(f"{own} gives the cell {each}, which is outside of the tile", f"cells of {tuple(sizes)}")
+            mistake(
+                f"{own} gives the cell {each}, which is outside of the tile",
+                f"cells of {tuple(sizes)}",
+                fix="return indices from 0, or give the tile's shape",
+            )
     strides = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     flat = [-1 if each is None else sum(a * s for a, s in zip(each, strides, strict=True)) for each in found]
     return Distribution(tuple(sizes), np.array(flat, np.int64).reshape(warps, LANES, registers), own)
@@ -173,7 +191,11 @@ def _coordinates(found: Any, where: str) -> tuple[int, ...] | None:
     if one is None:
         return None
     if not isinstance(one, tuple | list) or not one or not all(is_int(each) and each >= 0 for each in one):
-        mistake(f"{where} gives {found!r}", "a cell, an int or a tuple of ints from 0, or None where nothing is held")
+        mistake(
+            f"{where} gives {found!r}",
+            "a cell, an int or a tuple of ints from 0, or None where nothing is held",
+            fix="return the cell's indices, or None",
+        )
     return tuple(int(each) for each in one)
 
 
@@ -189,7 +211,11 @@ def held_by(access: Access, shape: tuple[int, ...], bits: int) -> Distribution:
         coordinates = np.where(off, -1, coordinates).reshape(-1, asked.starts.shape[1], len(shape))
     slots, lanes = coordinates.shape[:2]
     if slots > MOST_SLOTS:
-        mistake(f"{access.name} over a tile of {shape} has {slots} elements a lane", f"at most {MOST_SLOTS}")
+        mistake(
+            f"{access.name} over a tile of {shape} has {slots} elements a lane",
+            f"at most {MOST_SLOTS}",
+            fix="use more lanes or warps, or a smaller tile",
+        )
     strides = np.array([prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
     cells = np.full((1, LANES, slots), -1, np.int64)
     cells[0, :lanes] = np.where(coordinates[..., 0] < 0, -1, coordinates @ strides).T

@@ -25,7 +25,7 @@ def padded(shape: Sequence[int], pitch: int, bits: int = 32) -> Layout:
     plain = row_major(shape, bits)
     n = plain.shape[-1]
     if not is_int(pitch) or pitch < n:
-        mistake(f"the pitch is {pitch!r}", f"at least the {n} elements of a row")
+        mistake(f"the pitch is {pitch!r}", f"at least the {n} elements of a row", fix=f"write {n} or more")
     return plain if pitch == n else Layout(plain.shape, bits, plain.order, (Pad(n, pitch - n),))
 
 
@@ -34,7 +34,11 @@ def rotated(shape: Sequence[int], by: int = 1, bits: int = 32) -> Layout:
     plain = row_major(shape, bits)
     n = plain.shape[-1]
     if not is_int(by):
-        mistake(f"rows are turned by {by!r}", "an int")
+        mistake(
+            f"rows are turned by {by!r}",
+            "an int",
+            fix="write by how many elements each row is turned further than the one before",
+        )
     return Layout(plain.shape, bits, plain.order, (Rotate(n, by % n),))
 
 
@@ -51,7 +55,11 @@ def swizzled(shape: Sequence[int], b: int, m: int, s: int, bits: int = 32) -> La
 def xored(shape: Sequence[int], columns: Sequence[int], bits: int = 32) -> Layout:
     """Return the tile in row-major order where bit j of an address flips the bits of `columns[j]`, all below bit j."""
     if not all(is_int(column) and 0 <= column < 1 << j for j, column in enumerate(columns)):
-        mistake(f"the columns are {columns!r}", "for each bit of the address the bits below that it flips")
+        mistake(
+            f"the columns are {columns!r}",
+            "for each bit of the address the bits below that it flips",
+            fix="write a mask for each bit, 0 for none",
+        )
     plain = row_major(shape, bits)
     return Layout(plain.shape, bits, plain.order, (FlipBits(tuple(columns)),))
 

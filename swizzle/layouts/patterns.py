@@ -23,7 +23,7 @@ _MMA = re.compile(r"m(8|16)n(8)k(4|8|16|32|64)")
 def linear(order: Literal["row", "column"] = "row", width: int = 1) -> Access:
     """Return the whole tile in one linear order, 32 lanes after each other, each with a vector of `width` elements."""
     if order not in ("row", "column"):
-        mistake(f"a linear order is {order!r}", "'row' or 'column'")
+        mistake(f"a linear order is {order!r}", "'row' or 'column'", fix="name one of these")
     _check_width(width)
 
     def of(shape: tuple[int, ...], bits: int) -> Asked:
@@ -47,7 +47,7 @@ def blocks(height: int, width: int, vector: int = 1, *, along: int = -1) -> Acce
     """Return the tile block by block: `height` times `width` lanes, each with a `vector` of elements along an axis."""
     _check_width(vector)
     if not (is_int(height) and is_int(width) and height >= 1 and width >= 1 and height * width <= WARP):
-        mistake(f"a block has {height!r} x {width!r} lanes", f"at most {WARP} lanes")
+        mistake(f"a block has {height!r} x {width!r} lanes", f"at most {WARP} lanes", fix="make the block smaller")
     name = f"blocks({height}, {width}{_more(vector)})"
 
     def of(shape: tuple[int, ...], bits: int) -> Asked:
@@ -66,7 +66,7 @@ def blocks(height: int, width: int, vector: int = 1, *, along: int = -1) -> Acce
 def cp_async(bytes: int = 16, *, along: int = -1) -> Access:
     """Return copies into the tile, `bytes` (4, 8, 16) a lane along an axis, in linear order with that axis fastest."""
     if bytes not in (4, 8, 16):
-        mistake(f"cp_async moves {bytes!r} bytes", "4, 8 or 16 bytes a lane")
+        mistake(f"cp_async moves {bytes!r} bytes", "4, 8 or 16 bytes a lane", fix="name one of these")
     return _chunks(f"cp_async({bytes})", bytes, along)
 
 
@@ -103,6 +103,7 @@ def mma(operand: Literal["A", "B", "C"], shape: str, *, k: int | None = None, al
         mistake(
             f"{operand!r} of {shape!r} is no operand of mma.sync",
             '"A", "B" or "C" of a shape such as "m16n8k8", "m16n8k16" or "m16n8k32"',
+            fix="name an operand and a shape that PTX has",
         )
     m, n, depth = map(int, match.groups())
     axis = {"A": 1, "B": 0, "C": 1}[operand] if k is None else k
@@ -116,7 +117,11 @@ def mma(operand: Literal["A", "B", "C"], shape: str, *, k: int | None = None, al
         width = per if axis_of(deep if along is None else along, 2, name) == deep else 1
         across, inner = (n if operand == "B" else m), (n if operand == "C" else depth)
         if inner % (4 * per):
-            mistake(f"{name} does not exist for elements of {bits} bits", f"k a multiple of {4 * per}")
+            mistake(
+                f"{name} does not exist for elements of {bits} bits",
+                f"k a multiple of {4 * per}",
+                fix="use a shape that PTX has for this type",
+            )
         steps = [0, 0]
         steps[deep], steps[1 - deep] = inner, across
         _divides(tile, steps, name)
@@ -158,7 +163,11 @@ def _chunks(name: str, size: int, along: int) -> Access:
     def of(shape: tuple[int, ...], bits: int) -> Asked:
         axis = axis_of(along, len(shape), name)
         if size * 8 % bits:
-            mistake(f"{name} cuts elements of {bits} bits", f"elements of at most {size * 8} bits")
+            mistake(
+                f"{name} cuts elements of {bits} bits",
+                f"elements of at most {size * 8} bits",
+                fix="use a wider instruction, or narrower elements",
+            )
         axes = [each for each in range(len(shape)) if each != axis] + [axis]
         return _in_order(shape, axes, size * 8 // bits, name)
 
@@ -167,7 +176,7 @@ def _chunks(name: str, size: int, along: int) -> Access:
 
 def _matrices(instruction: str, count: int, trans: bool) -> Access:
     if count not in (1, 2, 4):
-        mistake(f"{instruction} moves {count!r} matrices", "1, 2 or 4 matrices")
+        mistake(f"{instruction} moves {count!r} matrices", "1, 2 or 4 matrices", fix="name one of these")
     name = f"{instruction}({count}{', trans=True' if trans else ''})"
 
     def of(shape: tuple[int, ...], bits: int) -> Asked:
@@ -186,7 +195,11 @@ def _matrices(instruction: str, count: int, trans: bool) -> Access:
     def holds(shape: tuple[int, ...], bits: int) -> Coordinates:
         of(shape, bits)
         if trans and bits != 16:
-            mistake(f"{name} transposes elements of {bits} bits", "elements of 16 bits")
+            mistake(
+                f"{name} transposes elements of {bits} bits",
+                "elements of 16 bits",
+                fix="leave trans out, or view the elements as 16 bits",
+            )
         per = max(1, 32 // bits)
         corners = _corners(shape, [8, 128 // bits])
         group, place = np.divmod(np.arange(WARP), 4)
@@ -230,15 +243,27 @@ def _more(width: int) -> str:
 
 def _check_width(width: Any) -> None:
     if not is_int(width) or width < 1:
-        mistake(f"the width of an access is {width!r}", "how many elements a lane moves, an int from 1")
+        mistake(
+            f"the width of an access is {width!r}",
+            "how many elements a lane moves, an int from 1",
+            fix="width=4 moves four elements a lane; leave it out for 1",
+        )
 
 
 def _two_axes(shape: Sequence[int], name: str) -> None:
     if len(shape) != 2:
-        mistake(f"{name} is asked of a tile with {len(shape)} axes", "a tile with two, rows and columns")
+        mistake(
+            f"{name} is asked of a tile with {len(shape)} axes",
+            "a tile with two, rows and columns",
+            fix="give the tile two axes",
+        )
 
 
 def _divides(shape: Sequence[int], steps: Sequence[int], name: str) -> None:
     if any(size % step for size, step in zip(shape, steps, strict=True)):
         sizes, pieces = (" x ".join(map(str, each)) for each in (shape, steps))
-        mistake(f"{name} takes pieces of {pieces}, which do not fill {sizes}", f"multiples of {pieces}")
+        mistake(
+            f"{name} takes pieces of {pieces}, which do not fill {sizes}",
+            f"multiples of {pieces}",
+            fix="round the tile's extents up",
+        )

@@ -135,6 +135,7 @@ def _check_fits(name: str, asked: Asked, shape: tuple[int, ...], bits: int) -> N
         mistake(
             f"{name}, lane {lane}: the vector of {asked.width} that begins at {cell} leaves the tile",
             f"vectors that end within {shape[asked.along]} along axis {asked.along}",
+            fix="begin the vector earlier, make it narrower, or enlarge the tile",
         )
 
 

@@ -57,7 +57,9 @@ def best(
     if not isinstance(families, Sequence) or isinstance(families, str) or not set(families) <= set(FAMILIES):
         mistake(f"the families are {families!r}", f"some of {', '.join(map(repr, FAMILIES))}", 'families=["pad"]')
     if at_most is not None and not is_int(at_most):
-        mistake(f"at_most is {at_most!r}", "how many bytes the tile may take")
+        mistake(
+            f"at_most is {at_most!r}", "how many bytes the tile may take", fix="write an int of bytes, or leave it out"
+        )
     return search(requests, families, at_most, tma=tma)
 
 
@@ -95,9 +97,13 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, tuple | list) or not shape or not all(is_int(n) and n >= 1 for n in shape):
         mistake(f"the shape is {shape!r}", "a tuple of ints from 1", "best((32, 32), [rows(), columns()])")
     if np.prod(shape, dtype=object) > MOST_CELLS:
-        mistake(f"the shape is {tuple(shape)}", f"a tile of at most {MOST_CELLS} elements")
+        mistake(
+            f"the shape is {tuple(shape)}",
+            f"a tile of at most {MOST_CELLS} elements",
+            fix="cut the tile into smaller ones that are alike",
+        )
     if len(shape) > 4:
-        mistake(f"the shape has {len(shape)} axes", "at most 4")
+        mistake(f"the shape has {len(shape)} axes", "at most 4", fix="put axes together that are accessed as one")
     return tuple(int(n) for n in shape)
 
 
@@ -106,7 +112,11 @@ def _requests(shape: tuple[int, ...], accesses: Any, bits: Any, banks: Any, word
         mistake(f"an element has {bits!r} bits", "8, 16, 32, 64 or 128 bits", "bits=16 for f16 and bf16")
     for what, value, least in (("banks", banks, 1), ("bytes in a word", word, 4)):
         if not is_int(value) or value < least or value & (value - 1):
-            mistake(f"shared memory has {value!r} {what}", f"a power of two from {least}")
+            mistake(
+                f"shared memory has {value!r} {what}",
+                f"a power of two from {least}",
+                fix="leave it out for the value of NVIDIA's GPUs",
+            )
     if isinstance(accesses, Access) or callable(accesses):
         accesses = [accesses]
     if not isinstance(accesses, tuple | list) or not accesses:

@@ -76,10 +76,14 @@ def block_scan(algorithm: Algorithm, size: int, threads: int | None) -> BlockSca
     """Return a scan of one block by so many threads, or by as few as are kept busy."""
     base = algorithm.base
     if not isinstance(size, int) or size not in sizes(base, LARGEST * base):
-        mistake(f"the size is {size!r}", f"a power of {base}, up to {sizes(base, LARGEST * base)[-1]}")
+        mistake(
+            f"the size is {size!r}",
+            f"a power of {base}, up to {sizes(base, LARGEST * base)[-1]}",
+            fix="round up, and leave the last elements unused",
+        )
     network = algorithm.network(size)
     if isinstance(network, str):
-        mistake(f"the scan is none: {network}", "a scan that was found")
+        mistake(f"the scan is none: {network}", "a scan that was found", fix="find it first: scans.solve(sketch)")
     few, forms = size // base, dense(algorithm, size)
     some = [(form, loop) for loop, own in zip(algorithm.loops, forms, strict=True) for form in own if form is not None]
     fits = network.apart and len(some) > 0 and size > base
@@ -88,6 +92,7 @@ def block_scan(algorithm: Algorithm, size: int, threads: int | None) -> BlockSca
         mistake(
             f"{threads!r} threads for a scan of {size} elements",
             f"{few} threads, or {size}" if fits else f"{size} threads, as there are elements",
+            fix="leave threads= out",
         )
     chosen = threads or (few if fits else size)
     if chosen > LARGEST:

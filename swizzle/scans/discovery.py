@@ -35,10 +35,18 @@ def discover(
     16, and where no network is that shallow.
     """
     if not isinstance(size, int) or not 2 <= size <= MOST:
-        mistake(f"the size is {size!r}", f"an int from 2 to {MOST}: there are too many networks beyond")
+        mistake(
+            f"the size is {size!r}",
+            f"an int from 2 to {MOST}: there are too many networks beyond",
+            fix="look at a smaller size: recursions of it give larger ones",
+        )
     start = tuple(range(size))
     if not isinstance(depth, int) or not _finishes(start, depth):
-        mistake(f"no network of {size} elements has {depth!r} steps", "as many steps as doublings reach the size")
+        mistake(
+            f"no network of {size} elements has {depth!r} steps",
+            "as many steps as doublings reach the size",
+            fix="allow more steps",
+        )
     search = _Enumeration(depth, fan_out or size, apart)
     most = size * depth if operations is None else operations
     return _each(search, start, operations if operations is not None else size - 1, most, operations is None, where)

@@ -87,7 +87,7 @@ def kernel(
     if not own and operator not in (*INFIX, *CALLED):
         known = ", ".join((*INFIX, *CALLED))
         what = f"one of {known}, an operator of your own, or scan_operator(...) of a loop"
-        mistake(f"the operator is {operator!r}", what)
+        mistake(f"the operator is {operator!r}", what, fix="name one of these, or pass the operator itself")
     scan = block_scan(algorithm, size, threads)
     found = None
     layout = place if isinstance(place, Layout) else row_major((size,))

@@ -23,6 +23,6 @@ def users_line() -> Place | None:
     return Place(frame.f_code.co_filename, frame.f_lineno, start, max(len(text), start) + 1)
 
 
-def mistake(found: str, expected: str = "", fix: str = "") -> NoReturn:
+def mistake(found: str, expected: str, fix: str) -> NoReturn:
     """Raise the user's error."""
     raise SwizzleError(found, place=users_line(), expected=expected, fix=fix)

@@ -115,7 +115,11 @@ class Recursion(Struct, frozen=True):
         """Return the network of twice the size with a network in each module; SwizzleError if that is no scan."""
         made = self._around(inner)
         if made.wrong:
-            mistake(f"the recursion around {inner!r} is no scan: {made.wrong}", "a forward scan in its modules")
+            mistake(
+                f"the recursion around {inner!r} is no scan: {made.wrong}",
+                "a forward scan in its modules",
+                fix="take another inner network",
+            )
         return made
 
     def _around(self, inner: Network) -> Network:

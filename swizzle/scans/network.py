@@ -156,6 +156,7 @@ def network(rows: str | Iterable[Any]) -> Network:
             mistake(
                 f"step {number} of the network has {len(step)} elements, and step 1 has {size}",
                 "one size: a row for each step, in it a number or `.` for each element",
+                fix="write every row with as many entries",
             )
         for i, source in enumerate(step):
             if source != IDLE and (not 0 <= source < size or source == i):
@@ -163,6 +164,7 @@ def network(rows: str | Iterable[Any]) -> Network:
                 mistake(
                     f"step {number} of the network: element {i} takes {what}",
                     f"another element, from 0 to {size - 1}, or `.` for none",
+                    fix="write the number of an element of the step before",
                 )
     made = Network(size, steps)
     if made.wrong:
@@ -183,14 +185,26 @@ def _steps(rows: Any) -> list[Step]:
         if some and all(isinstance(step, Mapping) for step in some):
             ends = [each for step in some for edge in step.items() for each in edge]
             if not all(isinstance(each, int) and 0 <= each < MOST for each in ends):
-                mistake("a step of the network is not a dict of elements", "{1: 0, 3: 2}: element 1 takes element 0")
+                mistake(
+                    "a step of the network is not a dict of elements",
+                    "{1: 0, 3: 2}: element 1 takes element 0",
+                    fix="write {element: the one that it takes} for each step",
+                )
             size = max(ends, default=0) + 1
             some = [[step.get(i) for i in range(size)] for step in some]
         found = [[_cell(s, number, i) for i, s in enumerate(step)] for number, step in enumerate(some, 1)]
     else:
-        mistake(f"the network is {rows!r}", "a text with a row for each step, or a list of steps")
+        mistake(
+            f"the network is {rows!r}",
+            "a text with a row for each step, or a list of steps",
+            fix="write it as a text, a line for each step",
+        )
     if not found or len(found[0]) < 2 or len(found[0]) > MOST:
-        mistake("the network is empty, or too large", f"a step or more, of 2 to {MOST} elements")
+        mistake(
+            "the network is empty, or too large",
+            f"a step or more, of 2 to {MOST} elements",
+            fix="write a row for each step; loops for larger sizes are found from a small one",
+        )
     return [tuple(step) for step in found]
 
 
@@ -204,4 +218,5 @@ def _cell(what: Any, number: int, i: int) -> int:
     mistake(
         f"step {number} of the network has {what!r} for element {i}",
         "the number of the element that it takes, or `.` for none",
+        fix="write a number, or `.`",
     )

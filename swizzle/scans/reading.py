@@ -158,6 +158,7 @@ class _Reader:
                 node,
                 "a loop of a scan sketch that is not over distances",
                 "`for d in scans.up(1, N // 2):` or `for d in scans.down(N // 2, 1):`",
+                fix="loop over scans.up(...) or scans.down(...)",
             )
         assert isinstance(call, ast.Call)
         base = next((self._number(each.value) for each in call.keywords if each.arg == "base"), 2)
@@ -169,7 +170,12 @@ class _Reader:
                 "scans.up(1, N // 2)",
             )
         if self.base not in (None, base):
-            self.source.mistake(call, f"distances to the base {base} after others to the base {self.base}", "one base")
+            self.source.mistake(
+                call,
+                f"distances to the base {base} after others to the base {self.base}",
+                "one base",
+                fix=f"write the base {self.base} here, too",
+            )
         self.base = base
         low, high = call.args if way is up else call.args[::-1]
         least, most = self._exponent(low, base), self._exponent(high, base, of_size=True)
@@ -199,7 +205,12 @@ class _Reader:
         if scale != value:
             size = next(name for name, each in self.names.items() if each is SIZE)
             what = f"`{size}`, or `{size} // {base}`, divided by a power of {base}" if of_size else f"a power of {base}"
-            self.source.mistake(node, f"a bound of distances is {ast.unparse(node)}", what)
+            self.source.mistake(
+                node,
+                f"a bound of distances is {ast.unparse(node)}",
+                what,
+                fix="write 1, N, or N divided by a power of the base",
+            )
         return exponent
 
     def _step(self, node: ast.stmt) -> StepSketch:
@@ -222,6 +233,7 @@ class _Reader:
                 node.value,
                 "a step of a scan sketch that does not put two elements together",
                 f"`{EXAMPLE}`: the one that is taken, and a[i]",
+                fix=f"write `{EXAMPLE}`",
             )
         backward = self._is_own(left)
         if self.backward not in (None, backward):
@@ -234,14 +246,22 @@ class _Reader:
         self.backward = backward
         if self.operator not in (None, type(node.value.op)):
             self.source.mistake(
-                node.value, "a scan sketch with two operators", "one, which stands for every associative operator"
+                node.value,
+                "a scan sketch with two operators",
+                "one, which stands for every associative operator",
+                fix="write one and the same operator in each step",
             )
         self.operator = type(node.value.op)
         taken = right if backward else left
         if not (
             isinstance(taken, ast.Subscript) and isinstance(taken.value, ast.Name) and taken.value.id == self.array
         ):
-            self.source.mistake(taken, f"{ast.unparse(taken)} is no element of {self.array}", f"`{self.array}[...]`")
+            self.source.mistake(
+                taken,
+                f"{ast.unparse(taken)} is no element of {self.array}",
+                f"`{self.array}[...]`",
+                fix=f"take an element of {self.array}",
+            )
         return StepSketch(self._condition(condition), self._source(taken.slice))
 
     def _is_own(self, node: ast.expr) -> bool:
@@ -345,4 +365,4 @@ class _Reader:
         return found.value
 
     def _unreadable(self, node: ast.AST, expected: str) -> NoReturn:
-        self.source.mistake(node, f"a scan sketch cannot say {ast.unparse(node)}", expected)
+        self.source.mistake(node, f"a scan sketch cannot say {ast.unparse(node)}", expected, fix="write it with these")

@@ -47,7 +47,11 @@ class Scan(Struct, frozen=True):
     def loops(self) -> Algorithm:
         """The algorithm; SwizzleError where there is none."""
         if self.algorithm is None:
-            mistake(f"{self.name} has no solution", "a scan that was found")
+            mistake(
+                f"{self.name} has no solution",
+                "a scan that was found",
+                fix="look at its status first, and add steps to the sketch",
+            )
         return self.algorithm
 
     @property
@@ -59,10 +63,12 @@ class Scan(Struct, frozen=True):
         """Return the network at a size, a power of the base."""
         base = self.loops.base
         if not isinstance(size, int) or size < base or size not in sizes(base, size):
-            mistake(f"the size is {size!r}", f"a power of {base}")
+            mistake(f"the size is {size!r}", f"a power of {base}", fix=f"round up to a power of {base}")
         found = self.loops.network(size)
         if isinstance(found, str):
-            mistake(f"{self.name} is no network: {found}", "elements that take elements")
+            mistake(
+                f"{self.name} is no network: {found}", "elements that take elements", fix="guard what leaves the array"
+            )
         return found
 
     def kernel(
@@ -133,7 +139,7 @@ def sketch(function: Any = None, /, *, like: Any = None) -> Any:
 
     def make(given: Any) -> ScanSketch:
         if not isinstance(given, FunctionType):
-            mistake(f"@scans.sketch was given {given!r}", "a function made by `def`")
+            mistake(f"@scans.sketch was given {given!r}", "a function made by `def`", fix="write it above one `def`")
         found = read(given)
         example = None if like is None else like if isinstance(like, Network) else network(like)
         return checked(found, example)
@@ -148,16 +154,20 @@ def checked(found: ReadScan, example: Network | None) -> ScanSketch:
             mistake(
                 f"{found.name} is a {'backward' if found.backward else 'forward'} scan, and its example is not",
                 "one direction: an element that is taken stands on the left in a forward scan, on the right otherwise",
+                fix="mirror the example, or the sketch",
             )
         if example.size not in sizes(found.base, example.size):
             mistake(
-                f"the example has {example.size} elements", f"a power of {found.base}, as the sketch's distances are"
+                f"the example has {example.size} elements",
+                f"a power of {found.base}, as the sketch's distances are",
+                fix="give an example of such a size",
             )
         steps = sum(len(loop.skeleton.distances(found.base, example.size)) * len(loop.steps) for loop in found.loops)
         if steps != example.depth:
             mistake(
                 f"{found.name} has {steps} steps at N = {example.size}, and its example {example.depth}",
                 "as many steps: a round of a loop for each distance",
+                fix="add a loop, or a round, or leave steps out of the example",
             )
     return ScanSketch(found, example)
 
@@ -187,7 +197,7 @@ def solve(
         name, example, some = given.name, given.example, iter([given.read])
     elif relaxed_from is not None:
         if not isinstance(relaxed_from, Scan):
-            mistake(f"relaxed_from is {relaxed_from!r}", "a solved scan")
+            mistake(f"relaxed_from is {relaxed_from!r}", "a solved scan", "pass what scans.solve returned")
         name = relaxed_from.name
         some, example = _relaxed(relaxed_from, relaxed_from.backward if backward is None else backward)
     else:

@@ -159,12 +159,16 @@ def _launch(
     parameters = kernel.program.parameters
     wanted = ", ".join(f"{p.name}: {_kind(p.dtype.value, p.shape)}" for p in parameters)
 
-    def refuse(found: str, expected: str, fix: str = "") -> SwizzleError:
+    def refuse(found: str, expected: str, fix: str) -> SwizzleError:
         return SwizzleError(found, place=place, expected=expected, fix=fix)
 
     if len(given) != len(parameters):
         what = f"{len(given)} array{'s' * (len(given) != 1)}"
-        raise refuse(f"{kernel.name} is launched on {what}", f"{len(parameters)}: {wanted}")
+        raise refuse(
+            f"{kernel.name} is launched on {what}",
+            f"{len(parameters)}: {wanted}",
+            fix="pass each array of the kernel, in its order",
+        )
     for parameter, array in zip(parameters, given, strict=True):
         if not isinstance(array, HostArray) or id(array) not in names:
             raise refuse(

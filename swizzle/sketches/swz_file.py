@@ -111,7 +111,7 @@ class SwzReader:
                     "put it into a function, or write the value that it computes",
                 )
 
-    def _fail(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+    def _fail(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         self.source.mistake(node, found, expected, fix)
 
     def _bind(self, name: str, value: Any, node: ast.AST) -> None:
@@ -122,10 +122,12 @@ class SwzReader:
 
     def _bind_tuple(self, targets: list[ast.expr], value: Any, node: ast.stmt) -> None:
         if not isinstance(value, tuple | list) or len(value) != len(targets):
-            self._fail(node, "an assignment of unequal sizes", "as many values as names")
+            self._fail(
+                node, "an assignment of unequal sizes", "as many values as names", fix="write as many names as values"
+            )
         for target, item in zip(targets, value, strict=True):
             if not isinstance(target, ast.Name):
-                self._fail(target, "an assignment to this at the top level", "a name")
+                self._fail(target, "an assignment to this at the top level", "a name", fix="write `NAME = ...`")
             self._bind(target.id, item, target)
 
     def _top_level_value(self, node: ast.expr) -> Any:
@@ -194,7 +196,12 @@ class SwzReader:
                     "write the host function and its kernels in a .py file",
                 )
             case [ast.Name(id="sketch") as bare]:
-                self._fail(bare, "@sketch without its arguments", "@sketch(spec=..., block=..., y=f32.out[128])")
+                self._fail(
+                    bare,
+                    "@sketch without its arguments",
+                    "@sketch(spec=..., block=..., y=f32.out[128])",
+                    fix="write its arguments: the specification, the block, and each array with its type",
+                )
             case [first, *_]:
                 self._fail(
                     first,

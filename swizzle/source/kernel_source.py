@@ -40,7 +40,7 @@ class Source(Struct, frozen=True):
         place = self.place(node)
         return self.marks is not None and (place.line, place.column) in self.marks
 
-    def mistake(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> NoReturn:
+    def mistake(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         """Raise the user's mistake at `node`."""
         raise SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
 

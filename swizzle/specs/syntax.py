@@ -102,7 +102,12 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
     match node:
         case ast.FunctionDef(args=arguments) | ast.Lambda(args=arguments):
             if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
-                source.mistake(node, "parameters with `*` or `/`", "plain parameters, with or without defaults")
+                source.mistake(
+                    node,
+                    "parameters with `*` or `/`",
+                    "plain parameters, with or without defaults",
+                    fix="leave `*` and `/` out",
+                )
         case ast.Name() if source.is_marked(node):
             source.mistake(node, "a hole in the sequential part", PART, "holes belong into the kernel")
         case ast.Constant(value=value):
@@ -121,9 +126,9 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
                     "leave it out",
                 )
         case ast.comprehension(is_async=1):
-            source.mistake(node, "`async`")
+            source.mistake(node, "`async`", "plain loops", "leave `async` out")
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
-            source.mistake(node, f"`@` is {part}", fix="write the sum of products")
+            source.mistake(node, f"`@` is {part}", "sums and products", fix="write the sum of products")
         case ast.Assign(targets=targets):
             for target in targets:
                 _check_target(target, source)
@@ -131,7 +136,9 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
             _check_target(target, source)
         case ast.Call(keywords=keywords, func=function):
             if any(keyword.arg is None for keyword in keywords):
-                source.mistake(node, "`**` in a call", fix="write the arguments one by one")
+                source.mistake(
+                    node, "`**` in a call", "arguments by position or by name", fix="write the arguments one by one"
+                )
             of_math = isinstance(function, ast.Attribute) and ast.unparse(function.value) == "math"
             if isinstance(function, ast.Attribute) and function.attr not in METHODS and not of_math:
                 source.mistake(
@@ -153,4 +160,6 @@ def _check_target(target: ast.expr, source: Source) -> None:
         for element in target.elts:
             _check_target(element, source)
     elif not isinstance(target, ast.Name | ast.Subscript):
-        source.mistake(target, "an assignment to this", "a name or an element")
+        source.mistake(
+            target, "an assignment to this", "a name or an element", fix="write `name = ...` or `values[i] = ...`"
+        )

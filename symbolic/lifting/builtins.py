@@ -38,7 +38,7 @@ class Caller(Protocol):
     def items(self, site: PathSite, sequence: Any) -> tuple[Any, ...]:
         """Return the elements of a sequence of one known length."""
 
-    def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
+    def error(self, node: ast.AST, found: str, expected: str, fix: str) -> SwizzleError:
         """Return the mistake of a user at a node."""
 
     def generated(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Iterator[tuple[Guard, Any]]:

@@ -152,7 +152,12 @@ class FunctionCalls(Expressions):
             try:
                 return function(*arguments, **keywords)
             except TypeError as error:
-                raise self.error(node, str(error), f"the fields of {function.__name__}") from None
+                raise self.error(
+                    node,
+                    str(error),
+                    f"the fields of {function.__name__}",
+                    fix="give each field once, by position or by name",
+                ) from None
         if self.budget.limited:
             raise self._uncalled(node, function)
         return operations.native(site, function, arguments, keywords)
@@ -161,7 +166,12 @@ class FunctionCalls(Expressions):
         """Return the mistake of a stranger's text that calls what it may not, or what is no function."""
         name = getattr(function, "__name__", None) if callable(function) else None
         found = f"a call of {kind_of(function)}" if name is None else f"{name} cannot be called here"
-        return self.error(getattr(node, "func", node), found, f"a function of {self.budget.what}")
+        return self.error(
+            getattr(node, "func", node),
+            found,
+            f"a function of {self.budget.what}",
+            fix="call a function of the language, or one that is lifted",
+        )
 
     def enter(
         self, site: PathSite, node: ast.AST, function: Closure, arguments: list[Any], keywords: dict[str, Any]

@@ -487,7 +487,10 @@ class Activation(FunctionCalls):
                     state.names[root] = spread(self.site(node, state), changed, listed)
                 except TypeError:
                     raise self.error(
-                        node, f"`.{method}` with {len(arguments)} arguments", "what a list takes"
+                        node,
+                        f"`.{method}` with {len(arguments)} arguments",
+                        "what a list takes",
+                        fix=f"see Python's list.{method}",
                     ) from None
                 table = conditions()
                 apart = table.apart(path for path, _ in results)

@@ -81,7 +81,7 @@ class Running(ABC):
         """Return where a node is met."""
         return PathSite(state.path, lambda: self.place(node), self.budget)
 
-    def error(self, node: ast.AST, found: str, expected: str = "", fix: str = "") -> SwizzleError:
+    def error(self, node: ast.AST, found: str, expected: str, fix: str) -> SwizzleError:
         """Return the mistake of a user at a node."""
         return SwizzleError(found, place=self.place(node), expected=expected, fix=fix)
 

@@ -48,9 +48,9 @@ def convert(
     if bits not in (8, 16, 32, 64):
         mistake(f"an element has {bits!r} bits", "8, 16, 32 or 64 bits", "bits=16 for f16 and bf16")
     if via not in ("auto", "shuffles", "shared"):
-        mistake(f"via is {via!r}", "'auto', 'shuffles' or 'shared'")
+        mistake(f"via is {via!r}", "'auto', 'shuffles' or 'shared'", fix="leave it out for 'auto'")
     if fewest not in ("clocks", "shuffles"):
-        mistake(f"fewest is {fewest!r}", "'clocks' or 'shuffles'")
+        mistake(f"fewest is {fewest!r}", "'clocks' or 'shuffles'", fix="leave it out for 'clocks'")
     if not is_int(arch) or not 70 <= arch <= 129:
         mistake(f"the architecture is {arch!r}", "a number from 70, as in sm_90", "arch=90")
     source, target = (_distribution(each, shape, bits, name) for each, name in ((src, "src"), (dst, "dst")))
@@ -60,12 +60,17 @@ def convert(
             mistake(
                 f"src has the axes {', '.join(mine)}, and dst has {', '.join(theirs)}",
                 "two distributions of one tile, with the same letters",
+                fix="name the axes of both alike",
             )
     source, target = _matching(source, target)
     permutation: tuple[int, ...] = ()
     if free is not None:
         if not is_int(free) or not 0 <= free < len(source.shape):
-            mistake(f"the free axis is {free!r}", f"an axis of the tile, from 0 to {len(source.shape) - 1}")
+            mistake(
+                f"the free axis is {free!r}",
+                f"an axis of the tile, from 0 to {len(source.shape) - 1}",
+                fix="give the axis along which dst may be shifted, or leave it out",
+            )
         permutation = _permutation(source, target, int(free), bits)
         target = _permuted(target, int(free), permutation)
     per = max(1, 32 // bits)
@@ -127,9 +132,14 @@ def _matching(source: Distribution, target: Distribution) -> tuple[Distribution,
             f"src holds a tile of {len(source.shape)} axes, {source.shape}, and dst one of {len(target.shape)}, "
             f"{target.shape}",
             "two distributions of one tile",
+            fix="describe both with the same extents",
         )
     if source.warps != target.warps:
-        mistake(f"src is held by {_warps(source.warps)}, dst by {_warps(target.warps)}", "the same warps")
+        mistake(
+            f"src is held by {_warps(source.warps)}, dst by {_warps(target.warps)}",
+            "the same warps",
+            fix="give both the same number of warps",
+        )
     shape = tuple(map(max, source.shape, target.shape))
     source, target = source.within(shape), target.within(shape)
     missing = np.argwhere((target.cells >= 0) & ~np.isin(target.cells, source.cells))
@@ -139,6 +149,7 @@ def _matching(source: Distribution, target: Distribution) -> tuple[Distribution,
             f"dst wants the cell {target.cell(int(target.cells[warp, lane, slot]))} in element {slot} of lane {lane}, "
             f"warp {warp}, and src does not hold it",
             "cells that src holds",
+            fix="add the cell to src, or leave it out of dst",
         )
     return source, target
 
