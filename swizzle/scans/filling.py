@@ -50,16 +50,19 @@ class StepAsked(Struct, frozen=True):
 
 
 class KernelStep(Struct, frozen=True):
-    """The holes that are one condition and one source, asked at a distance."""
+    """The holes that are one condition and one source, asked at a distance, and the elements that they are asked of."""
 
     holes: tuple[int, ...]
     distance: int
+    elements: Lanes
 
 
 class KernelLoop(Struct, frozen=True):
-    """A loop: the holes of each of its steps, the distances, and whether holes are given these as exponents of 2."""
+    """A loop: the holes of each of its steps, of which elements these are asked in each round, the distances of the
+    rounds, and whether holes are given these as exponents of 2."""
 
     steps: tuple[tuple[int, ...], ...]
+    turns: tuple[tuple[Lanes, ...], ...]
     distances: tuple[int, ...]
     exponents: bool
 
@@ -79,7 +82,20 @@ def directions(sketch: Sketch) -> tuple[bool, ...]:
     example = sketch.example
     if example is not None and example.like is not None:
         return (_example(example).backward,)
-    return (False, True)
+    if any(hole.kind == "when" for hole in sketch.program.holes):
+        return (False, True)
+    _, size, bodies = _read(sketch, backward=False)
+    said = {way: _taking(size, bodies, backward=way) for way in (False, True)}
+    ways = tuple(way for way, found in said.items() if isinstance(found, Network))
+    if not ways:
+        hole = next(hole for hole in sketch.program.holes if hole.kind in KINDS)
+        _mistake(
+            hole,
+            f"whatever {hole.name} is, the elements that take another make no scan: {said[False]}",
+            "conditions under which each element has everything in the end",
+            "leave the condition open, too: sw_when(i, d)",
+        )
+    return ways
 
 
 def filled(sketch: Sketch, *, backward: bool) -> FilledScan | None:
@@ -92,6 +108,10 @@ def filled(sketch: Sketch, *, backward: bool) -> FilledScan | None:
         read, size, bodies = _read(sketch, backward=backward)
         fits = _Suits(sketch, size, bodies)
         asked = _checked(sketch, read, backward=backward)
+        if not any(hole.kind == "when" for hole in sketch.program.holes):
+            taking = _taking(size, bodies, backward=backward)
+            assert isinstance(taking, Network), "a direction in which it is one"
+            asked = ScanSketch(read, taking)
         scan = solve(asked, suits=fits.suits)
         if scan.algorithm is None and fits.broken:
             scan = solve(asked)  # what rule its kernel breaks is then said
@@ -152,21 +172,21 @@ def _asked(sketch: Sketch) -> list[StepAsked]:
 def _rounds(sketch: Sketch, asked: Sequence[StepAsked]) -> tuple[int, list[KernelStep]]:
     """Return how many elements there are, and the steps in their order."""
     holes = sketch.program.holes
-    for name in KINDS:
-        if not any(holes[each.hole].kind == name for each in asked):
-            some = next((hole for hole in holes if hole.kind in KINDS), holes[0])
-            _mistake(
-                some,
-                f"a scan without a hole sw_{name}",
-                "both in each step: the condition under which an element takes another, and which one that is",
-                "`if sw_when(i, d): a[i] = a[sw_from(i, d)] + a[i]`; without a kernel, docs/scans.md has "
-                "@scans.sketch, where either may be given",
-            )
+    used = {holes[each.hole].kind for each in asked}
     first = holes[asked[0].hole].kind
+    if used == {"when"}:
+        _mistake(
+            holes[asked[0].hole],
+            "a scan without a hole sw_from",
+            "which element is taken as a hole, too: where the condition is open, the kernel does not say it",
+            "`if sw_when(i, d): a[i] = a[sw_from(i, d)] + a[i]`; without a kernel, docs/scans.md has @scans.sketch, "
+            "where either may be given",
+        )
     groups: list[list[StepAsked]] = []
     for each in asked:
         own = groups[-1] if groups else None
-        done = own is not None and {holes[one.hole].kind for one in own} == set(KINDS)
+        done = own is not None and {holes[one.hole].kind for one in own} == used
+        done = done and not (used == {"from"} and own is not None and np.array_equal(own[0].elements, each.elements))
         again = own is not None and any(one.hole == each.hole for one in own)
         fits = own is not None and own[0].distance == each.distance
         if own is None or not fits or (done and holes[each.hole].kind == first and not again):
@@ -176,14 +196,14 @@ def _rounds(sketch: Sketch, asked: Sequence[StepAsked]) -> tuple[int, list[Kerne
     size = 1 + max(int(each.elements.max()) for each in asked)
     for group in groups:
         hole = holes[group[0].hole]
-        if {holes[each.hole].kind for each in group} != set(KINDS):
+        if {holes[each.hole].kind for each in group} != used:
             _mistake(
                 hole,
                 f"a step at distance {group[0].distance} with {hole.name} alone",
                 "sw_when and sw_from in it",
                 "if sw_when(i, d): a[i] = a[sw_from(i, d)] + a[i]",
             )
-        for at in {each.hole for each in group if holes[each.hole].kind == first}:
+        for at in {each.hole for each in group if holes[each.hole].kind == first and "when" in used}:
             elements = np.concatenate([each.elements for each in group if each.hole == at])
             if len(elements) != size or len(np.unique(elements)) != size:
                 count = len(np.unique(elements))
@@ -194,7 +214,14 @@ def _rounds(sketch: Sketch, asked: Sequence[StepAsked]) -> tuple[int, list[Kerne
                     "every element once in a step: all do a step at once",
                     "the element's number as the first argument, such as cuda.threadIdx.x",
                 )
-    return size, [KernelStep(tuple(dict.fromkeys(each.hole for each in group)), group[0].distance) for group in groups]
+    return size, [
+        KernelStep(
+            tuple(dict.fromkeys(each.hole for each in group)),
+            group[0].distance,
+            np.unique(np.concatenate([each.elements for each in group])),
+        )
+        for group in groups
+    ]
 
 
 def _read(sketch: Sketch, *, backward: bool) -> tuple[ReadScan, int, list[KernelLoop]]:
@@ -214,9 +241,13 @@ def _read(sketch: Sketch, *, backward: bool) -> tuple[ReadScan, int, list[Kernel
             turns += 1
         given = [steps[turn * body].distance for turn in range(turns)]
         exponents = min(given) == 0 and max(given) < 20
-        bodies.append(KernelLoop(once, tuple(1 << each if exponents else each for each in given), exponents))
+        asked_of = [each.elements for each in steps[: turns * body]]
+        rounds = tuple(tuple(asked_of[at : at + body]) for at in range(0, turns * body, body))
+        bodies.append(KernelLoop(once, rounds, tuple(1 << each if exponents else each for each in given), exponents))
         steps = steps[turns * body :]
     base = next((max(d[:2]) // max(min(d[:2]), 1) for d in (each.distances for each in bodies) if len(d) > 1), 2)
+    if not any(hole.kind == "when" for hole in sketch.program.holes):  # the last element may take none
+        size = next(each for each in sizes(max(base, 2), size * max(base, 2)) if each >= size)
     if base < 2 or size not in sizes(base, size):
         at = sketch.program.holes[bodies[0].steps[0][0]]
         _mistake(
@@ -256,6 +287,22 @@ def _skeleton(sketch: Sketch, body: KernelLoop, size: int, base: int) -> Skeleto
             "two loops, one up and one down",
         )
     return Skeleton("up" if up else "down", min(exponents), whole - max(exponents), steps)
+
+
+def _taking(size: int, loops: Sequence[KernelLoop], *, backward: bool) -> Network | str:
+    """Return the network in which all elements of which sources are asked take their neighbours; or why it is none."""
+    reach, rows = np.arange(size), []
+    for elements in (each for loop in loops for turn in loop.turns for each in turn):
+        neighbour = reach[elements] + (1 if backward else -1)
+        row = np.full(size, NONE)
+        row[elements] = neighbour
+        if ((neighbour < 0) | (neighbour >= size)).any():
+            at = int(elements[(neighbour < 0) | (neighbour >= size)][0])
+            return f"element {at} takes another, although it has everything already"
+        reach[elements] = reach[neighbour]
+        rows.append(tuple(row.tolist()))
+    found = Network(size, rows)
+    return found.wrong or found
 
 
 # ---- examples --------------------------------------------------------------------------------------------------------

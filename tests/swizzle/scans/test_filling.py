@@ -109,6 +109,25 @@ def test_a_sketch_relaxed_from_another_goes_the_other_way() -> None:
     ]  # fmt: skip
 
 
+@sketch(spec=suffixes, block=N, x=f32[N], y=f32.out[N])
+def only_from(x, y):  # type: ignore[no-untyped-def]
+    i = cuda.threadIdx.x
+    a = cuda.shared.array(N, f32)
+    a[i] = x[i]
+    cuda.syncthreads()
+    for d in (1, 2, 4, 8, 16):
+        if i // d % 2 == 0:
+            a[i] = a[i] + a[sw_from(i, d)]
+        cuda.syncthreads()
+    y[i] = a[i]
+
+
+def test_a_condition_that_is_given_says_which_scan_it_is() -> None:
+    """The elements that take another are known at this size, and so is the direction."""
+    found = solve(only_from)
+    assert [each.formula for each in found.best.holes] == ["i + d - i % d"]
+
+
 SWZ = '''
 n = parameter("n", 32, domain=[8, 32, 128])
 @spec
@@ -252,6 +271,7 @@ def scan(x, y):
     ("old", "new", "said"),
     [
         ("a[sw_from(i, d)] +", "a[i - d] +", ":13:12: error: a scan without a hole sw_from"),
+        ("sw_when(i, d)", "i > d", ":14:22: error: whatever from1 is, the elements that take another make no scan"),
         ("(1, 2, 4)", "(1, 2, 1)", ":13:12: error: the distances of when1 are 1, 2, 1"),
         ("(1, 2, 4)", "(1, 3)", ":13:12: error: a scan of 8 elements, with the distances 1, 3"),
         ("sw_when(i, d)", "sw_when(i // 2, d)", ":13:12: error: when1 is asked for 4 of 8 elements in the step"),
@@ -259,7 +279,9 @@ def scan(x, y):
         ("LIKE", ", like='. 0 . 2'", ":6:57: error: the network is no scan: in the end element 2 holds x2"),
         ("LIKE", ", like='. 0 . .\\n. . 1 .\\n. . . 2'", ":6:57: error: scan has 2 steps at N = 4, and its example 3"),
         ("LIKE", ", relaxed_from=4", ":6:57: error: relaxed_from is 4"),
-        ("    cuda.syncthreads()\n    for", "    for", ":13:20: error: race on a[0]"),
+        pytest.param(
+            "    cuda.syncthreads()\n    for", "    for", ":13:20: error: race on a[0]", marks=pytest.mark.slow
+        ),
         pytest.param("(1, 2, 4)", "(1, 2)", "", marks=pytest.mark.slow),
     ],
 )
