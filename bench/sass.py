@@ -12,8 +12,8 @@ Each kernel is compiled for sm_90 and disassembled; nothing runs. Three numbers 
 formula of the CUDA occupancy calculator for compute capability 9.0).
 
 In the end, each case study is compared: the instructions an output of its own kernel, the fewest of ours, with several
-outputs a thread too, and the fewest by hand, with their warps and the outputs of all of them. The status is 1 if a ratio
-is above 1.1, or if a kernel of ours uses local memory.
+outputs a thread too, and the fewest by hand, with their warps and the outputs of all of them. The status is 1 if a
+ratio is above 1.1, or if a kernel of ours uses local memory.
 
 `--only stencil` takes the rows whose name contains that; `--arch sm_100` is another GPU. The
 kernels written by hand are in hand/; each row says with which constants.

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.gpu import aos, conv, multiply
+from bench.gpu import aos, conv, multiply, tiles
 from bench.gpu.backend import Backend, Emulation
 from bench.gpu.contenders import Setup
 from bench.gpu.device import Gpu, compile_all
@@ -42,7 +42,7 @@ BLOCKS_PER_MULTIPROCESSOR, LOOPS = 32, 256
 
 
 def all_cases(setup: Setup) -> list[Case]:
-    return [*chain(aos.cases(setup), conv.cases(setup), multiply.cases(setup))]
+    return [*chain(aos.cases(setup), conv.cases(setup), tiles.cases(setup), multiply.cases(setup))]
 
 
 def all_sketches(wanted: Sequence[Case]) -> list[Sketch]:

@@ -153,10 +153,14 @@ def expected_average(k: int, arrays: Mapping[str, Array]) -> Array:
 def sketches_1d(k: int, name: str) -> dict[str, list[Sketch]]:
     """Return our kernels by name: `name` is 'convolution' or 'average'."""
     one = "conv1d.py:conv1d" if name == "convolution" else "stencil1d.py:stencil1d"
+    packed = "packed" if name == "convolution" else "packed_average"
     return {
         "ours: one output": [sketch(f"case_studies/{one}", K=k, warps=warps) for warps in (4, 8)],
         "ours: several outputs": [
             sketch(f"bench/gpu/sketches/conv1d.py:{name}", K=k, columns=columns, warps=4) for columns in (2, 4, 8)
+        ],
+        "ours: packed": [
+            sketch(f"bench/gpu/sketches/conv1d.py:{packed}", K=k, columns=columns, warps=4) for columns in (4, 8)
         ],
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.gpu import aos, conv
+from bench.gpu.__main__ import all_cases
 from bench.gpu.backend import Emulation
 from bench.gpu.contenders import Setup, solved
 from bench.gpu.kernels import Lengths
@@ -31,6 +31,12 @@ SMALL = [
     ("aos.py:load_sum", "AoS load-sum, 10", {"struct_size": 10, "vector": 2, "structs": 1, "warps": 1}),
     ("conv1d.py:convolution", "1D convolution, weights, 5", {"K": 5, "columns": 2, "warps": 2}),
     ("conv1d.py:average", "1D stencil (moving average), width, 3", {"K": 3, "columns": 4, "warps": 1}),
+    ("conv1d.py:packed", "1D convolution, weights, 3", {"K": 3, "columns": 4, "warps": 1}),
+    ("conv1d.py:packed_average", "1D stencil (moving average), width, 3", {"K": 3, "columns": 4, "warps": 1}),
+    ("conv2d.py:average", "2D stencil (window average), window side, 3", {"rows": 2, "columns": 2, "warps": 1}),
+    ("transpose.py:several", "Transposition, rows, 32", {"rows": 8}),
+    ("gemv.py:packed", "Matrix times vector, columns, 64", {"each": 2}),
+    ("aos.py:store", "AoS load-store, 6", {"struct_size": 6, "vector": 2, "structs": 1, "warps": 1, "direct": 1}),
     ("conv2d.py:spread", "2D convolution, filter side, 3", {"K": 3, "rows": 2, "columns": 2, "warps": 1}),
     ("conv2d.py:packed", "2D convolution, filter side, 3", {"K": 3, "rows": 2, "columns": 4, "warps": 1}),
 ]
@@ -45,7 +51,7 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
 
 
 def named(setup: Setup, name: str) -> Case:
-    return next(case for case in [*aos.cases(setup), *conv.cases(setup)] if case.name == name)
+    return next(case for case in all_cases(setup) if case.name == name)
 
 
 @needs_cpp

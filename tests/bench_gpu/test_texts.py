@@ -53,6 +53,9 @@ CHOSEN = [
     "1D convolution, weights, 17",
     "1D stencil (moving average), width, 5",
     "Multiplication of polynomials, coefficients, 64",
+    "2D stencil (window average), window side, 3",
+    "Transposition, rows, 32",
+    "Matrix times vector, columns, 64",
     "Field multiplication, degree, 32",
     "Field multiplication, degree, 96",
 ]
@@ -64,7 +67,7 @@ def kernels(case: Case) -> list[Kernel]:
 
 def test_every_group_has_its_rows(cases: Mapping[str, Case]) -> None:
     """Struct sizes 1 to 16, filters 3 to 17, degrees 32 to 384; a name belongs to one case."""
-    assert len(cases) == 2 * 16 + 3 * 8 + 2 + 8
+    assert len(cases) == 2 * 16 + 3 * 8 + 3 + 2 + 8
     assert {case.at for case in cases.values() if case.group == "AoS load-sum"} == set(range(1, 17))
     assert {case.at for case in cases.values() if case.group.startswith("Field")} == set(multiply.EXPONENTS)
 
