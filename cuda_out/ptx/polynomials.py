@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
 from typing import Any, TypeAlias
 
 from symbolic.algebra.terms import Term
@@ -34,8 +37,27 @@ def merge_masks(total: Polynomial, more: Polynomial) -> None:
         total[factors] = total.get(factors, 0) ^ mask
 
 
+def sum_of(parts: Sequence[Polynomial]) -> Polynomial:
+    """Add sums; many fractions are added as integers over one denominator, which takes a fraction of the time."""
+    if len(parts) > 2 and (common := lcm(*{c.denominator for part in parts for c in part.values()})) > 1:
+        whole: Polynomial = {}
+        for part in parts:
+            add_to(whole, {f: c.numerator * (common // c.denominator) for f, c in part.items()})
+        return {factors: Fraction(c, common) for factors, c in whole.items()}
+    total: Polynomial = {}
+    for part in parts:
+        add_to(total, part)
+    return total
+
+
 def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
-    """Multiply sums of products."""
+    """Multiply sums of products; fractions as integers, as `sum_of` adds them."""
+    if len(left) > 1 < len(right):
+        one, other = (lcm(*{c.denominator for c in each.values()}) for each in (left, right))
+        if one * other > 1:
+            first = {f: c.numerator * (one // c.denominator) for f, c in left.items()}
+            second = {f: c.numerator * (other // c.denominator) for f, c in right.items()}
+            return {factors: Fraction(c, one * other) for factors, c in product_of(first, second).items()}
     found: Polynomial = {}
     for a, x in left.items():
         for b, y in right.items():

@@ -21,6 +21,7 @@ from cuda_out.ptx.polynomials import (
     merge_masks,
     product_of,
     signed,
+    sum_of,
 )
 from cuda_out.ptx.ranges import TermRanges
 from symbolic.algebra.exact import exact, number
@@ -114,10 +115,7 @@ class Rings:
     # -- sums of products --------------------------------------------------------------------------------------
 
     def add(self, kind: str, *values: Term) -> Term:
-        total: Polynomial = {}
-        for value in values:
-            add_to(total, self._as_sum(value))
-        return self._sum_term(kind, total)
+        return self._sum_term(kind, sum_of([self._as_sum(value) for value in values]))
 
     def multiply(self, kind: str, a: Term, b: Term) -> Term:
         left, right = self._as_sum(a), self._as_sum(b)
