@@ -188,7 +188,8 @@ class NameReader(Struct):
                 f"one of {', '.join(listed)}" if listed else "",
                 here(node.attr)
                 or near(node.attr, public, spell(node.value) + ".")
-                or "docs/language.md names them all",
+                or "docs/language.md names them all"
+                + "; in a .py file, @cuda.external makes one of your own text" * isinstance(base, MathNamespace),
             )
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
             self.unknown(node.value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -62,6 +62,10 @@ def _combined(op: str, a: Datum, b: Datum) -> Datum:
     if a._chain is None or a._chain[0] != op:  # a chain has one operator: what came before becomes a term
         a = Datum(a.terms, a.term)
     return Datum(a.terms, None, (op, a, b._term if b._term is not None else b.term))
+
+
+MOST_FACTORS: Final = 64
+"""Of a power of data."""
 
 
 class DataComparison:
@@ -190,6 +194,22 @@ class Datum:
     __ror__ = _datum_operator("|", swap=True)
     __xor__ = _datum_operator("^")
     __rxor__ = _datum_operator("^", swap=True)
+
+    def __pow__(self, exponent: Any) -> Datum:
+        """Return a product of equal factors: `x**2` is `x * x`."""
+        if not isinstance(exponent, int) or not 1 <= exponent <= MOST_FACTORS:
+            raise self._power()
+        return Datum(self.terms, self.terms.apply("*", (self.term,) * exponent))
+
+    def __rpow__(self, base: Any) -> Datum:
+        raise self._power()
+
+    def _power(self) -> SwizzleError:
+        return SwizzleError(
+            f"the specification takes a power with the data value {self.terms.show(self.term)}",
+            expected=f"data to an int from 1 to {MOST_FACTORS}: a product",
+            fix="write math.sqrt(x) for x**0.5, 1 / x for x**-1, or math.pow(x, y), with `from swizzle import math`",
+        )
 
     def __lshift__(self, amount: Any) -> Datum:
         return self._shifted("<<", amount)

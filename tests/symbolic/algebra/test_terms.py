@@ -226,3 +226,15 @@ def test_many_rows_are_those_of_one_after_the_other() -> None:
             items = ([*start, *([int(p)] if first else []), int(q)] for p, q, first in zip(a, b, on[0], strict=True))
             assert sums.tolist() == [terms.apply("+", some) for some in items]
         terms.apply("+", [terms.atom("z", 0), terms.atom("z", 1)])
+
+
+def test_a_power_of_data_is_a_product() -> None:
+    """x**2 is x * x, a sum squared is the product of it with itself; other powers have a way out."""
+    terms = Terms()
+    x, y = (Datum(terms, terms.atom("x", i)) for i in range(2))
+    assert (x**2).term == (x * x).term and (x**1).term == x.term
+    assert ((x - y) ** 3).term == ((x - y) * (x - y) * (x - y)).term
+    for wrong in (lambda: x**0.5, lambda: x**-1, lambda: x**y, lambda: 2**x, lambda: x**1000):
+        with pytest.raises(SwizzleError, match="takes a power") as caught:
+            wrong()
+        assert "math.sqrt(x)" in caught.value.fix
