@@ -104,7 +104,9 @@ def sources_of(program: Program, meaning: Meaning) -> list[Sources] | NoSources:
         placed = _by_place(mine, theirs, WARP) or _by_place(mine, theirs, block)
         if placed is None:
             return _nowhere(mine, theirs, block, terms)
-        found.append(Sources(*placed, len(mine) * threads // WARP, each.declared.dtype.bits, matching.decided))
+        team = WARP * len(placed[0])  # that something is wanted of
+        times = int((theirs.reshape(-1, team * theirs.shape[2]) >= 0).any(axis=1).sum()) * len(placed[0])
+        found.append(Sources(*placed, times, each.declared.dtype.bits, matching.decided))
     return found
 
 

@@ -255,6 +255,24 @@ def loops(x, y):
 """
 
 
+def test_warps_that_are_off_take_no_time() -> None:
+    text = """
+@spec
+def wanted(x):
+    return [x[(i + 1) % 32] for i in range(32)]
+
+@sketch(spec=wanted, block=96, x=f32[32], y=f32.out[32])
+def first(x, y):
+    some = cuda.local.array(1, f32)
+    if cuda.warpid == 1:
+        some[0] = x[cuda.laneid]
+        exchange(some, some)
+        y[cuda.laneid] = some[0]
+"""
+    found = solve(sketch_of(text))
+    assert found.best.cost == {"clocks": 1} and found.optimal and found.certificate["homes"][0]["least"] == 1
+
+
 def test_an_exchange_in_a_loop_waits_for_the_round_before() -> None:
     """The machine's rule against races would say otherwise. `--pareto` looks at all homes."""
     found = solve(sketch_of(LOOPS))
