@@ -332,7 +332,8 @@ def compare(op: CompareOp, left: Value, right: Value, place: Place) -> Expr:
                 place,
                 f"data-dependent control: `{op}` of {describe(side)} is a condition",
                 "a condition made of thread coordinates, loop variables, constants and holes",
-                f"data cannot steer; write the comparison where it chooses: where(a {op} b, x, y), which computes both values",
+                f"data cannot steer; write the comparison where it chooses: where(a {op} b, x, y), which computes "
+                "both values",
             )
     a = coerce(left, INDEX, f"an operand of `{op}`")
     b = coerce(right, INDEX, f"an operand of `{op}`")
