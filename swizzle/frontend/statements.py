@@ -19,7 +19,7 @@ from swizzle.frontend.operators import INDEX, VectorValue
 from swizzle.frontend.permute_local import lower_permute_local
 from swizzle.frontend.resolve import MISSING, spell
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope, VectorArrayName
-from swizzle.frontend.vectors import assign_vector, read_vector, viewed
+from swizzle.frontend.vectors import assign_several, assign_vector, holds_vector, read_vector, viewed
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
 from swizzle.language.vector_types import VectorType
 from swizzle.source.outside import NOT_STATEMENTS, STATEMENTS
@@ -269,6 +269,9 @@ class StatementReader:
             return self._view(target, view)
         self.devices.alone = value
         if isinstance(target, ast.Tuple | ast.List):
+            values = value.elts if isinstance(value, ast.Tuple) else []
+            if any(holds_vector(self.expressions, each) for each in values):
+                return tuple(assign_several(self, target.elts, values, node))
             return assign_tuple(self.expressions, target, value, node)
         found = read_vector(self.expressions, value)
         if isinstance(found, VectorValue):

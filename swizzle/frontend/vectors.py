@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from swizzle.frontend import operators
-from swizzle.frontend.assignments import kind
+from swizzle.frontend.assignments import kind, store
 from swizzle.frontend.calls import device_called, positional
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import INDEX, Value, VectorValue, coerce
@@ -146,6 +146,48 @@ def assign_vector(into: Scratch, target: ast.expr, vector: VectorValue, node: as
                 "a variable, or an element of an array of such vectors",
                 f"declare the array as {given!r}[...], or store to a view of it: y4 = y.view({given!r})",
             )  # fmt: skip
+
+
+def assign_several(into: Scratch, targets: list[ast.expr], values: list[ast.expr], node: ast.stmt) -> list[Stmt]:
+    """Read `a, b = p[0], s` with a vector among the values: all are taken before the first target changes."""
+    reader, place = into.expressions, into.expressions.kernel.source.place(node)
+    if len(values) != len(targets):
+        reader.mistake(
+            node, f"{len(values)} values for {len(targets)} targets", "as many values as targets",
+            f"write {len(targets)} values",
+        )  # fmt: skip
+    statements, ready = list[Stmt](), list[Value | VectorValue]()
+    for found in [read_vector(reader, value) for value in values]:
+        name = reader.scope.fresh("before")
+        if isinstance(found, VectorValue):
+            declare(into, name, found.type, place)
+            statements += fill(reader, name, found, place)
+            ready.append(reader.held(name, found.type, place))
+        elif isinstance(found, operators.FloatLiteral | Const):
+            ready.append(found)
+        else:
+            statements.append(Assign(name, found, place))
+            ready.append(Var(name, found.dtype, place))
+    for target, taken in zip(targets, ready, strict=True):
+        if isinstance(taken, VectorValue):
+            statements += assign_vector(into, target, taken, node)
+        else:
+            statements.append(store(reader, target, taken, node))
+    return statements
+
+
+def holds_vector(reader: ExpressionReader, node: ast.expr) -> bool:
+    """Say whether an expression is a vector, by its form; of a device function's call that is not known."""
+    match node:
+        case ast.Name(id=name):
+            return name not in reader.bound and isinstance(reader.scope.meanings.get(name), VectorName)
+        case ast.Subscript(value=ast.Name(id=name)):
+            return isinstance(reader.scope.meanings.get(name), VectorArrayName)
+        case ast.Call():
+            return isinstance(reader.resolve(node.func), VectorType)
+        case ast.IfExp():
+            return holds_vector(reader, node.body)
+    return False
 
 
 def declare(into: Scratch, name: str, type: VectorType, place: Place) -> None:

@@ -61,6 +61,14 @@ KERNELS = {
         y[i] = v
         z4[i] = w
         """,
+    "several at once": """
+        i = cuda.laneid
+        a, b, s = p[i], x4[7 - i, 0], p[0].x
+        for k in range(3):
+            a, b = b, cuda.int4(a.y, a.x, b.w, s)
+            a.x, s, b = b.x + s, a.x, a
+        y[i], z4[i] = b, a
+        """,
     "choices of vectors": """
         i = cuda.laneid
         v = p[i] if i < 5 else cuda.int4(0, 0, 0, 0)
@@ -144,6 +152,8 @@ class Rows:
 
 
 def copied(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(copied, value))
     return Vec(*value) if isinstance(value, Vec) else value
 
 
@@ -337,7 +347,7 @@ MISTAKES = {
     "x4 = x.view(cuda.int4)": "a view of x, which is f32 data, as cuda.int4",
     "m = cuda.local.array(6, f32)\nm4 = m.view(cuda.float4)": "a view of m as cuda.float4, of 6 numbers in a row",
     "m = cuda.local.array((2, 2, 2), cuda.float4)": "(2, 2, 2) is not a shape for cuda.float4",
-    "a, b = p[0], p[1]": "a float4 where one number is needed",
+    "a, b = p[0], x[0], 1": "3 values for 2 targets",
     "s = cuda.dp4a(p[0], p[1], i32(0))": "cuda.dp4a of a float4",
     "s = cuda.dp4a(x[0], x[1], i32(0))": "cuda.dp4a of x[0]",
     f"{BYTES}s = cuda.dp4a(c[0], c[1], x[0])": "the third argument of cuda.dp4a is f32 data",
