@@ -16,7 +16,14 @@ from msgspec import Struct
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in, infinite_summands, result_types, stand_in, sums_infinities
+from swizzle.operators.types import (
+    computed_in,
+    infinite_summands,
+    result_types,
+    stand_in,
+    sums_infinities,
+    whole_infinities,
+)
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import ONE, Expression, subexpressions, terms
 from symbolic.ir.program import DType
@@ -125,16 +132,6 @@ def check_printable(carrier: Carrier) -> None:
                     expected="an operator without it",
                     fix="compute it before the loop, or after it",
                 )
-
-
-def whole_infinities(carrier: Carrier, sides: str = "") -> dict[str, int]:
-    """Return the names of whole numbers that may be an infinity, each with its sign: of words, or of those of parts.
-
-    Those of no element are among them, where the identity has an infinity.
-    """
-    empty = {word: 1 if each.value > 0 else -1 for word, each in (carrier.identity or {}).items() if each.infinite}
-    whole = {word: sign for word, sign in {**empty, **carrier.infinite}.items() if not carrier.words[word].is_float}
-    return {f"{side}.{word}": sign for side in sides for word, sign in whole.items()} if sides else whole
 
 
 class Printer(Struct, frozen=True):

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from cuda_out.c.identifiers import c_names
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.cub import check_printable, whole_infinities
+from swizzle.operators.cub import check_printable
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in, infinite_summands, result_types, stand_in
+from swizzle.operators.types import computed_in, infinite_summands, result_types, stand_in, whole_infinities
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.expressions.expression import ONE, Expression, terms

@@ -19,7 +19,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.invariants import inductive
 from swizzle.operators.loop import BOOL
 from swizzle.operators.samples import random_parts, random_rows
-from swizzle.operators.types import computed_in, result_types
+from swizzle.operators.types import computed_in, infinity_signs, result_types, whole_infinities
 from symbolic.algebra.operator_laws import limits
 from symbolic.expressions.expression import (
     GREATEST,
@@ -81,10 +81,11 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
         for each, dtype in zip(carrier.result, result_types(carrier), strict=True)
     ]
     claims: dict[Expression, str] = {}
-    reserved = bool(carrier.infinite) or any(each.infinite for each in (carrier.identity or {}).values())
+    infinite = whole_infinities(carrier, "ab")
     for word, each, dtype in computed:
-        for node, kind in _arithmetic(each, dtype, types):
-            claims.setdefault(_fits(node, kind, infinite=reserved), word)
+        reserved = f"a.{word}" in infinite or bool(infinity_signs(each, infinite))
+        for node, kind, own in _arithmetic(each, dtype, types, infinite, reserved=reserved):
+            claims.setdefault(_fits(node, kind, infinite=own), word)
     found = decide(
         [(claim, TRUE) for claim in claims], sorts, given, infinite=carrier.infinities("ab"), timeout=SECONDS
     )  # fmt: skip
@@ -191,27 +192,31 @@ def _sharpest(kept: Sequence[Expression], whole: Sequence[str]) -> list[Expressi
     return list(found.values())
 
 
-def _arithmetic(expression: Expression, dtype: DType, types: Mapping[str, DType]) -> list[tuple[Expression, DType]]:
+def _arithmetic(
+    expression: Expression, dtype: DType, types: Mapping[str, DType], infinite: Mapping[str, int], *, reserved: bool
+) -> list[tuple[Expression, DType, bool]]:
     """Return the whole numbers that are computed for an expression of a type, and what its conditions compare.
 
     Each comes with the type that it is computed in: a comparison has its own, which may be a narrower one. A word is
-    among them where that type has not all of its own numbers.
+    among them where that type has not all of its own numbers. With each stands whether the limits of the type are
+    `reserved` there, since they stand for an infinity; `infinite` are the names that may be one.
     """
-    seen: dict[tuple[Expression, DType], None] = {}
+    seen: dict[tuple[Expression, DType, bool], None] = {}
 
-    def walk(node: Expression, dtype: DType) -> None:
-        if (node, dtype) in seen:
+    def walk(node: Expression, dtype: DType, reserved: bool) -> None:
+        if (node, dtype, reserved) in seen:
             return
-        seen[node, dtype] = None
+        seen[node, dtype, reserved] = None
         if node.operator in ("<", "<=", "=="):
             dtype = computed_in(types, *node.arguments)
+            reserved = any(infinity_signs(each, infinite) for each in node.arguments if not each.truth)
         for each in node.arguments:
             if not (each.constant and node.operator in ("+", "*")):  # a coefficient is any number that wraps
-                walk(each, dtype)
+                walk(each, dtype, reserved)
 
-    walk(expression, dtype)
+    walk(expression, dtype, reserved)
     return [
-        (node, kind) for node, kind in seen
+        (node, kind, own) for node, kind, own in seen
         if not node.truth and not kind.is_float and kind is not BOOL
         and not (node.operator == "name" and _holds(kind, types[node.value]))
     ]  # fmt: skip

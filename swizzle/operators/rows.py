@@ -9,10 +9,10 @@ from typing import Any
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.language.words import FixedWord, ScanOperator, WordsFunction
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.cub import Printer, check_printable, whole_infinities
+from swizzle.operators.cub import Printer, check_printable
 from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
-from swizzle.operators.types import as_data, result_types
+from swizzle.operators.types import as_data, result_types, whole_infinities
 from symbolic.algebra.functions import Joined
 from symbolic.algebra.operator_laws import Law
 from symbolic.algebra.word_functions import WordFunction

@@ -54,6 +54,16 @@ def stand_in(sign: float, dtype: DType) -> int:
     return limits(dtype)[sign > 0]
 
 
+def whole_infinities(carrier: Carrier, sides: str = "") -> dict[str, int]:
+    """Return the names of whole numbers that may be an infinity, each with its sign: of words, or of those of parts.
+
+    Those of no element are among them, where the identity has an infinity.
+    """
+    empty = {word: 1 if each.value > 0 else -1 for word, each in (carrier.identity or {}).items() if each.infinite}
+    whole = {word: sign for word, sign in {**empty, **carrier.infinite}.items() if not carrier.words[word].is_float}
+    return {f"{side}.{word}": sign for side in sides for word, sign in whole.items()} if sides else whole
+
+
 def infinity_signs(node: Expression, infinite: Mapping[str, int]) -> set[int]:
     """Return the signs of the infinities that a number may be, or be made of; `infinite` are names that may be one."""
     if node.infinite:

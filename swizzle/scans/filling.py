@@ -193,6 +193,10 @@ def _rounds(sketch: Sketch, asked: Sequence[StepAsked]) -> tuple[int, list[Kerne
             groups.append([each])
         else:
             own.append(each)
+    for at in range(len(groups) - 1, 0, -1):  # a condition that is asked again when the step is written
+        before, own = groups[at - 1], groups[at]
+        if {holes[each.hole].kind for each in own} == {"when"} and before[0].distance == own[0].distance:
+            groups[at - 1 : at + 1] = [before + own]
     size = 1 + max(int(each.elements.max()) for each in asked)
     for group in groups:
         hole = holes[group[0].hole]

@@ -14,11 +14,11 @@ import pytest
 
 from swizzle.operators import operator_of
 from swizzle.operators.carrier import Values
-from swizzle.operators.cub import check_printable, whole_infinities
+from swizzle.operators.cub import check_printable
 from swizzle.operators.find import Found
 from swizzle.operators.on_arrays import on_arrays
 from swizzle.operators.serial import Serial
-from swizzle.operators.types import result_types
+from swizzle.operators.types import result_types, whole_infinities
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType
@@ -224,6 +224,26 @@ def test_integers_that_are_compared_beside_real_numbers_need_a_promise(tmp_path:
     assert found.status == "unknown" and found.needs_ranges
     promised = BESIDE.replace("@serial", "@serial(where=lambda u, w: -1000 <= u <= 1000)")
     assert operator_of(loaded(promised, tmp_path).loop).status == "proved"
+
+
+@pytest.mark.slow
+def test_a_limit_of_the_type_may_be_compared_where_another_word_is_infinite(tmp_path: Path) -> None:
+    """Only what may be an infinity keeps its type's limits free."""
+    text = """
+@serial(length=1 << 30)
+def loop(x: i32):
+    last, here, best = 2147483647, 0, 0
+    for v in x:
+        here = here + 1 if last < v else 1
+        best = max(best, here)
+        last = v
+    return best
+"""
+    serial = loaded(text, tmp_path)
+    found = operator_of(serial.loop)
+    assert found.carrier is not None and found.carrier.infinite
+    assert found.ranges is not None and found.ranges.verdict == "proved"
+    check(serial, (LIMITS["i32"],), random.Random(1))
 
 
 @pytest.mark.parametrize("seed", slow_unless(range(300), lambda seed: seed in (1, 4)))
